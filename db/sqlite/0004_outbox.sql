@@ -1,0 +1,59 @@
+-- What must go out: requests owed to the benefits service. `head` marks the one request of a subject that may
+-- be sent, so that claiming stays cheap at any backlog; `holding` marks a rejected new hire whose later
+-- changes wait for a person. Bodies and answers are sealed.
+CREATE TABLE outbox (
+  seq                   INTEGER NOT NULL PRIMARY KEY,
+  request_id            TEXT    NOT NULL UNIQUE,
+  kind                  TEXT    NOT NULL CHECK (kind IN ('census', 'new-hire', 'termination', 'demographic', 'compensation-change')),
+  subject               TEXT    NOT NULL,
+  state                 TEXT    NOT NULL CHECK (state IN ('pending', 'sending', 'delivered', 'rejected', 'cancelled')),
+  head                  INTEGER NOT NULL CHECK (head IN (0, 1)),
+  holding               INTEGER NOT NULL DEFAULT 0 CHECK (holding IN (0, 1)),
+  due_at                TEXT    NOT NULL,
+  body                  BLOB,
+  attempts              INTEGER NOT NULL DEFAULT 0,
+  claimed_by            TEXT,
+  lease_until           TEXT,
+  unknown_outcome       INTEGER NOT NULL DEFAULT 0 CHECK (unknown_outcome IN (0, 1)),
+  may_have_been_applied INTEGER NOT NULL DEFAULT 0 CHECK (may_have_been_applied IN (0, 1)),
+  status                INTEGER,
+  reason                TEXT,
+  answer                BLOB,
+  created_at            TEXT    NOT NULL,
+  finished_at           TEXT,
+  CHECK ((state = 'sending') = (claimed_by IS NOT NULL)),
+  CHECK ((claimed_by IS NULL) = (lease_until IS NULL)),
+  CHECK ((state IN ('pending', 'sending')) = (finished_at IS NULL)),
+  CHECK (state IN ('pending', 'sending') OR head = 0)
+) STRICT;
+
+CREATE INDEX outbox_claimable ON outbox (due_at) WHERE state = 'pending' AND head = 1;
+CREATE INDEX outbox_leased ON outbox (lease_until) WHERE state = 'sending';
+CREATE INDEX outbox_by_subject ON outbox (subject, seq);
+CREATE INDEX outbox_rejected ON outbox (seq) WHERE state = 'rejected';
+CREATE UNIQUE INDEX outbox_one_head_per_subject ON outbox (subject) WHERE head = 1;
+CREATE UNIQUE INDEX outbox_one_pending_census ON outbox (subject) WHERE kind = 'census' AND state = 'pending';
+
+-- Each try, without any body: when, what status, what went wrong.
+CREATE TABLE attempts (
+  request_id  TEXT    NOT NULL,
+  attempt     INTEGER NOT NULL,
+  started_at  TEXT    NOT NULL,
+  finished_at TEXT,
+  status      INTEGER,
+  reason      TEXT,
+  PRIMARY KEY (request_id, attempt)
+) STRICT, WITHOUT ROWID;
+
+-- Closed for all when the address or the key is wrong; one probe at a time finds out whether it is mended.
+CREATE TABLE gate (
+  one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  state      TEXT    NOT NULL CHECK (state IN ('open', 'closed')),
+  reason     TEXT,
+  since      TEXT,
+  probe_at   TEXT,
+  probes     INTEGER NOT NULL DEFAULT 0,
+  CHECK ((state = 'closed') = (probe_at IS NOT NULL))
+) STRICT;
+
+INSERT INTO gate (one, state) VALUES (1, 'open');

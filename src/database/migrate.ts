@@ -1,0 +1,109 @@
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { CompiledQuery, sql } from 'kysely';
+import type { Db, Trx } from './tables.ts';
+import { transact } from './transaction.ts';
+
+export type Environment = 'sandbox' | 'live';
+
+/** A database that must not be used as it is; the message says why and what to do. */
+export class SchemaRefused extends Error {
+  readonly code = 'SCHEMA_REFUSED';
+}
+
+type Migration = { number: number; name: string; text: string; hash: string };
+
+const FOLDER = new URL('../../db/sqlite/', import.meta.url);
+
+/**
+ * Brings the schema up to this code's, all due migrations in one transaction, and stamps a new database with its
+ * environment. Concurrent starts wait for each other at the write lock. Answers the names of what was applied.
+ * Throws `SchemaRefused` as `checkSchema` does.
+ */
+export function migrate(db: Db, environment: Environment, now: Date): Promise<string[]> {
+  return transact(db, async (trx) => {
+    await run(
+      trx,
+      'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT',
+    );
+    const due = await dueMigrations(trx);
+    const applied_at = now.toISOString();
+    for (const { number, name, hash, text } of due) {
+      for (const statement of statements(text)) await run(trx, statement);
+      await trx.insertInto('migrations').values({ number, name, hash, applied_at }).execute();
+    }
+    await trx
+      .insertInto('instance')
+      .values({ one: 1, environment, created_at: applied_at })
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+    await assertEnvironment(trx, environment);
+    return due.map((migration) => migration.name);
+  });
+}
+
+/**
+ * Throws `SchemaRefused` when the database is not the one that this code and configuration expect: migrations
+ * are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
+ */
+export async function checkSchema(db: Db, environment: Environment): Promise<void> {
+  const exists = await sql`select 1 from sqlite_schema where name = 'migrations'`.execute(db);
+  const due = exists.rows.length === 0 ? knownMigrations() : await dueMigrations(db);
+  if (due.length > 0) {
+    throw new SchemaRefused(
+      `the database lacks ${due.length} migration(s), from ${due[0]?.name}: run "benefits-sidecar migrate"`,
+    );
+  }
+  await assertEnvironment(db, environment);
+}
+
+async function dueMigrations(db: Db | Trx): Promise<Migration[]> {
+  const known = knownMigrations();
+  const applied = await db.selectFrom('migrations').selectAll().orderBy('number').execute();
+  for (const { number, name, hash } of applied) {
+    const migration = known[number - 1];
+    if (migration === undefined) {
+      throw new SchemaRefused(
+        `the database has migration ${name}, which this release does not know: it was made by a newer one, so start that`,
+      );
+    }
+    if (migration.hash !== hash) {
+      throw new SchemaRefused(
+        `migration ${migration.name} is not the text that was applied here: restore the released file`,
+      );
+    }
+  }
+  return known.slice(applied.length);
+}
+
+async function assertEnvironment(db: Db | Trx, environment: Environment): Promise<void> {
+  const instance = await db.selectFrom('instance').select('environment').executeTakeFirstOrThrow();
+  if (instance.environment !== environment) {
+    throw new SchemaRefused(
+      `the database belongs to ${instance.environment}, but BENEFITS_ENVIRONMENT is ${environment}: give each environment a database of its own`,
+    );
+  }
+}
+
+function knownMigrations(): Migration[] {
+  const names = readdirSync(FOLDER).filter((name) => /^\d{4}_.*\.sql$/.test(name));
+  return names.sort().map((file, index) => {
+    const text = readFileSync(new URL(file, FOLDER), 'utf8');
+    const number = Number(file.slice(0, 4));
+    if (number !== index + 1) throw new Error(`db: migration ${file} is not number ${index + 1}`);
+    return { number, name: file.slice(0, -4), text, hash: createHash('sha256').update(text).digest('hex') };
+  });
+}
+
+/** A statement ends with a semicolon at the end of a line (db/README.md). */
+function statements(text: string): string[] {
+  const bare = text.replace(/^--.*$/gm, '');
+  return bare
+    .split(/;\s*$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}
+
+function run(trx: Trx, text: string) {
+  return trx.executeQuery(CompiledQuery.raw(text));
+}

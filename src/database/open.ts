@@ -1,0 +1,49 @@
+import { chmodSync, mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { openSqlite } from './sqlite.ts';
+import type { Db, Tables } from './tables.ts';
+
+/** The path of a `sqlite:` address, absolute. */
+export function sqlitePath(databaseUrl: string): string {
+  return resolve(databaseUrl.slice('sqlite:'.length));
+}
+
+/**
+ * Opens the database of `DATABASE_URL`, making an empty one (readable by its owner only) where there is none.
+ * The caller destroys it. Throws when the file can't be opened or is not durable.
+ */
+export function openDatabase(databaseUrl: string): Db {
+  const path = sqlitePath(databaseUrl);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const { dialect } = openSqlite(path);
+  chmodSync(path, 0o600);
+  return new Kysely<Tables>({ dialect });
+}
+
+/** Another process serves this database. */
+export class AlreadyServed extends Error {
+  readonly code = 'ALREADY_SERVED';
+}
+
+/**
+ * Keeps a second `serve` off the same file until the answered function is called or the process ends: an
+ * exclusive transaction on an empty file beside it, which SIGKILL releases too and which never goes stale.
+ * Throws `AlreadyServed` when another process holds it.
+ */
+export function holdServeLock(databaseUrl: string): () => void {
+  const path = sqlitePath(databaseUrl);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const lock = new BetterSqlite3(`${path}-serve`, { timeout: 0 });
+  try {
+    lock.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    lock.close();
+    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+    throw new AlreadyServed(
+      `another process already serves ${path}: stop it, or give this one a DATABASE_URL of its own`,
+    );
+  }
+  return () => lock.close();
+}

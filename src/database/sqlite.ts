@@ -1,0 +1,213 @@
+/**
+ * SQLite behind Kysely. Three things differ from Kysely's own driver, each for a reason seen in practice:
+ * transactions begin immediate (a deferred one fails when it turns from reading to writing), waiting for the
+ * write lock never blocks the event loop (better-sqlite3 is synchronous), and prepared statements are kept.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import BetterSqlite3 from 'better-sqlite3';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  type QueryResult,
+  SqliteAdapter,
+  SqliteIntrospector,
+  SqliteQueryCompiler,
+} from 'kysely';
+import { isBusy, LockTimeout } from './errors.ts';
+import { assertOutsideTransaction } from './transaction.ts';
+
+/** How long to wait for the write lock before the caller is told to come back: a caller's patience, not SQLite's. */
+const LOCK_WAIT_MS = 3_000;
+/** Between tries for the lock. The private side holds it 50 ms at most, so a short nap finds it soon. */
+const LOCK_RETRY_MS = 2;
+/** Pages of log after which the writer copies them into the file: 4,000 pages of 4 KiB are 16 MiB. */
+const CHECKPOINT_PAGES = 4_000;
+/** Statements kept prepared. The service has some eighty texts; the bound is for texts of varying length. */
+const STATEMENTS_KEPT = 300;
+
+/** Opens the file twice: one handle writes, one only reads, so that a read never waits for a transaction. */
+export function openSqlite(path: string): { dialect: Dialect; writer: BetterSqlite3.Database } {
+  const writer = new BetterSqlite3(path, { timeout: 0 });
+  writer.pragma('journal_mode = WAL');
+  // NORMAL, the driver's own choice for WAL, loses acknowledged events when the power fails.
+  writer.pragma('synchronous = FULL');
+  writer.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
+  assertDurable(writer);
+  const reader = new BetterSqlite3(path, { timeout: 0 });
+  reader.pragma('query_only = ON');
+  const dialect: Dialect = {
+    createAdapter: () => new TwoHandleAdapter(),
+    createDriver: () => new ImmediateDriver(writer, reader),
+    createIntrospector: (db) => new SqliteIntrospector(db),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
+  };
+  return { dialect, writer };
+}
+
+/** Throws unless a commit is on the disk when it returns: WAL and FULL, read back from the engine. */
+export function assertDurable(handle: BetterSqlite3.Database): void {
+  const journal = handle.pragma('journal_mode', { simple: true });
+  const synchronous = handle.pragma('synchronous', { simple: true });
+  if (journal !== 'wal' || synchronous !== 2) {
+    throw new Error(
+      `the database is not durable: journal_mode=${journal}, synchronous=${synchronous}; it needs wal and 2 (FULL). ` +
+        'Put the file on a local disk whose file system supports shared memory.',
+    );
+  }
+}
+
+/** Without this Kysely would queue every read behind the transaction that is open. */
+class TwoHandleAdapter extends SqliteAdapter {
+  override get supportsMultipleConnections(): boolean {
+    return true;
+  }
+}
+
+class ImmediateDriver implements Driver {
+  readonly #writer: BetterSqlite3.Database;
+  readonly #reader: BetterSqlite3.Database;
+  readonly #writing: StatementRunner;
+  readonly #reading: StatementRunner;
+  /** Settles when the transaction before this one has ended: one at a time on the one writing handle. */
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(writer: BetterSqlite3.Database, reader: BetterSqlite3.Database) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#writing = new StatementRunner(writer);
+    this.#reading = new StatementRunner(reader);
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    assertOutsideTransaction();
+    return new Connection(this.#reading);
+  }
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    const before = this.#turn;
+    const mine = Promise.withResolvers<void>();
+    this.#turn = mine.promise;
+    await before;
+    try {
+      await this.#beginImmediate();
+    } catch (error) {
+      mine.resolve();
+      throw error;
+    }
+    (connection as Connection).write(this.#writing, mine.resolve);
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await this.#end(connection as Connection, 'commit');
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    // Kysely also rolls back when the begin itself failed, or SQLite already did it (a full disk does).
+    if (this.#writer.inTransaction && (connection as Connection).writes) {
+      await this.#end(connection as Connection, 'rollback');
+    } else {
+      (connection as Connection).read(this.#reading);
+    }
+  }
+
+  async releaseConnection(): Promise<void> {}
+
+  async destroy(): Promise<void> {
+    await this.#turn;
+    this.#reader.close();
+    this.#writer.close();
+  }
+
+  async #beginImmediate(): Promise<void> {
+    const deadline = performance.now() + LOCK_WAIT_MS;
+    for (;;) {
+      try {
+        this.#writing.run('begin immediate', []);
+        return;
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+        if (performance.now() > deadline) throw new LockTimeout(LOCK_WAIT_MS);
+        await delay(LOCK_RETRY_MS);
+      }
+    }
+  }
+
+  async #end(connection: Connection, how: 'commit' | 'rollback'): Promise<void> {
+    try {
+      this.#writing.run(how, []);
+    } catch (error) {
+      if (this.#writer.inTransaction) this.#writing.run('rollback', []);
+      throw error;
+    } finally {
+      connection.read(this.#reading);
+    }
+  }
+}
+
+/** Reads on the reading handle until a transaction begins on it, then does everything on the writing one. */
+class Connection implements DatabaseConnection {
+  #runner: StatementRunner;
+  #release: (() => void) | null = null;
+
+  constructor(reading: StatementRunner) {
+    this.#runner = reading;
+  }
+
+  get writes(): boolean {
+    return this.#release !== null;
+  }
+
+  write(writing: StatementRunner, release: () => void): void {
+    this.#runner = writing;
+    this.#release = release;
+  }
+
+  read(reading: StatementRunner): void {
+    this.#runner = reading;
+    this.#release?.();
+    this.#release = null;
+  }
+
+  async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    return this.#runner.run(query.sql, query.parameters);
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+}
+
+/** Runs statements on one handle and keeps the most recently used ones prepared. */
+class StatementRunner {
+  readonly #handle: BetterSqlite3.Database;
+  readonly #prepared = new Map<string, BetterSqlite3.Statement>();
+
+  constructor(handle: BetterSqlite3.Database) {
+    this.#handle = handle;
+  }
+
+  run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
+    const statement = this.#prepare(sql);
+    if (statement.reader) return { rows: statement.all(parameters) as R[] };
+    const { changes, lastInsertRowid } = statement.run(parameters);
+    return { rows: [], numAffectedRows: BigInt(changes), insertId: BigInt(lastInsertRowid) };
+  }
+
+  #prepare(sql: string): BetterSqlite3.Statement {
+    let statement = this.#prepared.get(sql);
+    if (statement === undefined) {
+      statement = this.#handle.prepare(sql);
+      if (this.#prepared.size >= STATEMENTS_KEPT) {
+        this.#prepared.delete(this.#prepared.keys().next().value as string);
+      }
+    } else {
+      this.#prepared.delete(sql);
+    }
+    this.#prepared.set(sql, statement);
+    return statement;
+  }
+}

@@ -1,0 +1,176 @@
+/** The tables of `db/`, as Kysely sees them. Instants and amounts are text; flags are 0 or 1. */
+import type { Generated, Kysely, Transaction } from 'kysely';
+
+export type Flag = 0 | 1;
+
+export interface Tables {
+  instance: { one: 1; environment: 'sandbox' | 'live'; created_at: string };
+  inbox: InboxTable;
+  conflicts: ConflictTable;
+  refused_signatures: { minute: string; cause: string; refused: number };
+  ledger_head: { one: 1; position: number };
+  versions: VersionTable;
+  deductions: {
+    deduction_id: string;
+    position: number;
+    event_time: string;
+    employee_id: string;
+    versions: number;
+  };
+  deduction_employees: { employee_id: string; deduction_id: string };
+  roster_facts: RosterFactTable;
+  roster: { employee_id: string; employer_id: string; position: number };
+  outbox: OutboxTable;
+  attempts: {
+    request_id: string;
+    attempt: number;
+    started_at: string;
+    finished_at: string | null;
+    status: number | null;
+    reason: string | null;
+  };
+  gate: {
+    one: 1;
+    state: 'open' | 'closed';
+    reason: string | null;
+    since: string | null;
+    probe_at: string | null;
+    probes: number;
+  };
+  staged_censuses: {
+    census_id: string;
+    employer_id: string;
+    state: 'staging' | 'current' | 'replaced';
+    staged_at: string;
+    employees: number;
+    body_bytes: number;
+    learned_at: string | null;
+  };
+  census_chunks: { census_id: string; chunk: number; sealed: Buffer };
+  census_syncs: CensusSyncTable;
+  tokens: TokenTable;
+  migrations: { number: number; name: string; hash: string; applied_at: string };
+}
+
+export type EventState = 'pending' | 'applied' | 'ignored' | 'quarantined';
+export type RequestState = 'pending' | 'sending' | 'delivered' | 'rejected' | 'cancelled';
+export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' | 'compensation-change';
+export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed';
+
+export interface InboxTable {
+  seq: Generated<number>;
+  event_id: string;
+  source: 'webhook' | 'import';
+  received_at: string;
+  body: Buffer;
+  state: EventState;
+  event_type: string | null;
+  envelope_id: string | null;
+  reason: string | null;
+  finished_at: string | null;
+  reprocessed: Generated<number>;
+  dismissed_at: string | null;
+  dismissed_reason: string | null;
+}
+
+export interface ConflictTable {
+  conflict_id: Generated<number>;
+  event_id: string;
+  received_at: string;
+  body: Buffer;
+  body_hash: Buffer;
+  dismissed_at: string | null;
+  dismissed_reason: string | null;
+}
+
+export interface VersionTable {
+  position: number;
+  deduction_id: string;
+  version: number;
+  event_id: string;
+  employee_id: string;
+  line_of_coverage: string;
+  member_contribution: string;
+  employer_contribution: string;
+  period: string;
+  taxability: string;
+  coverage_type: string | null;
+  description: string | null;
+  effective_start: string | null;
+  effective_end: string | null;
+  starts_on: string | null;
+  ends_on: string | null;
+  created_at: string | null;
+  event_time: string;
+  decided_by: 'created_at' | 'tie' | 'receipt';
+  late: Flag;
+  tie_changed: Flag;
+  recorded_at: string;
+}
+
+export interface RosterFactTable {
+  position: number;
+  employee_id: string;
+  employer_id: string;
+  hire_date: string | null;
+  termination_date: string | null;
+  employment_status: string | null;
+  pay_frequency: string | null;
+  pay_group: string | null;
+  absent: Flag;
+  source: 'census' | 'new-hire' | 'termination' | 'compensation-change';
+  source_id: string;
+  recorded_at: string;
+}
+
+export interface OutboxTable {
+  seq: Generated<number>;
+  request_id: string;
+  kind: RequestKind;
+  subject: string;
+  state: RequestState;
+  head: Flag;
+  holding: Generated<Flag>;
+  due_at: string;
+  body: Buffer | null;
+  attempts: Generated<number>;
+  claimed_by: string | null;
+  lease_until: string | null;
+  unknown_outcome: Generated<Flag>;
+  may_have_been_applied: Generated<Flag>;
+  status: number | null;
+  reason: string | null;
+  answer: Buffer | null;
+  created_at: string;
+  finished_at: string | null;
+}
+
+export interface CensusSyncTable {
+  sync_id: string;
+  employer_id: string;
+  state: SyncState;
+  event_id: string | null;
+  request_id: string | null;
+  requested_at: string;
+  upload_started_at: string | null;
+  uploaded_at: string | null;
+  completed_at: string | null;
+  reason: string | null;
+  problem_count: Generated<number>;
+  problems: string | null;
+}
+
+export interface TokenTable {
+  token_id: string;
+  name: string;
+  hash: Buffer;
+  scopes: string;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+
+/** The database outside a transaction: reads only. Writing goes through `transact`. */
+export type Db = Kysely<Tables>;
+/** A transaction: what a store function takes when it writes. The caller owns it. */
+export type Trx = Transaction<Tables>;
