@@ -1,0 +1,44 @@
+import { pino } from 'pino';
+import type { LogLevel } from '../config.ts';
+
+/**
+ * One line an event of interest. Only these fields, and errors by their code: never a body, a secret or personal
+ * data. A new field is a decision, made here and in docs/security.md.
+ */
+export type LogFields = Partial<{
+  event_id: string;
+  event_type: string;
+  employer_id: string;
+  request_id: string;
+  census_id: string;
+  sync_id: string;
+  kind: string;
+  state: string;
+  reason: string;
+  cause: string;
+  code: string;
+  status: number;
+  count: number;
+  ms: number;
+  address: string;
+  environment: string;
+  engine: string;
+  version: string;
+  route: string;
+  token: string;
+}>;
+
+export type Log = Record<
+  'debug' | 'info' | 'warn' | 'error' | 'fatal',
+  (fields: LogFields, message: string) => void
+>;
+
+/** JSON lines on standard output; coloured lines when a person looks on. */
+export function createLog(level: LogLevel, forPeople: boolean): Log {
+  const base = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  if (!forPeople) return pino(base, pino.destination({ fd: 1, sync: true }));
+  return pino({ ...base, transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname' } } });
+}
+
+/** For tests and for commands whose output is for a person. */
+export const silentLog: Log = pino({ level: 'silent' });
