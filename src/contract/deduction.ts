@@ -1,0 +1,72 @@
+import Type, { type Static } from 'typebox';
+import { compile } from './check.ts';
+import { identifier, nullable, oneOf } from './fields.ts';
+import { PAY_FREQUENCIES } from './pay-rate.ts';
+
+export const LINES_OF_COVERAGE = [
+  'accident',
+  'accidental_death',
+  'cancer',
+  'commuter_transit',
+  'dental',
+  'dependent_care_fsa',
+  'healthcare_fsa',
+  'hospital_indemnity',
+  'hsa',
+  'life',
+  'limited_purpose_fsa',
+  'long_term_disability',
+  'medical',
+  'short_term_disability',
+  'supplemental',
+  'vision',
+  'voluntary_critical_illness',
+  'voluntary_life',
+  'voluntary_accidental_death',
+  'voluntary_short_term_disability',
+] as const;
+export type LineOfCoverage = (typeof LINES_OF_COVERAGE)[number];
+
+export const TAXABILITIES = ['pre_tax', 'post_tax'] as const;
+export type Taxability = (typeof TAXABILITIES)[number];
+
+export const COVERAGE_TYPES = [
+  'member',
+  'member_spouse',
+  'member_child',
+  'member_children',
+  'member_family',
+] as const;
+export type CoverageType = (typeof COVERAGE_TYPES)[number];
+
+/** Digits on each side of a contribution's point: the interface sets no precision, arithmetic needs an end to it. */
+export const CONTRIBUTION_DIGITS_MAX = 40;
+
+/** An exact decimal, kept as sent: `150`, `150.0` and `+150.00` are equal amounts and different texts. */
+const contribution = Type.String({
+  pattern: `^[+-]?[0-9]{1,${CONTRIBUTION_DIGITS_MAX}}(\\.[0-9]{1,${CONTRIBUTION_DIGITS_MAX}})?$`,
+  rule: `must be a plain decimal number as a string, at most ${CONTRIBUTION_DIGITS_MAX} digits on each side of the point`,
+});
+
+/** Only the date part counts, as written: samples carry any time of day, and `dayOf` reads it. */
+const effectiveDay = nullable(
+  Type.String({ format: 'day-or-date-time', rule: 'must be an ISO 8601 timestamp with a real date' }),
+);
+
+/** A deduction as the service sends it. Read tolerantly: unknown fields pass, null means absent. */
+export const Deduction = Type.Object({
+  id: identifier,
+  employee_id: identifier,
+  line_of_coverage: oneOf(LINES_OF_COVERAGE),
+  member_contribution: contribution,
+  employer_contribution: contribution,
+  period: oneOf(PAY_FREQUENCIES),
+  taxability: oneOf(TAXABILITIES),
+  coverage_type: Type.Optional(nullable(oneOf(COVERAGE_TYPES))),
+  description: Type.Optional(nullable(Type.String())),
+  effective_start: Type.Optional(effectiveDay),
+  effective_end: Type.Optional(effectiveDay),
+});
+export type Deduction = Static<typeof Deduction>;
+
+export const deduction = compile(Deduction);

@@ -1,0 +1,79 @@
+/**
+ * JSON as strict as a signed message deserves. `JSON.parse` forgives what two readers may read differently
+ * (a field named twice, a field named `__proto__`) and what a database can't store (NUL, half a surrogate pair).
+ *
+ * It runs once for every event: one pass over the text, `JSON.parse`, and one walk over what it made.
+ */
+
+/** Levels of arrays and objects in one text. The interface needs 5; this bounds the recursion of every reader. */
+export const NESTING_MAX = 32;
+
+export type ParsedJson = { ok: true; value: unknown } | { ok: false; reason: string };
+
+/** Parses one JSON text. A refusal's reason says what is wrong and quotes nothing of the text. */
+export function parseJson(text: string): ParsedJson {
+  const { nesting, members } = measure(text);
+  if (nesting > NESTING_MAX) return refused(`is nested deeper than ${NESTING_MAX} levels`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return refused('is not valid JSON');
+  }
+  const found: Found = { fields: 0, reason: null };
+  inspect(value, found);
+  if (found.reason) return refused(found.reason);
+  // Every member of the text has one colon outside strings. Parsing merges members of the same name.
+  return found.fields === members ? { ok: true, value } : refused('names a field twice in one object');
+}
+
+function refused(reason: string): ParsedJson {
+  return { ok: false, reason };
+}
+
+const QUOTE = 0x22;
+const COLON = 0x3a;
+const BACKSLASH = 0x5c;
+// `[` and `{` differ in one bit only, and so do `]` and `}`.
+const CASE_BIT = 0x20;
+const OPENING = 0x7b;
+const CLOSING = 0x7d;
+
+/** The deepest nesting, and the number of colons outside strings. Right for valid JSON, harmless for any other text. */
+function measure(text: string): { nesting: number; members: number } {
+  let level = 0;
+  let nesting = 0;
+  let members = 0;
+  let inString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) inString = !inString;
+    else if (inString) {
+      if (code === BACKSLASH) at += 1;
+    } else if (code === COLON) members += 1;
+    else if ((code | CASE_BIT) === OPENING) nesting = Math.max(nesting, ++level);
+    else if ((code | CASE_BIT) === CLOSING) level -= 1;
+  }
+  return { nesting, members };
+}
+
+type Found = { fields: number; reason: string | null };
+
+/** Counts the fields and notes the first thing to refuse. Recursive: the nesting was measured before. */
+function inspect(value: unknown, found: Found): void {
+  if (typeof value === 'string') inspectString(value, found);
+  else if (Array.isArray(value)) for (const element of value) inspect(element, found);
+  else if (typeof value === 'object' && value !== null) {
+    for (const name of Object.keys(value)) {
+      found.fields += 1;
+      if (name === '__proto__') found.reason ??= 'has a field named __proto__';
+      inspectString(name, found);
+      inspect((value as Record<string, unknown>)[name], found);
+    }
+  }
+}
+
+function inspectString(text: string, found: Found): void {
+  if (text.includes('\0')) found.reason ??= 'has a NUL character in a string';
+  else if (!text.isWellFormed()) found.reason ??= 'has half a surrogate pair in a string';
+}

@@ -1,0 +1,190 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createBell } from '../bell.ts';
+import type { Clock } from '../clock.ts';
+import { codeOf, isFatal, isUnavailable } from '../database/errors.ts';
+import type { Db, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import type { IncomingDeduction } from '../ledger/fold.ts';
+import { lockLedger } from '../ledger/position.ts';
+import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
+import type { Log } from '../observe/log.ts';
+import { finishEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
+import { type Understood, understand } from './understand.ts';
+
+/** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
+const BATCH_EVENTS = 256;
+/** How often an idle loop looks by itself: another process may have put an event back to pending. */
+const IDLE_MS = 1_000;
+/** After a database error: it is not the events' fault, so the same batch is tried again. */
+const RETRY_MS = 250;
+
+/** What the ledger's neighbours do for an event, in the transaction that marks it. */
+export type Effects = {
+  requestSync(trx: Trx, request: { employerId: string; eventId: string; now: string }): Promise<void>;
+  completeSyncs(trx: Trx, complete: { employerId: string; receivedAt: string; now: string }): Promise<number>;
+};
+
+export type Applied = { applied: number; ignored: number; quarantined: number; syncsRequested: number };
+
+export type ApplyLoop = {
+  /** Applies one batch of pending events; throws only when the database could not do its work. */
+  runOnce(): Promise<Applied>;
+  run(signal: AbortSignal): Promise<void>;
+  wake(): void;
+};
+
+/**
+ * Moves pending events, in order of receipt, into the ledger and the outbox: a batch in one transaction. When a
+ * batch fails on an event's content its events are applied one by one, so that one bad event harms no other.
+ */
+export function createApplyLoop(options: {
+  db: Db;
+  now: Clock;
+  log: Log;
+  effects: Effects;
+  onApplied: (applied: Applied) => void;
+  onFatal: (error: unknown) => void;
+}): ApplyLoop {
+  const { db, now, log, effects, onApplied, onFatal } = options;
+  const bell = createBell();
+
+  const runOnce = async (): Promise<Applied> => {
+    try {
+      return await applyBatch(BATCH_EVENTS);
+    } catch (error) {
+      if (isUnavailable(error)) throw error;
+      log.warn({ code: codeOf(error) }, 'a batch failed on the content of an event: applying one by one');
+      return applySingly();
+    }
+  };
+
+  const applyBatch = (limit: number): Promise<Applied> =>
+    transact(db, async (trx) => {
+      // The lock comes first: whoever reads the work list next finds it without what is applied here.
+      await lockLedger(trx);
+      const events = await pendingEvents(trx, limit);
+      return applyEvents(trx, effects, events, now().toISOString());
+    });
+
+  const applySingly = async (): Promise<Applied> => {
+    const total = nothingApplied();
+    for (let left = BATCH_EVENTS; left > 0; left -= 1) {
+      const one = await applyBatch(1).catch((error: unknown) => {
+        if (isUnavailable(error)) throw error;
+        return quarantineFirst(codeOf(error));
+      });
+      if (countOf(one) === 0) break;
+      add(total, one);
+    }
+    return total;
+  };
+
+  const quarantineFirst = (code: string): Promise<Applied> =>
+    transact(db, async (trx) => {
+      const [event] = await pendingEvents(trx, 1);
+      if (event === undefined) return nothingApplied();
+      log.error({ event_id: event.event_id, code }, 'an event could not be applied and was quarantined');
+      const reason = `applying it failed (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
+      const { eventType, envelopeId } = understand(event.body);
+      await finishEvents(
+        trx,
+        [{ seq: event.seq, state: 'quarantined', eventType, envelopeId, reason }],
+        now().toISOString(),
+      );
+      return { ...nothingApplied(), quarantined: 1 };
+    });
+
+  return {
+    runOnce,
+    wake: bell.ring,
+    async run(signal) {
+      while (!signal.aborted) {
+        try {
+          const applied = await runOnce();
+          if (countOf(applied) > 0) onApplied(applied);
+          // Between batches other work of this thread has its turn: deliveries are acknowledged meanwhile.
+          if (countOf(applied) > 0) await new Promise(setImmediate);
+          else await bell.wait(IDLE_MS, signal);
+        } catch (error) {
+          log.error({ code: codeOf(error) }, 'applying failed: trying again');
+          if (isFatal(error)) return onFatal(error);
+          await delay(RETRY_MS, undefined, { signal }).catch(() => {});
+        }
+      }
+    },
+  };
+}
+
+async function applyEvents(
+  trx: Trx,
+  effects: Effects,
+  events: readonly PendingEvent[],
+  now: string,
+): Promise<Applied> {
+  const known = await eventsInLedger(
+    trx,
+    events.filter((event) => event.reprocessed > 0).map((event) => event.event_id),
+  );
+  const applied = nothingApplied();
+  const deductions: IncomingDeduction[] = [];
+  const outcomes: Outcome[] = [];
+  for (const event of events) {
+    const understood = understand(event.body);
+    const { meaning } = understood;
+    if (meaning.kind === 'deduction') {
+      if (!known.has(event.event_id))
+        deductions.push(incomingDeduction(event, understood, meaning.deduction));
+    } else if (meaning.kind === 'sync-request') {
+      await effects.requestSync(trx, { employerId: meaning.employerId, eventId: event.event_id, now });
+      applied.syncsRequested += 1;
+    } else if (meaning.kind === 'sync-complete') {
+      const { employerId } = meaning;
+      await effects.completeSyncs(trx, { employerId, receivedAt: event.received_at, now });
+    }
+    const outcome = outcomeOf(event, understood);
+    applied[outcome.state] += 1;
+    outcomes.push(outcome);
+  }
+  await recordDeductions(trx, deductions, now);
+  await finishEvents(trx, outcomes, now);
+  return applied;
+}
+
+function incomingDeduction(
+  event: PendingEvent,
+  understood: Understood,
+  deduction: IncomingDeduction['deduction'],
+): IncomingDeduction {
+  return {
+    eventId: event.event_id,
+    receivedAt: event.received_at,
+    createdAt: understood.createdAt,
+    deduction,
+  };
+}
+
+function outcomeOf(event: PendingEvent, { meaning, eventType, envelopeId }: Understood): Outcome {
+  const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined';
+  return {
+    seq: event.seq,
+    state: unhandled ? meaning.kind : 'applied',
+    eventType,
+    envelopeId,
+    reason: unhandled ? meaning.reason : null,
+  };
+}
+
+function nothingApplied(): Applied {
+  return { applied: 0, ignored: 0, quarantined: 0, syncsRequested: 0 };
+}
+
+function countOf(applied: Applied): number {
+  return applied.applied + applied.ignored + applied.quarantined;
+}
+
+function add(total: Applied, one: Applied): void {
+  total.applied += one.applied;
+  total.ignored += one.ignored;
+  total.quarantined += one.quarantined;
+  total.syncsRequested += one.syncsRequested;
+}

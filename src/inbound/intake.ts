@@ -1,0 +1,79 @@
+import type { Clock } from '../clock.ts';
+import { codeOf, isFatal } from '../database/errors.ts';
+import type { Db } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import type { Log } from '../observe/log.ts';
+import { type Arrival, type Stored, storeArrivals } from './inbox.ts';
+
+/** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
+const BATCH_EVENTS = 256;
+/** Bytes waiting to be stored, over all connections. Beyond it the sender is told to come back: memory is finite. */
+const WAITING_BYTES = 64 * 1024 * 1024;
+
+/** The event was not stored; the sender should try again. */
+export class NotStored extends Error {
+  readonly code = 'NOT_STORED';
+}
+
+export type Intake = {
+  /** Resolves when the event is on the disk. Throws `NotStored`: then nothing of it may be acknowledged. */
+  accept(arrival: Arrival): Promise<void>;
+};
+
+type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
+
+/**
+ * Group commit: what arrives in one turn of the event loop is written in one transaction with one fsync, and what
+ * arrives meanwhile forms the next. `onStored` is told after each commit; `onFatal` when the storage failed in a
+ * way that no retry mends, and the process must end.
+ */
+export function createIntake(options: {
+  db: Db;
+  now: Clock;
+  log: Log;
+  onStored: (stored: Stored) => void;
+  onFatal: (error: unknown) => void;
+}): Intake {
+  const { db, now, log, onStored, onFatal } = options;
+  let waiting: Waiting[] = [];
+  let waitingBytes = 0;
+  let flushing = false;
+
+  const flush = async (): Promise<void> => {
+    const batch = waiting.slice(0, BATCH_EVENTS);
+    waiting = waiting.slice(BATCH_EVENTS);
+    try {
+      const arrivals = batch.map((one) => one.arrival);
+      const stored = await transact(db, (trx) => storeArrivals(trx, arrivals, now().toISOString()));
+      for (const one of batch) one.resolve();
+      if (stored.conflicts > 0)
+        log.warn({ count: stored.conflicts }, 'an event id came again with another body');
+      onStored(stored);
+    } catch (error) {
+      log.error({ code: codeOf(error), count: batch.length }, 'events could not be stored and were refused');
+      for (const one of batch) one.reject(new NotStored());
+      if (isFatal(error)) onFatal(error);
+    } finally {
+      for (const one of batch) waitingBytes -= one.arrival.body.length;
+      flushing = false;
+      if (waiting.length > 0) schedule();
+    }
+  };
+
+  const schedule = (): void => {
+    if (flushing) return;
+    flushing = true;
+    setImmediate(flush);
+  };
+
+  return {
+    accept(arrival) {
+      if (waitingBytes + arrival.body.length > WAITING_BYTES) return Promise.reject(new NotStored());
+      waitingBytes += arrival.body.length;
+      return new Promise((resolve, reject) => {
+        waiting.push({ arrival, resolve, reject });
+        schedule();
+      });
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'kysely';
+import type { Clock } from '../clock.ts';
+import type { Db } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import type { RefusalCause } from './signature.ts';
+
+/** Between two writes of the counts: refused deliveries cost anybody nothing to send, so they must cost little here. */
+const FLUSH_EVERY_MS = 5_000;
+/** How long the counts are kept: longer than the provider retries one event. */
+const KEPT_DAYS = 7;
+
+export type Refusals = {
+  count(cause: RefusalCause): void;
+  /** Writes what was counted since the last time; when the database is away the counts wait. */
+  flush(db: Db): Promise<void>;
+  run(db: Db, signal: AbortSignal): Promise<void>;
+};
+
+/** Counts refused deliveries by minute and cause; nothing else of them is kept. */
+export function createRefusals(now: Clock): Refusals {
+  let counted = new Map<string, number>();
+
+  const flush = async (db: Db): Promise<void> => {
+    if (counted.size === 0) return;
+    const taken = counted;
+    counted = new Map();
+    try {
+      await transact(db, async (trx) => {
+        for (const [key, refused] of taken) {
+          const [minute, cause] = key.split(' ') as [string, string];
+          await trx
+            .insertInto('refused_signatures')
+            .values({ minute, cause, refused })
+            .onConflict((conflict) =>
+              conflict.doUpdateSet({ refused: sql<number>`refused_signatures.refused + excluded.refused` }),
+            )
+            .execute();
+        }
+        const oldest = new Date(now().getTime() - KEPT_DAYS * 86_400_000).toISOString();
+        await trx.deleteFrom('refused_signatures').where('minute', '<', oldest).execute();
+      });
+    } catch {
+      for (const [key, refused] of taken) counted.set(key, (counted.get(key) ?? 0) + refused);
+    }
+  };
+
+  return {
+    count(cause) {
+      const key = `${now().toISOString().slice(0, 16)}Z ${cause}`;
+      counted.set(key, (counted.get(key) ?? 0) + 1);
+    },
+    flush,
+    async run(db, signal) {
+      while (!signal.aborted) {
+        await delay(FLUSH_EVERY_MS, undefined, { signal }).catch(() => {});
+        await flush(db);
+      }
+    },
+  };
+}
+
+/** How many deliveries were refused since an instant, by cause. */
+export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {
+  return db
+    .selectFrom('refused_signatures')
+    .select(['cause', (eb) => eb.fn.sum<number>('refused').as('refused')])
+    .where('minute', '>=', `${since.toISOString().slice(0, 16)}Z`)
+    .groupBy('cause')
+    .orderBy('cause')
+    .execute();
+}

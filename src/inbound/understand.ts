@@ -1,0 +1,82 @@
+import { describe, type Problem } from '../contract/check.ts';
+import { type Deduction, deduction } from '../contract/deduction.ts';
+import { envelope } from '../contract/envelope.ts';
+import {
+  CENSUS_SYNC_COMPLETE,
+  CENSUS_SYNC_REQUEST,
+  DEDUCTION_CREATED,
+  DEDUCTION_UPDATED,
+  syncData,
+} from '../contract/events.ts';
+import { parseJson } from '../contract/json.ts';
+
+/** What an event asks for, or why it asks for nothing. Reasons name fields and rules, never values. */
+export type Meaning =
+  | { kind: 'deduction'; deduction: Deduction }
+  | { kind: 'sync-request'; employerId: string }
+  | { kind: 'sync-complete'; employerId: string }
+  | { kind: 'ignored'; reason: string }
+  | { kind: 'quarantined'; reason: string };
+
+export type Understood = {
+  eventType: string | null;
+  envelopeId: string | null;
+  /** As sent; null when absent. */
+  createdAt: string | null;
+  meaning: Meaning;
+};
+
+/** Problems named in a reason: enough to see what is wrong with one event. */
+const PROBLEMS_NAMED = 5;
+/** The interface's types have at most thirty characters; what is longer is no type and is not indexed. */
+const EVENT_TYPE_LENGTH = 255;
+
+/** Reads the raw body of a stored event. Never throws on content: what can't be understood is quarantined. */
+export function understand(body: Buffer): Understood {
+  const parsed = parseJson(body.toString('utf8'));
+  if (!parsed.ok) return notAnEvent(`the body ${parsed.reason}`);
+  const frame = parsed.value;
+  if (!envelope.accepts(frame)) return notAnEvent(named(envelope.problems(frame, PROBLEMS_NAMED)));
+  if (frame.event_type.length > EVENT_TYPE_LENGTH) {
+    return notAnEvent(`event_type: must be at most ${EVENT_TYPE_LENGTH} characters`);
+  }
+  return {
+    eventType: frame.event_type,
+    envelopeId: frame.id ?? null,
+    createdAt: frame.created_at ?? null,
+    meaning: meaningOf(frame.event_type, frame.data),
+  };
+}
+
+function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
+  switch (eventType) {
+    case DEDUCTION_UPDATED:
+      if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
+      return { kind: 'quarantined', reason: named(deduction.problems(data, PROBLEMS_NAMED), 'data') };
+    case DEDUCTION_CREATED:
+      // Deprecated, its payload not shown: every deduction also comes as an update, so that nothing is missed.
+      if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
+      return { kind: 'ignored', reason: 'the event type is deprecated and its data is not a deduction' };
+    case CENSUS_SYNC_REQUEST:
+    case CENSUS_SYNC_COMPLETE:
+      if (!syncData.accepts(data)) {
+        return { kind: 'quarantined', reason: named(syncData.problems(data, PROBLEMS_NAMED), 'data') };
+      }
+      return {
+        kind: eventType === CENSUS_SYNC_REQUEST ? 'sync-request' : 'sync-complete',
+        employerId: data.employer_id,
+      };
+    default:
+      return { kind: 'ignored', reason: 'the event type is not one that is handled here' };
+  }
+}
+
+function notAnEvent(reason: string): Understood {
+  return { eventType: null, envelopeId: null, createdAt: null, meaning: { kind: 'quarantined', reason } };
+}
+
+function named(problems: readonly Problem[], within = ''): string {
+  return problems
+    .map(({ path, rule }) => describe({ path: [within, path].filter((part) => part !== '').join('.'), rule }))
+    .join('; ');
+}

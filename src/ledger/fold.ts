@@ -1,0 +1,141 @@
+/** The rules of a deduction's versions, pure: which is the latest, which are late, which are ties. */
+import type { Insertable, Selectable } from 'kysely';
+import type { Deduction } from '../contract/deduction.ts';
+import { dayOf, toInstant } from '../contract/instant.ts';
+import type { Tables, VersionTable } from '../database/tables.ts';
+
+export type Version = Selectable<VersionTable>;
+export type Head = Selectable<Tables['deductions']>;
+
+/** One deduction event, not yet in the ledger. Times of receipt are our own clock's, `created_at` is as sent. */
+export type IncomingDeduction = {
+  eventId: string;
+  receivedAt: string;
+  createdAt: string | null;
+  deduction: Deduction;
+};
+
+/** What a deduction says: the part of a version that the sender chose. */
+export type Content = Omit<
+  Insertable<VersionTable>,
+  | 'position'
+  | 'version'
+  | 'event_id'
+  | 'created_at'
+  | 'event_time'
+  | 'decided_by'
+  | 'late'
+  | 'tie_changed'
+  | 'recorded_at'
+>;
+
+export type Folded = { versions: Insertable<VersionTable>[]; heads: Map<string, Head> };
+
+/**
+ * Event time: `created_at` as an instant, else the time of receipt (field notes), in fixed-width UTC of nine
+ * digits, so that texts compare as instants do.
+ */
+export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): string {
+  const instant = toInstant(incoming.createdAt ?? incoming.receivedAt);
+  if (instant === null) throw new Error('an event without an instant reached the ledger');
+  return instant;
+}
+
+/** The key under which versions of one deduction with one event time are found. */
+export function tieKey(deductionId: string, time: string): string {
+  return `${time} ${deductionId}`;
+}
+
+/**
+ * Appends events, in the order given, to the versions that stand. `heads` are the latest states of the
+ * deductions named, `tied` the content that stands for a tie key (the one with the greatest position).
+ * Of two versions the greater (event time, position) is later; position is the order given, so of a tie the
+ * later received wins. Answers the new versions and the heads that changed; neither argument is changed.
+ */
+export function foldVersions(
+  incoming: readonly IncomingDeduction[],
+  heads: ReadonlyMap<string, Head>,
+  tied: ReadonlyMap<string, Content>,
+  position: number,
+  recordedAt: string,
+): Folded {
+  const changed = new Map<string, Head>();
+  const standing = new Map(tied);
+  const versions = incoming.map((event, index): Insertable<VersionTable> => {
+    const content = contentOf(event.deduction);
+    const time = eventTime(event);
+    const key = tieKey(content.deduction_id, time);
+    const rival = standing.get(key);
+    standing.set(key, content);
+    const head = changed.get(content.deduction_id) ?? heads.get(content.deduction_id);
+    const at = position + index + 1;
+    const late = head !== undefined && time < head.event_time;
+    const version = (head?.versions ?? 0) + 1;
+    changed.set(
+      content.deduction_id,
+      late
+        ? { ...head, versions: version }
+        : {
+            deduction_id: content.deduction_id,
+            position: at,
+            event_time: time,
+            employee_id: content.employee_id,
+            versions: version,
+          },
+    );
+    const tie = event.createdAt !== null && rival !== undefined;
+    return {
+      ...content,
+      position: at,
+      version,
+      event_id: event.eventId,
+      created_at: event.createdAt,
+      event_time: time,
+      decided_by: event.createdAt === null ? 'receipt' : tie ? 'tie' : 'created_at',
+      late: late ? 1 : 0,
+      tie_changed: tie && !sameContent(content, rival) ? 1 : 0,
+      recorded_at: recordedAt,
+    };
+  });
+  return { versions, heads: changed };
+}
+
+/** A deduction as a row keeps it: texts as sent, and the date parts as written beside them. */
+function contentOf(deduction: Deduction): Content {
+  const { effective_start = null, effective_end = null } = deduction;
+  return {
+    deduction_id: deduction.id,
+    employee_id: deduction.employee_id,
+    line_of_coverage: deduction.line_of_coverage,
+    member_contribution: deduction.member_contribution,
+    employer_contribution: deduction.employer_contribution,
+    period: deduction.period,
+    taxability: deduction.taxability,
+    coverage_type: deduction.coverage_type ?? null,
+    description: deduction.description ?? null,
+    effective_start,
+    effective_end,
+    starts_on: effective_start === null ? null : dayOf(effective_start),
+    ends_on: effective_end === null ? null : dayOf(effective_end),
+  };
+}
+
+export const CONTENT_COLUMNS = [
+  'deduction_id',
+  'employee_id',
+  'line_of_coverage',
+  'member_contribution',
+  'employer_contribution',
+  'period',
+  'taxability',
+  'coverage_type',
+  'description',
+  'effective_start',
+  'effective_end',
+  'starts_on',
+  'ends_on',
+] as const satisfies readonly (keyof Content)[];
+
+function sameContent(one: Content, other: Content): boolean {
+  return CONTENT_COLUMNS.every((column) => one[column] === other[column]);
+}

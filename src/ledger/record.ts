@@ -1,0 +1,129 @@
+import { insertMany, slices } from '../database/bulk.ts';
+import type { Trx } from '../database/tables.ts';
+import {
+  CONTENT_COLUMNS,
+  type Content,
+  eventTime,
+  foldVersions,
+  type Head,
+  type IncomingDeduction,
+  tieKey,
+} from './fold.ts';
+import { lockLedger, moveLedger } from './position.ts';
+
+const VERSION_COLUMNS = [
+  ...CONTENT_COLUMNS,
+  'position',
+  'version',
+  'event_id',
+  'created_at',
+  'event_time',
+  'decided_by',
+  'late',
+  'tie_changed',
+  'recorded_at',
+] as const;
+
+/** An older event never overwrites a newer one: the upsert itself refuses it, whatever was folded before. */
+const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excluded.position,
+  event_time = excluded.event_time, employee_id = excluded.employee_id, versions = excluded.versions
+  where excluded.event_time >= deductions.event_time`;
+
+/**
+ * Appends deduction events to the ledger in the order given and moves each deduction's latest state. The caller
+ * has made sure that none of the events is in the ledger yet.
+ */
+export async function recordDeductions(
+  trx: Trx,
+  incoming: readonly IncomingDeduction[],
+  recordedAt: string,
+): Promise<void> {
+  if (incoming.length === 0) return;
+  const position = await lockLedger(trx);
+  const heads = await headsOf(trx, incoming);
+  const tied = await contentsTied(trx, incoming, heads);
+  const folded = foldVersions(incoming, heads, tied, position, recordedAt);
+  await insertMany(
+    trx,
+    'versions',
+    VERSION_COLUMNS,
+    folded.versions.map((version) => VERSION_COLUMNS.map((column) => version[column])),
+  );
+  await moveHeads(trx, heads, [...folded.heads.values()]);
+  await insertMany(
+    trx,
+    'deduction_employees',
+    ['employee_id', 'deduction_id'],
+    folded.versions
+      .filter((version) => heads.get(version.deduction_id)?.employee_id !== version.employee_id)
+      .map((version) => [version.employee_id, version.deduction_id]),
+    'on conflict do nothing',
+  );
+  await moveLedger(trx, position + incoming.length);
+}
+
+/** The events among these that the ledger already has: a reprocessed one has no second effect. */
+export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Promise<Set<string>> {
+  if (eventIds.length === 0) return new Set();
+  const rows = await trx
+    .selectFrom('versions')
+    .select('event_id')
+    .where('event_id', 'in', eventIds)
+    .execute();
+  return new Set(rows.map((row) => row.event_id));
+}
+
+async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promise<Map<string, Head>> {
+  const ids = [...new Set(incoming.map((event) => event.deduction.id))];
+  const heads = new Map<string, Head>();
+  for (const slice of slices(ids)) {
+    const rows = await trx.selectFrom('deductions').selectAll().where('deduction_id', 'in', slice).execute();
+    for (const head of rows) heads.set(head.deduction_id, head);
+  }
+  return heads;
+}
+
+/** What stands at the event times of events that are not newer than all before them; few, in a healthy feed. */
+async function contentsTied(
+  trx: Trx,
+  incoming: readonly IncomingDeduction[],
+  heads: ReadonlyMap<string, Head>,
+): Promise<Map<string, Content>> {
+  const tied = new Map<string, Content>();
+  for (const event of incoming) {
+    const { id } = event.deduction;
+    const time = eventTime(event);
+    const head = heads.get(id);
+    if (head === undefined || time > head.event_time || tied.has(tieKey(id, time))) continue;
+    const standing = await trx
+      .selectFrom('versions')
+      .select(CONTENT_COLUMNS)
+      .where('deduction_id', '=', id)
+      .where('event_time', '=', time)
+      .orderBy('position', 'desc')
+      .limit(1)
+      .executeTakeFirst();
+    if (standing !== undefined) tied.set(tieKey(id, time), standing);
+  }
+  return tied;
+}
+
+async function moveHeads(trx: Trx, before: ReadonlyMap<string, Head>, heads: readonly Head[]): Promise<void> {
+  const isOnlyLate = (head: Head) => before.get(head.deduction_id)?.position === head.position;
+  await insertMany(
+    trx,
+    'deductions',
+    ['deduction_id', 'position', 'event_time', 'employee_id', 'versions'],
+    heads
+      .filter((head) => !isOnlyLate(head))
+      .map((head) => [head.deduction_id, head.position, head.event_time, head.employee_id, head.versions]),
+    GUARDED_UPSERT,
+  );
+  for (const head of heads.filter(isOnlyLate)) {
+    await trx
+      .updateTable('deductions')
+      .set({ versions: head.versions })
+      .where('deduction_id', '=', head.deduction_id)
+      .execute();
+  }
+}

@@ -1,0 +1,108 @@
+import t from 'tap';
+import Type from 'typebox';
+import { Settings } from 'typebox/system';
+import { census } from '../../src/contract/census.ts';
+import { type Checker, compile, describe, PROBLEMS_MAX } from '../../src/contract/check.ts';
+import { compensationChange } from '../../src/contract/compensation-change.ts';
+import { deduction } from '../../src/contract/deduction.ts';
+import { envelope } from '../../src/contract/envelope.ts';
+import { syncData } from '../../src/contract/events.ts';
+import { newHire } from '../../src/contract/new-hire.ts';
+import { termination } from '../../src/contract/termination.ts';
+import { changed } from './rules.ts';
+import * as samples from './samples.ts';
+
+const CANARY = '123-45-6789';
+
+const resources: [string, Checker<unknown>, object][] = [
+  ['census', census, samples.census],
+  ['newHire', newHire, { ...samples.newHire, ssn: '1', phone_number: '1', termination_date: '2026-01-01' }],
+  ['termination', termination, samples.termination],
+  ['compensationChange', compensationChange, { ...samples.compensationChange, pay_rate: samples.payRate }],
+  [
+    'deduction',
+    deduction,
+    { ...samples.deduction, effective_end: null, coverage_type: null, description: null },
+  ],
+  ['envelope', envelope, { ...samples.envelope, created_at: null, id: null }],
+  ['syncData', syncData, samples.syncData],
+];
+
+/** Every field of a body, the whole and the inner objects included. */
+function fieldsOf(value: unknown, at = ''): string[] {
+  if (typeof value !== 'object' || value === null) return [at];
+  return [
+    at,
+    ...Object.entries(value).flatMap(([name, inner]) => fieldsOf(inner, at ? `${at}.${name}` : name)),
+  ];
+}
+
+t.test('no problem ever holds the value of a field', async (t) => {
+  const wrong = [
+    CANARY,
+    CANARY.repeat(100),
+    `${CANARY}@`,
+    123456789,
+    [CANARY],
+    { line1: CANARY },
+    null,
+    true,
+  ];
+  let seen = 0;
+  for (const [name, checker, good] of resources) {
+    for (const field of fieldsOf(good)) {
+      for (const value of wrong) {
+        const body = changed(good, field, value);
+        const problems = checker.problems(body);
+        seen += problems.length;
+        const told = problems.map(describe).join('\n');
+        if (/123|6789/.test(told)) t.fail(`a value of ${name}.${field} is told`, { told });
+        if (checker.accepts(body) !== (told === ''))
+          t.fail(`problems and accepts differ on ${name}.${field}`, { told });
+      }
+    }
+  }
+  t.ok(seen > 300, 'most of these values were refused, and none was told');
+});
+
+t.test('a field has one problem, however many of its rules are broken', async (t) => {
+  const checker = compile(
+    Type.Object({ code: Type.String({ minLength: 9, pattern: '^x', format: 'date', rule: 'r' }) }),
+  );
+  t.same(checker.problems({ code: 'abc' }), [{ path: 'code', rule: 'must have at least 9 characters' }]);
+});
+
+t.test('a rule without a text of its own names its keyword', async (t) => {
+  const checker = compile(Type.Object({ count: Type.Number({ minimum: 1 }) }));
+  t.same(checker.problems({ count: 0 }), [{ path: 'count', rule: 'must satisfy minimum' }]);
+});
+
+t.test('the name of an unknown field is cut, and bracketed where it is odd', async (t) => {
+  const checker = compile(
+    Type.Object({ list: Type.Array(Type.Object({}, { additionalProperties: false })) }),
+  );
+  const pathsFor = (name: string) =>
+    checker.problems({ list: [{ [name]: 1 }] }).map((problem) => problem.path);
+  t.same(pathsFor('shoe_size'), ['list[0].shoe_size']);
+  t.same(pathsFor('odd name'), ['list[0]["odd name"]']);
+  t.same(pathsFor('17'), ['list[0]["17"]']);
+  t.same(pathsFor('a/b~c"d'), ['list[0]["a/b~c\\"d"]']);
+  t.same(pathsFor('~1'), ['list[0]["~1"]']);
+  t.same(pathsFor(''), ['list[0][""]']);
+  t.same(pathsFor('constructor'), ['list[0].constructor']);
+  t.same(pathsFor('x'.repeat(100_000)), [`list[0].${'x'.repeat(64)}`]);
+  t.same(pathsFor('😀'.repeat(100)), [`list[0]["${'😀'.repeat(64)}"]`]);
+});
+
+t.test('a flood of problems is cut at the limit', async (t) => {
+  const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`field_${at}`, 1]));
+  const body = { ...samples.termination, ...unknown, termination_date: 'x' };
+  t.equal(termination.problems(body).length, PROBLEMS_MAX);
+  t.equal(termination.problems(body, 1).length, 1);
+});
+
+t.test('asking for problems leaves the settings of the whole process alone', async (t) => {
+  const before = Settings.Get().maxErrors;
+  termination.problems({});
+  t.equal(Settings.Get().maxErrors, before);
+});

@@ -1,0 +1,46 @@
+import t from 'tap';
+import { contact } from '../../src/contract/contact.ts';
+import { checkRules, noOtherField, required, text } from './rules.ts';
+import * as samples from './samples.ts';
+
+t.test('a contact keeps to the interface', async (t) => {
+  checkRules(t, contact, samples.contact, [
+    ...required('first_name', 'last_name', 'email'),
+    ...text('first_name', 'last_name'),
+    {
+      field: 'email',
+      passes: ['a@b.co', "o'brien+benefits@mail.example.com", 'X_1@EXAMPLE.ORG', `a@${'b'.repeat(63)}.com`],
+      fails: [
+        '',
+        'a',
+        'a@',
+        '@b.co',
+        'a@b',
+        'a b@c.de',
+        'a@b@c.de',
+        'a..b@c.de',
+        '"a b"@c.de',
+        'a@b.co\n',
+        'a@-b.co',
+        5,
+      ],
+      problem: 'email: must be a valid e-mail address',
+    },
+    noOtherField,
+  ]);
+});
+
+t.test('a hostile e-mail address is refused in time that grows with its length only', async (t) => {
+  const hostile = [
+    '@'.repeat(200_000),
+    'a.'.repeat(100_000),
+    `a@${'b.'.repeat(100_000)}`,
+    `a@${'b-'.repeat(100_000)}`,
+  ];
+  for (const email of hostile) {
+    const start = performance.now();
+    t.equal(contact.accepts({ ...samples.contact, email }), false);
+    // Milliseconds in practice; a check that backtracks would take minutes.
+    t.ok(performance.now() - start < 1_000);
+  }
+});

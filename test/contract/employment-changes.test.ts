@@ -1,0 +1,85 @@
+import t from 'tap';
+import { compensationChange } from '../../src/contract/compensation-change.ts';
+import { demographic } from '../../src/contract/demographic.ts';
+import { newHire } from '../../src/contract/new-hire.ts';
+import { termination } from '../../src/contract/termination.ts';
+import { ABSENT, among, checkRules, days, identifiers, noOtherField, required, text } from './rules.ts';
+import * as samples from './samples.ts';
+
+t.test('a new hire is an employee with an employer', async (t) => {
+  checkRules(t, newHire, samples.newHire, [
+    ...required(...Object.keys(samples.newHire)),
+    ...identifiers('employer_id', 'employee_id'),
+    ...text('employer'),
+    { field: 'employer', passes: [ABSENT], fails: [''], problem: 'employer: must have at least 1 character' },
+    ...days('termination_date', 'dob'),
+    among('employment_status', ['full_time', 'part_time']),
+    {
+      field: 'pay_rate',
+      passes: [[samples.payRate]],
+      fails: [samples.payRate],
+      problem: 'pay_rate: must be an array',
+    },
+    noOtherField,
+  ]);
+});
+
+t.test('a termination names an employee and a day', async (t) => {
+  checkRules(t, termination, samples.termination, [
+    ...required('employee_id', 'termination_date'),
+    ...identifiers('employee_id'),
+    ...days('termination_date'),
+    noOtherField,
+  ]);
+});
+
+t.test('a demographic change names an employee and an address', async (t) => {
+  checkRules(t, demographic, samples.demographic, [
+    ...required('employee_id', 'address', 'address.line1'),
+    ...identifiers('employee_id'),
+    {
+      field: 'address.state',
+      passes: ['DC'],
+      fails: ['D.C.'],
+      problem: 'address.state: must be a US state code',
+    },
+    noOtherField,
+  ]);
+});
+
+t.test('a compensation change keeps to the interface', async (t) => {
+  checkRules(t, compensationChange, samples.compensationChange, [
+    ...required('employee_id'),
+    ...identifiers('employee_id'),
+    among('pay_frequency', ['weekly', 'biweekly', 'semimonthly', 'monthly']),
+    among('employment_status', ['full_time', 'part_time', 'variable_hours']),
+    {
+      field: 'pay_rate',
+      passes: [samples.payRate],
+      fails: [[samples.payRate], null, '25.50'],
+      problem: 'pay_rate: must be an object',
+    },
+    {
+      field: 'pay_rate',
+      fails: [{ period: 'hourly', effective_start: '2026-01-01' }],
+      problem: 'pay_rate.amount: is required',
+    },
+    noOtherField,
+  ]);
+});
+
+t.test('a compensation change says something beside the employee', async (t) => {
+  const { employee_id } = samples.compensationChange;
+  checkRules(t, compensationChange, samples.compensationChange, [
+    {
+      field: '',
+      passes: [
+        { employee_id, pay_frequency: 'weekly' },
+        { employee_id, pay_rate: samples.payRate },
+        { employee_id, employment_status: 'variable_hours' },
+      ],
+      fails: [{ employee_id }],
+      problem: 'must have at least one of pay_frequency, pay_rate, employment_status',
+    },
+  ]);
+});

@@ -1,0 +1,130 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { dayOf, isDay, toInstant } from '../../src/contract/instant.ts';
+import { termination } from '../../src/contract/termination.ts';
+
+const instants: [string, string][] = [
+  ['2026-01-05T05:31:56Z', '2026-01-05T05:31:56.000000000Z'],
+  ['2026-01-05t05:31:56z', '2026-01-05T05:31:56.000000000Z'],
+  ['2026-01-05 05:31:56Z', '2026-01-05T05:31:56.000000000Z'],
+  ['2026-01-05T05:31:56', '2026-01-05T05:31:56.000000000Z'],
+  ['2026-01-05T05:31Z', '2026-01-05T05:31:00.000000000Z'],
+  ['2026-01-05T05:31:56.1Z', '2026-01-05T05:31:56.100000000Z'],
+  ['2026-01-05T05:31:56,5Z', '2026-01-05T05:31:56.500000000Z'],
+  ['2026-01-05T05:31:56.1234567899Z', '2026-01-05T05:31:56.123456789Z'],
+  ['2026-01-01T01:00:00+02:00', '2025-12-31T23:00:00.000000000Z'],
+  ['2025-12-31T23:00:00.25-0130', '2026-01-01T00:30:00.250000000Z'],
+  ['2026-01-01T00:00:00-08', '2026-01-01T08:00:00.000000000Z'],
+  ['2026-01-01T00:00:00-00:00', '2026-01-01T00:00:00.000000000Z'],
+  ['2028-02-29T23:59:59+23:59', '2028-02-29T00:00:59.000000000Z'],
+  ['0000-01-01T00:00:00Z', '0000-01-01T00:00:00.000000000Z'],
+  ['0099-12-31T23:30:00-01:00', '0100-01-01T00:30:00.000000000Z'],
+  ['9999-12-31T23:59:59.999999999Z', '9999-12-31T23:59:59.999999999Z'],
+];
+
+const notInstants = [
+  '',
+  'yesterday',
+  '2026-01-05',
+  '2026-02-30T00:00:00Z',
+  '2026-02-29T00:00:00Z',
+  '2026-13-01T00:00:00Z',
+  '2026-00-01T00:00:00Z',
+  '2026-01-00T00:00:00Z',
+  '2026-01-05T24:00:00Z',
+  '2026-01-05T23:60:00Z',
+  '2026-06-30T23:59:60Z',
+  '2026-01-05T05:31:56.Z',
+  '2026-01-05T05:31:56+24:00',
+  '2026-01-05T05:31:56+00:60',
+  '2026-01-05T05:31:56+5',
+  '2026-01-05T05:31:56Z ',
+  ' 2026-01-05T05:31:56Z',
+  '2026-01-05T05:31:56Z\n',
+  '2026-01-05_05:31:56Z',
+  '2026-1-5T05:31:56Z',
+  '20260105T053156Z',
+  '+002026-01-05T05:31:56Z',
+  '٢٠٢٦-01-05T05:31:56Z',
+  '0000-01-01T00:00:00+00:01',
+  '9999-12-31T23:59:59-00:01',
+];
+
+t.test('a date-time becomes its instant in fixed-width UTC', async (t) => {
+  for (const [text, instant] of instants) t.equal(toInstant(text), instant, text);
+});
+
+t.test('what is not a real date-time, or leaves the years 0000 to 9999, has no instant', async (t) => {
+  for (const text of notInstants) t.equal(toInstant(text), null, JSON.stringify(text));
+});
+
+t.test('instants order as texts just as they order in time', async () => {
+  const moment = fc.record({
+    // Close together, so that offsets and fractions decide the order; and a wide range beside.
+    second: fc.oneof(
+      fc.integer({ min: 0, max: 3 }),
+      fc.integer({ min: -60_000_000_000, max: 250_000_000_000 }),
+    ),
+    fraction: fc.string({ unit: fc.constantFrom(...'0123456789'), maxLength: 9 }),
+    offset: fc.integer({ min: -1439, max: 1439 }),
+  });
+  type Moment = { second: number; fraction: string; offset: number };
+  const written = ({ second, fraction, offset }: Moment) => {
+    const local = new Date((second + offset * 60) * 1000).toISOString().slice(0, 19);
+    const [hours, minutes] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60];
+    const two = (part: number) => String(part).padStart(2, '0');
+    return `${local}${fraction && `.${fraction}`}${offset < 0 ? '-' : '+'}${two(hours)}:${two(minutes)}`;
+  };
+  const nanoseconds = ({ second, fraction }: Moment) =>
+    BigInt(second) * 1_000_000_000n + BigInt(fraction.padEnd(9, '0'));
+  const sign = (a: string | bigint, b: string | bigint) => (a < b ? -1 : a > b ? 1 : 0);
+  fc.assert(
+    fc.property(moment, moment, (one, other) => {
+      const [a, b] = [toInstant(written(one)), toInstant(written(other))];
+      t.equal(a?.length, 30);
+      t.equal(
+        sign(a!, b!),
+        sign(nanoseconds(one), nanoseconds(other)),
+        `${written(one)} | ${written(other)}`,
+      );
+    }),
+    { numRuns: 300 },
+  );
+});
+
+t.test('a day is a day of the calendar, and the schemas mean the same by it', async (t) => {
+  const part = (min: number, max: number, width: number) =>
+    fc.integer({ min, max }).map((number) => String(number).padStart(width, '0'));
+  fc.assert(
+    fc.property(part(1, 9999, 4), part(0, 13, 2), part(0, 32, 2), (year, month, day) => {
+      const text = `${year}-${month}-${day}`;
+      const date = new Date(`${text}T00:00:00Z`);
+      const real = !Number.isNaN(date.valueOf()) && date.toISOString().startsWith(text);
+      return (
+        isDay(text) === real && termination.accepts({ employee_id: '1', termination_date: text }) === real
+      );
+    }),
+    { numRuns: 500 },
+  );
+  for (const text of ['2000-02-29', '2028-02-29']) t.equal(isDay(text), true, text);
+  for (const text of ['1900-02-29', '2026-02-29', '2026-04-31', '2026-1-01', ''])
+    t.equal(isDay(text), false, text);
+});
+
+t.test('the day of a timestamp is the one written, whatever its offset', async (t) => {
+  t.equal(dayOf('2026-01-01T00:00:00Z'), '2026-01-01');
+  t.equal(dayOf('2026-01-01T23:59:59-08:00'), '2026-01-01');
+  t.equal(dayOf('2026-01-01T00:00:00+14:00'), '2026-01-01');
+  t.equal(dayOf('9999-12-31T23:59:59-05:00'), '9999-12-31');
+  t.equal(dayOf('2026-01-01'), '2026-01-01');
+  for (const text of [
+    '2026-02-30',
+    '2026-02-30T00:00:00Z',
+    '2026-01-01T24:00:00Z',
+    '2026-01-01Z',
+    'soon',
+    '',
+  ]) {
+    t.equal(dayOf(text), null, text);
+  }
+});

@@ -1,0 +1,93 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import t from 'tap';
+import { NESTING_MAX, parseJson } from '../../src/contract/json.ts';
+
+const nested = (levels: number, open = '[', close = ']') => open.repeat(levels) + close.repeat(levels);
+
+t.test('JSON is parsed as JSON.parse does', async (t) => {
+  const texts = [
+    '{"a":1,"b":[true,false,null,"x"],"c":{"a":-1.5e3}}',
+    ' {"a:b":"c:d,{[\\"}","é":"\\u00e9\\\\"} ',
+    '{"a":{"a":{"a":1}},"b":{"a":1}}',
+    '[{"a":1},{"a":1}]',
+    '{"constructor":1,"toString":2,"1":3,"01":4}',
+    '"\\ud83d\\ude00"',
+    '17',
+    nested(NESTING_MAX),
+    nested(NESTING_MAX - 1, '{"a":', '}').replace(':}', ':{}}'),
+  ];
+  for (const text of texts) t.same(parseJson(text), { ok: true, value: JSON.parse(text) }, text);
+});
+
+const refusals: [reason: string, texts: string[]][] = [
+  [
+    'is not valid JSON',
+    ['', ' ', '{', '{"a":1,}', "{'a':1}", 'NaN', '{"a":01}', '[1]]', '"a\nb"', '\ufeff{}', '"\\', ']'],
+  ],
+  [
+    'names a field twice in one object',
+    ['{"a":1,"a":1}', '{"a":1,"\\u0061":2}', '[{"x":{"a":1,"b":2,"a":3}}]', '{"1":1,"1":2}', '{"":1,"":2}'],
+  ],
+  ['has a field named __proto__', ['{"__proto__":{"admin":true}}', '{"a":[{"\\u005f_proto__":1}]}']],
+  [
+    `is nested deeper than ${NESTING_MAX} levels`,
+    [
+      nested(NESTING_MAX + 1),
+      nested(NESTING_MAX, '[{"a":', '}]'),
+      '['.repeat(262_144),
+      '{"a":'.repeat(50_000),
+    ],
+  ],
+  ['has a NUL character in a string', ['"\\u0000"', '{"a\\u0000":1}', '[["x\\u0000y"]]']],
+  [
+    'has half a surrogate pair in a string',
+    ['"\\ud800"', '"\\udc00\\ud800"', '{"\\udfff":1}', '["a", "\ud83d"]'],
+  ],
+];
+
+t.test(
+  'what two readers could read differently, or a database not store, is refused with its reason',
+  async (t) => {
+    for (const [reason, texts] of refusals) {
+      for (const text of texts)
+        t.same(parseJson(text), { ok: false, reason }, JSON.stringify(text.slice(0, 40)));
+    }
+  },
+);
+
+t.test('a field named __proto__ changes no prototype', async (t) => {
+  parseJson('{"__proto__":{"polluted":true}}');
+  t.equal(({} as { polluted?: boolean }).polluted, undefined);
+});
+
+t.test('any JSON comes back whole, and naming one of its fields again is found', async () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { minKeys: 1 }), (object) => {
+      const text = JSON.stringify(object);
+      const parsed = parseJson(text);
+      if (text.includes('"__proto__"')) return !parsed.ok;
+      const name = JSON.stringify(Object.keys(object)[0]);
+      const again = parseJson(`${text.slice(0, -1)},${name}:0}`);
+      return parsed.ok && isDeepStrictEqual(parsed.value, JSON.parse(text)) && !again.ok;
+    }),
+    { numRuns: 300 },
+  );
+});
+
+t.test('a hostile body of 256 KiB is judged in milliseconds', async (t) => {
+  const size = 262_144;
+  const hostile = {
+    backslashes: `"${'\\\\'.repeat(size / 2 - 1)}"`,
+    quotes: `"${'\\"'.repeat(size / 2 - 1)}"`,
+    fields: `{${Array.from({ length: 25_000 }, (_, at) => `"${at.toString(36)}":1`).join()}}`,
+    indexes: `{${Array.from({ length: 19_000 }, (_, at) => `"${at * 220_000}":1`).join()}}`,
+    objects: `[${'{},'.repeat(size / 3 - 2)}{}]`,
+  };
+  for (const [name, text] of Object.entries(hostile)) {
+    const start = performance.now();
+    t.equal(parseJson(text).ok, true, name);
+    // About 20 ms at most where it was measured: room for a busy machine, none for work that grows with the square.
+    t.ok(performance.now() - start < 500, `${name} in time`);
+  }
+});
