@@ -7,11 +7,13 @@ CREATE TABLE ledger_head (
 INSERT INTO ledger_head (one, position) VALUES (1, 0);
 
 -- Each state that a deduction was ever in. Amounts and dates are kept as sent; starts_on and ends_on are
--- the date parts as written; event_time is fixed-width UTC.
+-- the date parts as written; event_time is fixed-width UTC. previous is the position of the same deduction's
+-- version before this one: its history is a chain of primary keys, which costs no index (docs/decisions).
 CREATE TABLE versions (
   position              INTEGER NOT NULL PRIMARY KEY,
   deduction_id          TEXT    NOT NULL,
   version               INTEGER NOT NULL,
+  previous              INTEGER,
   event_id              TEXT    NOT NULL UNIQUE,
   employee_id           TEXT    NOT NULL,
   line_of_coverage      TEXT    NOT NULL,
@@ -30,21 +32,24 @@ CREATE TABLE versions (
   decided_by            TEXT    NOT NULL CHECK (decided_by IN ('created_at', 'tie', 'receipt')),
   late                  INTEGER NOT NULL CHECK (late IN (0, 1)),
   tie_changed           INTEGER NOT NULL CHECK (tie_changed IN (0, 1)),
-  recorded_at           TEXT    NOT NULL
+  recorded_at           TEXT    NOT NULL,
+  CHECK ((version = 1) = (previous IS NULL)),
+  CHECK (previous < position)
 ) STRICT;
 
-CREATE UNIQUE INDEX versions_in_order ON versions (deduction_id, event_time, position);
 CREATE INDEX versions_tied ON versions (position) WHERE tie_changed = 1;
 CREATE TRIGGER versions_are_never_changed BEFORE UPDATE ON versions BEGIN SELECT RAISE(ABORT, 'versions are append-only'); END;
 CREATE TRIGGER versions_are_never_removed BEFORE DELETE ON versions BEGIN SELECT RAISE(ABORT, 'versions are append-only'); END;
 
--- The latest state of each deduction: which version it is, and what guards it from an older event.
+-- The latest state of each deduction: which version it is, and what guards it from an older event. `versions`
+-- and `newest` are the number of its versions and the position of the one that came last, where its chain begins.
 CREATE TABLE deductions (
   deduction_id TEXT    NOT NULL PRIMARY KEY,
   position     INTEGER NOT NULL,
   event_time   TEXT    NOT NULL,
   employee_id  TEXT    NOT NULL,
-  versions     INTEGER NOT NULL
+  versions     INTEGER NOT NULL,
+  newest       INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Every employee whom a deduction ever named, so that "the deductions of an employee" is one range.

@@ -1,6 +1,6 @@
 -- What must go out: requests owed to the benefits service. `head` marks the one request of a subject that may
 -- be sent, so that claiming stays cheap at any backlog; `holding` marks a rejected new hire whose later
--- changes wait for a person. Bodies and answers are sealed.
+-- changes wait for a person. Bodies and answers are sealed; `body_hash` is keyed and outlives the body.
 CREATE TABLE outbox (
   seq                   INTEGER NOT NULL PRIMARY KEY,
   request_id            TEXT    NOT NULL UNIQUE,
@@ -11,6 +11,7 @@ CREATE TABLE outbox (
   holding               INTEGER NOT NULL DEFAULT 0 CHECK (holding IN (0, 1)),
   due_at                TEXT    NOT NULL,
   body                  BLOB,
+  body_hash             BLOB,
   attempts              INTEGER NOT NULL DEFAULT 0,
   claimed_by            TEXT,
   lease_until           TEXT,
@@ -24,12 +25,16 @@ CREATE TABLE outbox (
   CHECK ((state = 'sending') = (claimed_by IS NOT NULL)),
   CHECK ((claimed_by IS NULL) = (lease_until IS NULL)),
   CHECK ((state IN ('pending', 'sending')) = (finished_at IS NULL)),
-  CHECK (state IN ('pending', 'sending') OR head = 0)
+  CHECK (state IN ('pending', 'sending') OR head = 0),
+  CHECK (state <> 'sending' OR head = 1),
+  CHECK (state = 'rejected' OR holding = 0)
 ) STRICT;
 
-CREATE INDEX outbox_claimable ON outbox (due_at) WHERE state = 'pending' AND head = 1;
+CREATE INDEX outbox_claimable ON outbox (due_at, seq) WHERE state = 'pending' AND head = 1;
 CREATE INDEX outbox_leased ON outbox (lease_until) WHERE state = 'sending';
 CREATE INDEX outbox_by_subject ON outbox (subject, seq);
+CREATE INDEX outbox_unfinished ON outbox (subject, seq) WHERE finished_at IS NULL;
+CREATE INDEX outbox_holding ON outbox (subject) WHERE holding = 1;
 CREATE INDEX outbox_rejected ON outbox (seq) WHERE state = 'rejected';
 CREATE UNIQUE INDEX outbox_one_head_per_subject ON outbox (subject) WHERE head = 1;
 CREATE UNIQUE INDEX outbox_one_pending_census ON outbox (subject) WHERE kind = 'census' AND state = 'pending';

@@ -7,11 +7,14 @@ CREATE TABLE staged_censuses (
   staged_at    TEXT    NOT NULL,
   employees    INTEGER NOT NULL,
   body_bytes   INTEGER NOT NULL,
-  learned_at   TEXT
+  learned_at   TEXT,
+  replaced_at  TEXT,
+  CHECK ((state = 'replaced') = (replaced_at IS NOT NULL))
 ) STRICT;
 
 CREATE UNIQUE INDEX staged_censuses_one_current ON staged_censuses (employer_id) WHERE state = 'current';
 CREATE INDEX staged_censuses_to_tidy ON staged_censuses (staged_at) WHERE state <> 'current';
+CREATE INDEX staged_censuses_to_learn ON staged_censuses (staged_at) WHERE state = 'current' AND learned_at IS NULL;
 
 CREATE TABLE census_chunks (
   census_id TEXT    NOT NULL,
@@ -37,6 +40,7 @@ CREATE TABLE census_syncs (
   CHECK (state <> 'failed' OR reason IS NOT NULL)
 ) STRICT;
 
+CREATE INDEX census_syncs_by_time ON census_syncs (requested_at, sync_id);
 CREATE INDEX census_syncs_by_employer ON census_syncs (employer_id, requested_at, sync_id);
 CREATE INDEX census_syncs_unfinished ON census_syncs (employer_id) WHERE state <> 'completed';
 CREATE INDEX census_syncs_by_request ON census_syncs (request_id) WHERE request_id IS NOT NULL;

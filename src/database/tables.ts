@@ -16,6 +16,7 @@ export interface Tables {
     event_time: string;
     employee_id: string;
     versions: number;
+    newest: number;
   };
   deduction_employees: { employee_id: string; deduction_id: string };
   roster_facts: RosterFactTable;
@@ -45,6 +46,7 @@ export interface Tables {
     employees: number;
     body_bytes: number;
     learned_at: string | null;
+    replaced_at: string | null;
   };
   census_chunks: { census_id: string; chunk: number; sealed: Buffer };
   census_syncs: CensusSyncTable;
@@ -87,6 +89,7 @@ export interface VersionTable {
   position: number;
   deduction_id: string;
   version: number;
+  previous: number | null;
   event_id: string;
   employee_id: string;
   line_of_coverage: string;
@@ -133,6 +136,7 @@ export interface OutboxTable {
   holding: Generated<Flag>;
   due_at: string;
   body: Buffer | null;
+  body_hash: Buffer | null;
   attempts: Generated<number>;
   claimed_by: string | null;
   lease_until: string | null;

@@ -12,7 +12,7 @@ import { finishEvents, type Outcome, type PendingEvent, pendingEvents } from './
 import { type Understood, understand } from './understand.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
-const BATCH_EVENTS = 256;
+const BATCH_EVENTS = 512;
 /** How often an idle loop looks by itself: another process may have put an event back to pending. */
 const IDLE_MS = 1_000;
 /** After a database error: it is not the events' fault, so the same batch is tried again. */

@@ -20,6 +20,7 @@ export type Content = Omit<
   Insertable<VersionTable>,
   | 'position'
   | 'version'
+  | 'previous'
   | 'event_id'
   | 'created_at'
   | 'event_time'
@@ -74,13 +75,14 @@ export function foldVersions(
     changed.set(
       content.deduction_id,
       late
-        ? { ...head, versions: version }
+        ? { ...head, versions: version, newest: at }
         : {
             deduction_id: content.deduction_id,
             position: at,
             event_time: time,
             employee_id: content.employee_id,
             versions: version,
+            newest: at,
           },
     );
     const tie = event.createdAt !== null && rival !== undefined;
@@ -88,6 +90,7 @@ export function foldVersions(
       ...content,
       position: at,
       version,
+      previous: head?.newest ?? null,
       event_id: event.eventId,
       created_at: event.createdAt,
       event_time: time,

@@ -9,12 +9,14 @@ import {
   type IncomingDeduction,
   tieKey,
 } from './fold.ts';
+import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 const VERSION_COLUMNS = [
   ...CONTENT_COLUMNS,
   'position',
   'version',
+  'previous',
   'event_id',
   'created_at',
   'event_time',
@@ -26,7 +28,7 @@ const VERSION_COLUMNS = [
 
 /** An older event never overwrites a newer one: the upsert itself refuses it, whatever was folded before. */
 const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excluded.position,
-  event_time = excluded.event_time, employee_id = excluded.employee_id, versions = excluded.versions
+  event_time = excluded.event_time, employee_id = excluded.employee_id, versions = excluded.versions, newest = excluded.newest
   where excluded.event_time >= deductions.event_time`;
 
 /**
@@ -95,14 +97,8 @@ async function contentsTied(
     const time = eventTime(event);
     const head = heads.get(id);
     if (head === undefined || time > head.event_time || tied.has(tieKey(id, time))) continue;
-    const standing = await trx
-      .selectFrom('versions')
-      .select(CONTENT_COLUMNS)
-      .where('deduction_id', '=', id)
-      .where('event_time', '=', time)
-      .orderBy('position', 'desc')
-      .limit(1)
-      .executeTakeFirst();
+    const history = await historyOf(trx, [id]);
+    const standing = history.filter((version) => version.event_time === time).at(-1);
     if (standing !== undefined) tied.set(tieKey(id, time), standing);
   }
   return tied;
@@ -113,16 +109,23 @@ async function moveHeads(trx: Trx, before: ReadonlyMap<string, Head>, heads: rea
   await insertMany(
     trx,
     'deductions',
-    ['deduction_id', 'position', 'event_time', 'employee_id', 'versions'],
+    ['deduction_id', 'position', 'event_time', 'employee_id', 'versions', 'newest'],
     heads
       .filter((head) => !isOnlyLate(head))
-      .map((head) => [head.deduction_id, head.position, head.event_time, head.employee_id, head.versions]),
+      .map((head) => [
+        head.deduction_id,
+        head.position,
+        head.event_time,
+        head.employee_id,
+        head.versions,
+        head.newest,
+      ]),
     GUARDED_UPSERT,
   );
   for (const head of heads.filter(isOnlyLate)) {
     await trx
       .updateTable('deductions')
-      .set({ versions: head.versions })
+      .set({ versions: head.versions, newest: head.newest })
       .where('deduction_id', '=', head.deduction_id)
       .execute();
   }

@@ -1,0 +1,143 @@
+/** What people ask of the inbox: look, apply again, dismiss with a reason. */
+import { type Selectable, sql } from 'kysely';
+import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
+
+export type StoredEvent = Selectable<InboxTable>;
+export type Conflict = Selectable<ConflictTable>;
+
+export type EventFilter = {
+  state?: EventState | undefined;
+  eventType?: string | undefined;
+  /** Received at or after, and before: instants in milliseconds UTC. */
+  from?: string | undefined;
+  until?: string | undefined;
+  /** With dismissed ones left out: what still asks for a person. */
+  open?: boolean | undefined;
+};
+
+/** Events newest first, from behind `before` (a seq). */
+export async function listEvents(
+  db: Db,
+  filter: EventFilter,
+  page: { before?: number | undefined; limit: number },
+): Promise<{ events: StoredEvent[]; next: number | null }> {
+  const rows = await filtered(db, filter)
+    .$if(page.before !== undefined, (query) => query.where('seq', '<', page.before as number))
+    .selectAll()
+    .orderBy('seq', 'desc')
+    .limit(page.limit + 1)
+    .execute();
+  const events = rows.slice(0, page.limit);
+  return { events, next: rows.length > page.limit ? (events.at(-1) as StoredEvent).seq : null };
+}
+
+/** One event and what came under its id with another body, or null. */
+export async function getEvent(
+  db: Db,
+  eventId: string,
+): Promise<{ event: StoredEvent; conflicts: Conflict[] } | null> {
+  const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
+  if (event === undefined) return null;
+  const conflicts = await db
+    .selectFrom('conflicts')
+    .selectAll()
+    .where('event_id', '=', eventId)
+    .orderBy('conflict_id')
+    .execute();
+  return { event, conflicts };
+}
+
+/**
+ * Puts an event back to pending, from any other state. What it already did is not done twice. Answers false when
+ * the id is unknown; a pending event stays as it is.
+ */
+export async function reprocessEvent(trx: Trx, eventId: string): Promise<boolean> {
+  const event = await trx
+    .selectFrom('inbox')
+    .select('seq')
+    .where('event_id', '=', eventId)
+    .executeTakeFirst();
+  if (event === undefined) return false;
+  await backToPending(trx, [event.seq]);
+  return true;
+}
+
+/**
+ * Puts the oldest events that pass the filter back to pending, at most `limit`, from behind `after` (a seq).
+ * Answers how many, and where to go on (null when that was all): the caller takes a transaction a step.
+ */
+export async function reprocessEvents(
+  trx: Trx,
+  filter: EventFilter,
+  step: { after: number; limit: number },
+): Promise<{ reprocessed: number; next: number | null }> {
+  const rows = await filtered(trx, filter)
+    .select('seq')
+    .where('seq', '>', step.after)
+    .where('state', '<>', 'pending')
+    .orderBy('seq')
+    .limit(step.limit)
+    .execute();
+  const seqs = rows.map((row) => row.seq);
+  await backToPending(trx, seqs);
+  return { reprocessed: seqs.length, next: seqs.length < step.limit ? null : (seqs.at(-1) as number) };
+}
+
+async function backToPending(trx: Trx, seqs: readonly number[]): Promise<void> {
+  if (seqs.length === 0) return;
+  await trx
+    .updateTable('inbox')
+    .set({
+      state: 'pending',
+      reason: null,
+      finished_at: null,
+      dismissed_at: null,
+      dismissed_reason: null,
+      reprocessed: sql<number>`reprocessed + 1`,
+    })
+    .where('seq', 'in', seqs)
+    .where('state', '<>', 'pending')
+    .execute();
+}
+
+/** What a dismissal found: nothing of that id, nothing that asks for a person, or it is done. */
+export type Dismissal = 'unknown' | 'nothing to dismiss' | 'dismissed';
+
+/**
+ * Marks a quarantined event, a tie that changed content and the conflicts of an id as seen, with a reason. They
+ * stay in the lists, and readiness no longer fails for them.
+ */
+export async function dismissEvent(
+  trx: Trx,
+  eventId: string,
+  reason: string,
+  dismissedAt: string,
+): Promise<Dismissal> {
+  const event = await trx
+    .selectFrom('inbox')
+    .leftJoin('versions', 'versions.event_id', 'inbox.event_id')
+    .select(['inbox.seq', 'inbox.state', 'versions.tie_changed'])
+    .where('inbox.event_id', '=', eventId)
+    .executeTakeFirst();
+  if (event === undefined) return 'unknown';
+  const dismissed = { dismissed_at: dismissedAt, dismissed_reason: reason };
+  const conflicts = await trx
+    .updateTable('conflicts')
+    .set(dismissed)
+    .where('event_id', '=', eventId)
+    .executeTakeFirst();
+  const asksForAPerson = event.state === 'quarantined' || event.tie_changed === 1;
+  if (asksForAPerson) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
+  return asksForAPerson || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
+}
+
+// The state is a literal, not a parameter: only then can the engine use the index of that state alone.
+function filtered(db: Db | Trx, { state, eventType, from, until, open }: EventFilter) {
+  return db
+    .selectFrom('inbox')
+    .$if(state !== undefined, (query) => query.where('state', '=', sql.lit(state as EventState)))
+    .$if(eventType !== undefined, (query) => query.where('event_type', '=', eventType as string))
+    .$if(from !== undefined, (query) => query.where('received_at', '>=', from as string))
+    .$if(until !== undefined, (query) => query.where('received_at', '<', until as string))
+    .$if(open === true, (query) => query.where('dismissed_at', 'is', null));
+}

@@ -1,0 +1,36 @@
+/** The state of a deduction on a day and as known at a time (payroll.md), pure. */
+import type { Version } from './fold.ts';
+
+/** The greater of two versions is the later one: by event time, then by position. */
+function isLater(one: Version, other: Version): boolean {
+  if (one.event_time !== other.event_time) return one.event_time > other.event_time;
+  return one.position > other.position;
+}
+
+/** The latest of some versions, or null when there is none. */
+export function latestOf(versions: readonly Version[]): Version | null {
+  return versions.reduce<Version | null>(
+    (latest, version) => (latest === null || isLater(version, latest) ? version : latest),
+    null,
+  );
+}
+
+/**
+ * The state on a day (YYYY-MM-DD): the latest version that has started by then, so that a change sent today for
+ * next month does not erase this month. Null when none has. It may have ended: see `appliesOn`.
+ */
+export function stateOn(versions: readonly Version[], day: string): Version | null {
+  return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
+}
+
+/** Whether a state is in effect on a day, both ends inclusive. An end before its start is never effective. */
+export function appliesOn({ starts_on, ends_on }: Version, day: string): boolean {
+  if (starts_on !== null && starts_on > day) return false;
+  if (ends_on === null) return true;
+  return ends_on >= day && (starts_on === null || ends_on >= starts_on);
+}
+
+/** The versions that the ledger had by an instant (fixed-width UTC of milliseconds). */
+export function knownAt(versions: readonly Version[], instant: string): Version[] {
+  return versions.filter(({ recorded_at }) => recorded_at <= instant);
+}
