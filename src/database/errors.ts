@@ -19,6 +19,14 @@ export class UsedOutsideTransaction extends Error {
   }
 }
 
+/** The engine ended the transaction by itself, because of an error that the work caught; nothing was written. */
+export class RolledBack extends Error {
+  readonly code = 'ROLLED_BACK';
+  constructor() {
+    super('the database rolled the transaction back because of an error before; nothing was written');
+  }
+}
+
 // After a failed write or fsync the state of the file cache is unknown, and a damaged file must not be written
 // further: the process ends and the next start recovers from the log.
 const FATAL = /^SQLITE_(IOERR|CORRUPT|NOTADB)/;
@@ -34,7 +42,7 @@ export function isFatal(error: unknown): boolean {
 
 /** True when the engine could not do its work now, whatever the content was. */
 export function isUnavailable(error: unknown): boolean {
-  return error instanceof LockTimeout || UNAVAILABLE.test(codeOf(error));
+  return error instanceof LockTimeout || error instanceof RolledBack || UNAVAILABLE.test(codeOf(error));
 }
 
 /** True when another connection holds the lock. */

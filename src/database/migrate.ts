@@ -13,6 +13,7 @@ export class SchemaRefused extends Error {
 
 type Migration = { number: number; name: string; text: string; hash: string };
 
+/** What this release knows. Tests pass another folder. */
 const FOLDER = new URL('../../db/sqlite/', import.meta.url);
 
 /**
@@ -20,13 +21,13 @@ const FOLDER = new URL('../../db/sqlite/', import.meta.url);
  * environment. Concurrent starts wait for each other at the write lock. Answers the names of what was applied.
  * Throws `SchemaRefused` as `checkSchema` does.
  */
-export function migrate(db: Db, environment: Environment, now: Date): Promise<string[]> {
+export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
   return transact(db, async (trx) => {
     await run(
       trx,
       'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT',
     );
-    const due = await dueMigrations(trx);
+    const due = await dueMigrations(trx, folder);
     const applied_at = now.toISOString();
     for (const { number, name, hash, text } of due) {
       for (const statement of statements(text)) await run(trx, statement);
@@ -46,9 +47,9 @@ export function migrate(db: Db, environment: Environment, now: Date): Promise<st
  * Throws `SchemaRefused` when the database is not the one that this code and configuration expect: migrations
  * are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
  */
-export async function checkSchema(db: Db, environment: Environment): Promise<void> {
+export async function checkSchema(db: Db, environment: Environment, folder = FOLDER): Promise<void> {
   const exists = await sql`select 1 from sqlite_schema where name = 'migrations'`.execute(db);
-  const due = exists.rows.length === 0 ? knownMigrations() : await dueMigrations(db);
+  const due = exists.rows.length === 0 ? knownMigrations(folder) : await dueMigrations(db, folder);
   if (due.length > 0) {
     throw new SchemaRefused(
       `the database lacks ${due.length} migration(s), from ${due[0]?.name}: run "benefits-sidecar migrate"`,
@@ -57,8 +58,8 @@ export async function checkSchema(db: Db, environment: Environment): Promise<voi
   await assertEnvironment(db, environment);
 }
 
-async function dueMigrations(db: Db | Trx): Promise<Migration[]> {
-  const known = knownMigrations();
+async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
+  const known = knownMigrations(folder);
   const applied = await db.selectFrom('migrations').selectAll().orderBy('number').execute();
   for (const { number, name, hash } of applied) {
     const migration = known[number - 1];
@@ -85,10 +86,10 @@ async function assertEnvironment(db: Db | Trx, environment: Environment): Promis
   }
 }
 
-function knownMigrations(): Migration[] {
-  const names = readdirSync(FOLDER).filter((name) => /^\d{4}_.*\.sql$/.test(name));
+function knownMigrations(folder: URL): Migration[] {
+  const names = readdirSync(folder).filter((name) => /^\d{4}_.*\.sql$/.test(name));
   return names.sort().map((file, index) => {
-    const text = readFileSync(new URL(file, FOLDER), 'utf8');
+    const text = readFileSync(new URL(file, folder), 'utf8');
     const number = Number(file.slice(0, 4));
     if (number !== index + 1) throw new Error(`db: migration ${file} is not number ${index + 1}`);
     return { number, name: file.slice(0, -4), text, hash: createHash('sha256').update(text).digest('hex') };

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from 'node:fs';
+import { chmodSync, closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
@@ -16,9 +16,9 @@ export function sqlitePath(databaseUrl: string): string {
  */
 export function openDatabase(databaseUrl: string): Db {
   const path = sqlitePath(databaseUrl);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  // Before SQLite opens it: the log and the shared memory that it makes beside the file get the file's mode.
+  makeFile(path);
   const { dialect } = openSqlite(path);
-  chmodSync(path, 0o600);
   return new Kysely<Tables>({ dialect });
 }
 
@@ -33,8 +33,10 @@ export class AlreadyServed extends Error {
  * Throws `AlreadyServed` when another process holds it.
  */
 export function holdServeLock(databaseUrl: string): () => void {
-  const path = sqlitePath(databaseUrl);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  const named = sqlitePath(databaseUrl);
+  makeFile(named);
+  // One database has one lock, whatever link it is reached by.
+  const path = realpathSync(named);
   const lock = new BetterSqlite3(`${path}-serve`, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');
@@ -46,4 +48,11 @@ export function holdServeLock(databaseUrl: string): () => void {
     );
   }
   return () => lock.close();
+}
+
+/** An empty file is a database without tables. */
+function makeFile(path: string): void {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  closeSync(openSync(path, 'a', 0o600));
+  chmodSync(path, 0o600);
 }

@@ -4,7 +4,7 @@
  * write lock never blocks the event loop (better-sqlite3 is synchronous), and prepared statements are kept.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import BetterSqlite3 from 'better-sqlite3';
+import type BetterSqlite3 from 'better-sqlite3';
 import {
   type CompiledQuery,
   type DatabaseConnection,
@@ -15,28 +15,21 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
-import { isBusy, LockTimeout } from './errors.ts';
+import { isBusy, LockTimeout, RolledBack } from './errors.ts';
+import { openReader, openWriter } from './handle.ts';
 import { assertOutsideTransaction } from './transaction.ts';
 
 /** How long to wait for the write lock before the caller is told to come back: a caller's patience, not SQLite's. */
 const LOCK_WAIT_MS = 3_000;
 /** Between tries for the lock. The private side holds it 50 ms at most, so a short nap finds it soon. */
 const LOCK_RETRY_MS = 2;
-/** Pages of log after which the writer copies them into the file: 4,000 pages of 4 KiB are 16 MiB. */
-const CHECKPOINT_PAGES = 4_000;
 /** Statements kept prepared. The service has some eighty texts; the bound is for texts of varying length. */
 const STATEMENTS_KEPT = 300;
 
 /** Opens the file twice: one handle writes, one only reads, so that a read never waits for a transaction. */
 export function openSqlite(path: string): { dialect: Dialect; writer: BetterSqlite3.Database } {
-  const writer = new BetterSqlite3(path, { timeout: 0 });
-  writer.pragma('journal_mode = WAL');
-  // NORMAL, the driver's own choice for WAL, loses acknowledged events when the power fails.
-  writer.pragma('synchronous = FULL');
-  writer.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
-  assertDurable(writer);
-  const reader = new BetterSqlite3(path, { timeout: 0 });
-  reader.pragma('query_only = ON');
+  const writer = openWriter(path);
+  const reader = openReader(path);
   const dialect: Dialect = {
     createAdapter: () => new TwoHandleAdapter(),
     createDriver: () => new ImmediateDriver(writer, reader),
@@ -44,18 +37,6 @@ export function openSqlite(path: string): { dialect: Dialect; writer: BetterSqli
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
   return { dialect, writer };
-}
-
-/** Throws unless a commit is on the disk when it returns: WAL and FULL, read back from the engine. */
-export function assertDurable(handle: BetterSqlite3.Database): void {
-  const journal = handle.pragma('journal_mode', { simple: true });
-  const synchronous = handle.pragma('synchronous', { simple: true });
-  if (journal !== 'wal' || synchronous !== 2) {
-    throw new Error(
-      `the database is not durable: journal_mode=${journal}, synchronous=${synchronous}; it needs wal and 2 (FULL). ` +
-        'Put the file on a local disk whose file system supports shared memory.',
-    );
-  }
 }
 
 /** Without this Kysely would queue every read behind the transaction that is open. */
@@ -88,12 +69,14 @@ class ImmediateDriver implements Driver {
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    // The patience is the caller's, so it counts from here: a queue must not wait once more for each of its own.
+    const deadline = performance.now() + LOCK_WAIT_MS;
     const before = this.#turn;
     const mine = Promise.withResolvers<void>();
     this.#turn = mine.promise;
     await before;
     try {
-      await this.#beginImmediate();
+      await this.#beginImmediate(deadline);
     } catch (error) {
       mine.resolve();
       throw error;
@@ -122,8 +105,7 @@ class ImmediateDriver implements Driver {
     this.#writer.close();
   }
 
-  async #beginImmediate(): Promise<void> {
-    const deadline = performance.now() + LOCK_WAIT_MS;
+  async #beginImmediate(deadline: number): Promise<void> {
     for (;;) {
       try {
         this.#writing.run('begin immediate', []);
@@ -138,6 +120,7 @@ class ImmediateDriver implements Driver {
 
   async #end(connection: Connection, how: 'commit' | 'rollback'): Promise<void> {
     try {
+      if (!this.#writer.inTransaction) throw new RolledBack();
       this.#writing.run(how, []);
     } catch (error) {
       if (this.#writer.inTransaction) this.#writing.run('rollback', []);
@@ -173,6 +156,9 @@ class Connection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
+    // SQLite ends a transaction by itself on some errors, as of a full disk. Work that caught the error and went
+    // on would commit each further statement alone.
+    if (this.writes && !this.#runner.inTransaction) throw new RolledBack();
     return this.#runner.run(query.sql, query.parameters);
   }
 
@@ -188,6 +174,10 @@ class StatementRunner {
 
   constructor(handle: BetterSqlite3.Database) {
     this.#handle = handle;
+  }
+
+  get inTransaction(): boolean {
+    return this.#handle.inTransaction;
   }
 
   run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {

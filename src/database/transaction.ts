@@ -2,19 +2,25 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { UsedOutsideTransaction } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
-const inside = new AsyncLocalStorage<true>();
+/** What runs inside a transaction, and whether that is still open: what it set off may outlive it. */
+const inside = new AsyncLocalStorage<{ open: boolean }>();
 
 /**
  * Runs `work` in one transaction that holds the write lock from its start, and commits when it returns.
  * Nothing slow belongs in `work`: no network call, no timer. What it starts and does not await must not touch
- * the database. Throws what `work` or the engine throws, after rolling back; `LockTimeout` when the lock was
+ * the database before the transaction has ended. Throws what `work` or the engine throws, after rolling back; `LockTimeout` when the lock was
  * not to be had.
  */
-export function transact<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
-  return db.transaction().execute((trx) => inside.run(true, () => work(trx)));
+export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
+  const transaction = { open: true };
+  try {
+    return await db.transaction().execute((trx) => inside.run(transaction, () => work(trx)));
+  } finally {
+    transaction.open = false;
+  }
 }
 
 /** Throws when called inside the work of a transaction, where only its `trx` may be used. */
 export function assertOutsideTransaction(): void {
-  if (inside.getStore()) throw new UsedOutsideTransaction();
+  if (inside.getStore()?.open) throw new UsedOutsideTransaction();
 }

@@ -1,0 +1,26 @@
+# Builds with everything, runs with what is needed. `.ci/run` does the same steps without a container engine.
+FROM node:24-bookworm-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY tsconfig.json tsconfig.build.json ./
+COPY src ./src
+RUN npm run build
+
+FROM node:24-bookworm-slim
+ENV NODE_ENV=production
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev
+COPY --from=build /app/dist ./dist
+COPY db ./db
+COPY fixtures ./fixtures
+# The database lives on a volume; the root filesystem may be read-only.
+RUN mkdir /data && chown node:node /data
+VOLUME /data
+USER node
+ENV DATABASE_URL=sqlite:/data/sidecar.db API_HOST=0.0.0.0
+EXPOSE 8080 8081
+HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.RECEIVER_PORT || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+CMD ["node", "dist/main.js", "serve"]

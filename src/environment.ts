@@ -1,0 +1,91 @@
+/** Reading single variables of the environment: what every variable has in common, whatever it means. */
+import { readFileSync } from 'node:fs';
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A variable is missing or malformed. The message is one line that names it and never holds a secret's value. */
+export class ConfigError extends Error {
+  readonly code = 'CONFIG';
+  readonly variable: string;
+  constructor(variable: string, problem: string) {
+    super(`${variable} ${problem}`);
+    this.variable = variable;
+  }
+}
+
+/** A whole number and a unit, such as `24h`, in milliseconds. */
+export function duration(env: Environment, name: string, otherwise: string): number {
+  const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(given(env, name) ?? otherwise) ?? [];
+  if (count === undefined || unit === undefined || Number(count) === 0) {
+    throw new ConfigError(name, 'must be a whole number and s, m, h or d, such as 24h');
+  }
+  return Number(count) * (UNIT_MS[unit] as number);
+}
+
+/** One of `values`; without `otherwise` the variable is required. */
+export function oneOf<T extends string>(
+  env: Environment,
+  name: string,
+  values: readonly T[],
+  otherwise?: T,
+): T {
+  const text = given(env, name) ?? otherwise;
+  const value = values.find((candidate) => candidate === text);
+  if (value === undefined) {
+    throw new ConfigError(
+      name,
+      `${text === undefined ? 'is not set: it ' : ''}must be one of ${values.join(', ')}`,
+    );
+  }
+  return value;
+}
+
+/** The value of NAME, or what the file named by NAME_FILE holds. Whoever sets both is told so: one would be ignored. */
+export function secret(env: Environment, name: string): string | undefined {
+  const file = given(env, `${name}_FILE`);
+  const value = given(env, name);
+  if (file !== undefined && value !== undefined) {
+    throw new ConfigError(name, `and ${name}_FILE are both set: keep one`);
+  }
+  return file === undefined ? value : readSecretFile(name, file);
+}
+
+/** The content of a secret's file. Its path is not printed: a secret set there by mistake would be. */
+export function readSecretFile(name: string, path: string): string {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8').trim();
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? 'unknown error';
+    throw new ConfigError(`${name}_FILE`, `can't be read: ${code}`);
+  }
+  if (text === '') throw new ConfigError(`${name}_FILE`, 'names an empty file');
+  return text;
+}
+
+/** A variable set to nothing counts as not set, as compose files and shells leave it. */
+export function given(env: Environment, name: string): string | undefined {
+  const value = env[name]?.trim();
+  return value === '' ? undefined : value;
+}
+
+export function required(name: string, value: string | undefined): string {
+  if (value === undefined) throw new ConfigError(name, 'is not set');
+  return value;
+}
+
+/** What may stand in an Authorization header; anything else would fail at the first request instead of the start. */
+export function bearer(name: string, text: string): string {
+  if (!/^[\x21-\x7e]+$/.test(text))
+    throw new ConfigError(name, 'must be printable ASCII characters without spaces');
+  return text;
+}
+
+/** Strict: Buffer would skip what is not base64 and decode the rest. */
+export function base64(text: string): Uint8Array | null {
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
+  const bytes = Buffer.from(text, 'base64');
+  return bytes.toString('base64').replace(/=+$/, '') === text.replace(/=+$/, '') ? bytes : null;
+}

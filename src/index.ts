@@ -1,0 +1,11 @@
+/** The public face: what a program that embeds the sidecar imports. */
+export { readConfig, type Config } from './config.ts';
+export type { Census } from './contract/census.ts';
+export type { CompensationChange } from './contract/compensation-change.ts';
+export type { Deduction } from './contract/deduction.ts';
+export type { Demographic } from './contract/demographic.ts';
+export type { Employee } from './contract/employee.ts';
+export type { NewHire } from './contract/new-hire.ts';
+export type { Termination } from './contract/termination.ts';
+export { createLog, type Log } from './observe/log.ts';
+export { createSidecar, type Sidecar, type SidecarOptions } from './sidecar.ts';

@@ -1,0 +1,122 @@
+import { sql } from 'kysely';
+import type { OutboxTable, Trx } from '../database/tables.ts';
+import { isProbeDue, readGate, reserveProbe } from './gate.ts';
+import { settleHead } from './heads.ts';
+import { after, LEASE_MS } from './lease.ts';
+import { backToPending } from './pending.ts';
+import { DELAY_MAX_MS } from './retry.ts';
+import type { Claim, Senders } from './sender.ts';
+
+/** Expired claims returned in one transaction: more than any loop holds, little enough for a short one. */
+const RETURNED_AT_ONCE = 100;
+
+export type ClaimWish = {
+  owner: string;
+  /** At most this many. */
+  limit: number;
+  /** What this loop is sending now: never claimed a second time, whatever the clock did to its lease. */
+  inFlight: ReadonlySet<string>;
+  senders: Senders;
+};
+
+/** Claims the requests that are due, oldest first. While the gate is closed: none, or one as a probe. */
+export async function claim(
+  trx: Trx,
+  wish: ClaimWish,
+  now: Date,
+): Promise<{ claims: Claim[]; gateClosed: boolean }> {
+  await returnExpired(trx, wish, now);
+  const gate = await readGate(trx);
+  const gateClosed = gate.state === 'closed';
+  if (gateClosed && !isProbeDue(gate, now, LEASE_MS)) return { claims: [], gateClosed };
+  const due = await dueHeads(trx, wish, gateClosed ? 1 : wish.limit, now);
+  const claims: Claim[] = [];
+  for (const request of due) claims.push(await take(trx, wish.owner, request, gateClosed, now));
+  if (gateClosed && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
+  return { claims, gateClosed };
+}
+
+/** Renews the lease. False when the claim was taken over: its owner must stop and must not finish. */
+export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Date): Promise<boolean> {
+  const renewed = await trx
+    .updateTable('outbox')
+    .set({ lease_until: after(now, LEASE_MS) })
+    .where('request_id', '=', claimed.requestId)
+    .where('claimed_by', '=', owner)
+    .where('attempts', '=', claimed.attempt)
+    .executeTakeFirst();
+  if (renewed.numUpdatedRows === 0n) return false;
+  if (claimed.probe) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
+  return true;
+}
+
+/**
+ * Lets go of claims whose owner is gone: the lease expired, or lies further ahead than a lease can, because the
+ * clock jumped. Nobody knows what became of the attempt.
+ */
+async function returnExpired(trx: Trx, { inFlight, senders }: ClaimWish, now: Date): Promise<void> {
+  const expired = await trx
+    .selectFrom('outbox')
+    .select(['request_id', 'subject', 'attempts'])
+    .where(sql<boolean>`state = 'sending'`)
+    .where((where) =>
+      where.or([
+        where('lease_until', '<=', now.toISOString()),
+        where('lease_until', '>', after(now, LEASE_MS)),
+      ]),
+    )
+    .limit(RETURNED_AT_ONCE)
+    .execute();
+  for (const { request_id, subject, attempts } of expired) {
+    if (inFlight.has(request_id)) continue;
+    const reason = 'the sender stopped in the middle of the attempt';
+    const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
+    await backToPending(trx, senders, putOff, now);
+    await endAttempt(trx, { requestId: request_id, attempt: attempts, status: null, reason }, now);
+    await settleHead(trx, subject);
+  }
+}
+
+type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | 'subject' | 'body'> & { attempts: number };
+
+/** Heads whose time has come. A due time beyond the longest delay comes from a clock that jumped: due as well. */
+async function dueHeads(trx: Trx, wish: ClaimWish, limit: number, now: Date): Promise<DueRequest[]> {
+  const heads = trx
+    .selectFrom('outbox')
+    .select(['request_id', 'kind', 'subject', 'attempts', 'body'])
+    .where(sql<boolean>`state = 'pending' and head = 1`)
+    .$if(wish.inFlight.size > 0, (query) => query.where('request_id', 'not in', [...wish.inFlight]))
+    .orderBy('due_at')
+    .orderBy('seq')
+    .limit(limit);
+  const due = await heads.where('due_at', '<=', now.toISOString()).execute();
+  if (due.length === limit) return due;
+  const stray = await heads.where('due_at', '>', after(now, DELAY_MAX_MS)).execute();
+  return [...due, ...stray].slice(0, limit);
+}
+
+async function take(trx: Trx, owner: string, request: DueRequest, probe: boolean, now: Date): Promise<Claim> {
+  const { request_id, kind, subject, body } = request;
+  const attempt = request.attempts + 1;
+  await trx
+    .updateTable('outbox')
+    .set({ state: 'sending', claimed_by: owner, lease_until: after(now, LEASE_MS), attempts: attempt })
+    .where('request_id', '=', request_id)
+    .execute();
+  await trx.insertInto('attempts').values({ request_id, attempt, started_at: now.toISOString() }).execute();
+  return { requestId: request_id, kind, subject, attempt, body, probe };
+}
+
+/** Writes down how an attempt ended. */
+export async function endAttempt(
+  trx: Trx,
+  end: { requestId: string; attempt: number; status: number | null; reason: string | null },
+  now: Date,
+): Promise<void> {
+  await trx
+    .updateTable('attempts')
+    .set({ finished_at: now.toISOString(), status: end.status, reason: end.reason })
+    .where('request_id', '=', end.requestId)
+    .where('attempt', '=', end.attempt)
+    .execute();
+}

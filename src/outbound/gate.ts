@@ -1,0 +1,86 @@
+import { sql } from 'kysely';
+import type { Db, Trx } from '../database/tables.ts';
+
+/**
+ * Closed for all when an answer says that the address or the key is wrong. One probe at a time finds out whether
+ * it is mended; any answer that doesn't close the gate opens it. It is persisted, so a restart starts no storm.
+ */
+
+/** A key that was just replaced is taken up at once. */
+const PROBE_MIN_MS = 1_000;
+/** Mended is noticed within a minute, and the service is not hammered meanwhile. */
+const PROBE_MAX_MS = 60_000;
+/** Doublings after which the interval is at its most. */
+const DOUBLINGS_MAX = 6;
+
+export type Gate = {
+  state: 'open' | 'closed';
+  /** Why it is closed, and since when. */
+  reason: string | null;
+  since: string | null;
+  probe_at: string | null;
+  probes: number;
+};
+
+export function readGate(db: Db | Trx): Promise<Gate> {
+  return db
+    .selectFrom('gate')
+    .select(['state', 'reason', 'since', 'probe_at', 'probes'])
+    .executeTakeFirstOrThrow();
+}
+
+/** Whether a probe may start. A time beyond the longest interval or lease comes from a clock that jumped. */
+export function isProbeDue(gate: Gate, now: Date, leaseMs: number): boolean {
+  if (gate.probe_at === null) return false;
+  const waitMs = Date.parse(gate.probe_at) - now.getTime();
+  return waitMs <= 0 || waitMs > Math.max(PROBE_MAX_MS, leaseMs);
+}
+
+/** Keeps others from probing until then: a probe is under way, or its claim expires. */
+export async function reserveProbe(trx: Trx, until: Date): Promise<void> {
+  await trx
+    .updateTable('gate')
+    .set({ probe_at: until.toISOString() })
+    .where('state', '=', 'closed')
+    .execute();
+}
+
+/** An answer said that the address or the key is wrong. True when this closed the gate. */
+export async function closeGate(trx: Trx, reason: string, now: Date): Promise<boolean> {
+  const closed = await trx
+    .updateTable('gate')
+    .set({
+      state: 'closed',
+      reason,
+      since: now.toISOString(),
+      probe_at: new Date(now.getTime() + PROBE_MIN_MS).toISOString(),
+      probes: 0,
+    })
+    .where('state', '=', 'open')
+    .executeTakeFirst();
+  return closed.numUpdatedRows > 0n;
+}
+
+/** The probe found the gate's cause unmended, or got no answer: the next one comes after twice the time. */
+export async function probeFailed(trx: Trx, now: Date): Promise<void> {
+  const gate = await readGate(trx);
+  const waitMs = Math.min(PROBE_MAX_MS, PROBE_MIN_MS * 2 ** Math.min(gate.probes + 1, DOUBLINGS_MAX));
+  await trx
+    .updateTable('gate')
+    .set({
+      probe_at: new Date(now.getTime() + waitMs).toISOString(),
+      probes: sql<number>`probes + 1`,
+    })
+    .where('state', '=', 'closed')
+    .execute();
+}
+
+/** An answer came that doesn't close the gate. True when this opened it. */
+export async function openGate(trx: Trx): Promise<boolean> {
+  const opened = await trx
+    .updateTable('gate')
+    .set({ state: 'open', reason: null, since: null, probe_at: null, probes: 0 })
+    .where('state', '=', 'closed')
+    .executeTakeFirst();
+  return opened.numUpdatedRows > 0n;
+}

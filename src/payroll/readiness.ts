@@ -1,0 +1,48 @@
+/** Whether a payroll run can trust the ledger now: each check says what it found and what to do about it. */
+import type { Db } from '../database/tables.ts';
+import { FOUND_AT_MOST, type Found, QUESTIONS, type Question } from './checks.ts';
+
+export type CheckResult = {
+  id: string;
+  result: 'pass' | 'warn' | 'fail';
+  /** How many were found; at most `FOUND_AT_MOST` are counted. */
+  count: number;
+  /** What to do; for a passed check what it means. */
+  advice: string;
+  examples: string[];
+};
+
+export type ReadinessReport = {
+  /** No check failed. */
+  ready: boolean;
+  checked_at: string;
+  checks: CheckResult[];
+};
+
+/** Examples shown of each check: enough to start with, few enough to read. */
+const EXAMPLES = 20;
+
+/** Runs every check; with `employerId` those that concern one employer look at that one only. */
+export async function readReadiness(db: Db, question: Question): Promise<ReadinessReport> {
+  const checks: CheckResult[] = [];
+  for (const { id, ask, advice, passed } of QUESTIONS) {
+    const found = await ask(db, question);
+    checks.push(resultOf(id, found, found.length === 0 ? passed : advice));
+  }
+  return {
+    ready: checks.every((check) => check.result !== 'fail'),
+    checked_at: question.now.toISOString(),
+    checks,
+  };
+}
+
+function resultOf(id: string, found: readonly Found[], advice: string): CheckResult {
+  const fails = found.some((one) => one.result === 'fail');
+  return {
+    id,
+    result: found.length === 0 ? 'pass' : fails ? 'fail' : 'warn',
+    count: found.reduce((sum, one) => Math.min(FOUND_AT_MOST, sum + (one.count ?? 1)), 0),
+    advice,
+    examples: found.slice(0, EXAMPLES).map((one) => one.example),
+  };
+}

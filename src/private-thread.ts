@@ -1,0 +1,62 @@
+/** The main thread's end of the private side's worker thread. */
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import type { Config } from './config.ts';
+
+/** How long the private side may take to stop: its requests in flight end or are left to be taken over. */
+const STOPS_WITHIN_MS = 8_000;
+
+/** Runs as source and as built code: the entry beside this file has the same extension. */
+const ENTRY = new URL(`./private-entry${extname(import.meta.url)}`, import.meta.url);
+
+export type ToThread = { say: 'wake send' } | { say: 'stop' };
+export type FromThread =
+  | { say: 'wake apply' }
+  | { say: 'listening'; address: string }
+  | { say: 'failed'; message: string };
+
+export type PrivateThread = {
+  /** The address of the private listener; rejects when it can't start. */
+  readonly listening: Promise<string>;
+  wakeSend(): void;
+  stop(): Promise<void>;
+};
+
+/** Starts the private side on a thread of its own. `failed` is told when it ends without having been stopped. */
+export function startPrivateThread(
+  config: Config,
+  on: { wakeApply: () => void; failed: (error: Error) => void },
+): PrivateThread {
+  const listening = Promise.withResolvers<string>();
+  const exited = Promise.withResolvers<void>();
+  let stopping = false;
+  const worker = new Worker(ENTRY, { workerData: config });
+  const fail = (error: Error): void => {
+    listening.reject(error);
+    if (!stopping) on.failed(error);
+  };
+  worker.on('message', (message: FromThread) => {
+    if (message.say === 'wake apply') on.wakeApply();
+    else if (message.say === 'listening') listening.resolve(message.address);
+    else fail(new Error(message.message));
+  });
+  worker.on('error', (error) => fail(error instanceof Error ? error : new Error('the private side failed')));
+  worker.on('exit', () => {
+    exited.resolve();
+    fail(new Error('the private side ended'));
+  });
+  // Whoever starts the sidecar waits for it; a failure before that must not end the process by itself.
+  listening.promise.catch(() => {});
+  const tell = (message: ToThread): void => worker.postMessage(message);
+  return {
+    listening: listening.promise,
+    wakeSend: () => tell({ say: 'wake send' }),
+    async stop() {
+      stopping = true;
+      tell({ say: 'stop' });
+      const late = setTimeout(() => worker.terminate(), STOPS_WITHIN_MS);
+      await exited.promise;
+      clearTimeout(late);
+    },
+  };
+}

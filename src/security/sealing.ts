@@ -1,0 +1,130 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
+import type { DataKey } from '../config.ts';
+
+/**
+ * Encryption at rest: AES-256-GCM under the data keys. A sealed value is
+ * `format (1 byte) | length of the key id (1 byte) | key id | nonce (12 bytes) | ciphertext | tag (16 bytes)`.
+ */
+
+/** Where a value is stored. It is authenticated with it, so that a value moved to another row does not open. */
+export type Place = { readonly table: string; readonly row: string; readonly column: string };
+
+export type Sealer = {
+  /** Encrypts under the first key. */
+  seal(plain: Uint8Array, place: Place): Buffer;
+  /** Throws `DataKeyMissing` or `SealBroken`; their messages hold nothing of the value. */
+  open(sealed: Uint8Array, place: Place): Buffer;
+  /** A keyed hash under the first key: tells later whether a value is the same, and can't be guessed back. */
+  hash(plain: Uint8Array, place: Place): Buffer;
+  /** Whether a hash made by `hash` is that of this value. Throws as `open` does. */
+  isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
+};
+
+/** The value was sealed with a key that DATA_KEYS does not have. */
+export class DataKeyMissing extends Error {
+  readonly code = 'DATA_KEY_MISSING';
+  readonly keyId: string;
+  constructor(keyId: string) {
+    super(`DATA_KEYS has no key ${keyId}, which a stored value was sealed with: add it after the first one`);
+    this.keyId = keyId;
+  }
+}
+
+/** The value is not what was sealed at this place. */
+export class SealBroken extends Error {
+  readonly code = 'SEAL_BROKEN';
+  constructor(place: Place) {
+    super(`${place.table}.${place.column} of ${place.row} is not what was sealed there: restore a backup`);
+  }
+}
+
+const CIPHER = 'aes-256-gcm';
+const FORMAT = 1;
+/** The size that GCM is made for. Random ones stay safe for 2^32 values a key (NIST SP 800-38D, 8.3). */
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HASH_BYTES = 32;
+
+type Key = { id: string; sealing: KeyObject; hashing: KeyObject };
+
+export function createSealer(dataKeys: readonly DataKey[]): Sealer {
+  const keys = new Map(dataKeys.map((dataKey) => [dataKey.id, keyOf(dataKey)]));
+  const [first] = keys.values();
+  if (first === undefined) throw new Error('there is no data key to seal with');
+
+  const find = (keyId: string) => {
+    const key = keys.get(keyId);
+    if (key === undefined) throw new DataKeyMissing(keyId);
+    return key;
+  };
+
+  return {
+    seal(plain, place) {
+      const header = headerOf(first.id);
+      const nonce = randomBytes(NONCE_BYTES);
+      const cipher = createCipheriv(CIPHER, first.sealing, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(placeBytes(header, place));
+      return Buffer.concat([header, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
+    },
+    open(sealed, place) {
+      const { keyId, header, rest } = split(sealed, place, NONCE_BYTES + TAG_BYTES);
+      const nonce = rest.subarray(0, NONCE_BYTES);
+      const cipher = createDecipheriv(CIPHER, find(keyId).sealing, nonce, { authTagLength: TAG_BYTES });
+      cipher.setAAD(placeBytes(header, place));
+      cipher.setAuthTag(rest.subarray(-TAG_BYTES));
+      const plain = cipher.update(rest.subarray(NONCE_BYTES, -TAG_BYTES));
+      try {
+        cipher.final();
+      } catch {
+        throw new SealBroken(place);
+      }
+      return plain;
+    },
+    hash(plain, place) {
+      const header = headerOf(first.id);
+      return Buffer.concat([header, digest(first, header, plain, place)]);
+    },
+    isHashOf(hash, plain, place) {
+      const { keyId, header, rest } = split(hash, place, HASH_BYTES);
+      const expected = digest(find(keyId), header, plain, place);
+      return rest.length === HASH_BYTES && timingSafeEqual(rest, expected);
+    },
+  };
+}
+
+/** One key for each use: what hashes tell must say nothing about what is sealed. */
+function keyOf({ id, key }: DataKey): Key {
+  const hashing = Buffer.from(hkdfSync('sha256', key, '', 'benefits-sidecar keyed hash', HASH_BYTES));
+  return { id, sealing: createSecretKey(key), hashing: createSecretKey(hashing) };
+}
+
+function digest(key: Key, header: Uint8Array, plain: Uint8Array, place: Place): Buffer {
+  const mac = createHmac('sha256', key.hashing).update(placeBytes(header, place));
+  return mac.update('\n').update(plain).digest();
+}
+
+function headerOf(keyId: string): Buffer {
+  const id = Buffer.from(keyId);
+  return Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
+}
+
+function split(sealed: Uint8Array, place: Place, least: number) {
+  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+  const end = 2 + (bytes[1] ?? 0);
+  if (bytes[0] !== FORMAT || bytes.length < end + least) throw new SealBroken(place);
+  return { keyId: bytes.toString('utf8', 2, end), header: bytes.subarray(0, end), rest: bytes.subarray(end) };
+}
+
+/** JSON keeps the parts apart whatever characters they hold. */
+function placeBytes(header: Uint8Array, { table, row, column }: Place): Buffer {
+  return Buffer.concat([header, Buffer.from(JSON.stringify([table, row, column]))]);
+}

@@ -1,0 +1,109 @@
+/** The composition root: wires everything by hand, in pipeline order. */
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import { completeSyncs, requestSync } from './census/syncs.ts';
+import { type Clock, systemClock } from './clock.ts';
+import type { Config } from './config.ts';
+import { codeOf } from './database/errors.ts';
+import { checkSchema, migrate } from './database/migrate.ts';
+import { holdServeLock, openDatabase } from './database/open.ts';
+import type { Db } from './database/tables.ts';
+import { createApplyLoop } from './inbound/apply.ts';
+import { createIntake } from './inbound/intake.ts';
+import { createReceiver } from './inbound/receiver.ts';
+import { createRefusals } from './inbound/refusals.ts';
+import { createVerify } from './inbound/signature.ts';
+import { createReadiness } from './observe/health.ts';
+import type { Log } from './observe/log.ts';
+import { startPrivateThread } from './private-thread.ts';
+
+export type SidecarOptions = {
+  log: Log;
+  /** false: a database that lacks migrations is refused instead of migrated. */
+  migrate?: boolean;
+  now?: Clock;
+};
+
+export type Sidecar = {
+  /** Where the public and the private listener listen: `http://127.0.0.1:8080`. */
+  readonly receiver: string;
+  readonly api: string;
+  /** Settles when the sidecar can't go on: the storage failed, or its private side ended. Then call `stop`. */
+  readonly failed: Promise<Error>;
+  /** Takes no more connections, answers what is in flight, lets the running batch finish, closes the database. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts a sidecar: the public listener, intake and the apply loop on this thread, the private listener and the
+ * send loop on a worker thread, so that a slow query never delays an acknowledgement.
+ * Rejects, with nothing left running, when the database is refused or served by another process, or a port is taken.
+ */
+export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
+  const { log, now = systemClock } = options;
+  const undo: (() => Promise<void> | void)[] = [];
+  const stop = async (): Promise<void> => {
+    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
+  };
+  try {
+    const failure = Promise.withResolvers<Error>();
+    const fail = (error: unknown): void => {
+      log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
+      failure.resolve(error instanceof Error ? error : new Error('the sidecar can not go on'));
+    };
+
+    undo.push(holdServeLock(config.databaseUrl));
+    const db = openDatabase(config.databaseUrl);
+    undo.push(() => db.destroy());
+    await prepareSchema(db, config, options, now);
+
+    const applying = new AbortController();
+    const thread = startPrivateThread(config, { wakeApply: () => applyLoop.wake(), failed: fail });
+    const applyLoop = createApplyLoop({
+      db,
+      now,
+      log,
+      effects: { requestSync, completeSyncs },
+      onApplied: (applied) => {
+        if (applied.syncsRequested > 0) thread.wakeSend();
+      },
+      onFatal: fail,
+    });
+    const refusals = createRefusals(now);
+    const loops = Promise.all([applyLoop.run(applying.signal), refusals.run(db, applying.signal)]);
+    undo.push(async () => {
+      applying.abort();
+      await loops;
+    });
+    undo.push(() => thread.stop());
+
+    const intake = createIntake({ db, now, log, onStored: () => applyLoop.wake(), onFatal: fail });
+    const receiver = createReceiver({
+      verify: createVerify(config.webhookSecrets, now),
+      accept: intake.accept,
+      refuse: refusals.count,
+      isReady: createReadiness(db, now),
+    });
+    undo.push(() => receiver.close());
+    await receiver.listen(config.receiver);
+    const api = await thread.listening;
+    const sidecar = { receiver: addressOf(receiver), api, failed: failure.promise, stop };
+    log.info({ address: sidecar.receiver, environment: config.environment }, 'receiving webhooks');
+    log.info({ address: sidecar.api }, 'private listener ready');
+    return sidecar;
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function prepareSchema(db: Db, config: Config, options: SidecarOptions, now: Clock): Promise<void> {
+  if (options.migrate === false) return checkSchema(db, config.environment);
+  const applied = await migrate(db, config.environment, now());
+  if (applied.length > 0) options.log.info({ count: applied.length }, 'migrated the database');
+}
+
+function addressOf(app: FastifyInstance): string {
+  const { address, family, port } = app.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}

@@ -1,0 +1,26 @@
+import { Webhook } from 'svix';
+
+/** What a signed delivery carries. The timestamp is the attempt's, in whole seconds since 1970. */
+export type SignedHeaders = { 'svix-id': string; 'svix-timestamp': string; 'svix-signature': string };
+
+/**
+ * Signs one delivery of an event as the provider does, with its own library.
+ *
+ * @param secrets `whsec_…`, one, or several that all sign, as during a rotation
+ * @param id the event's id, the same over all of its attempts
+ * @param timestamp when the attempt is made
+ * @param body the exact text that is sent
+ */
+export function signEvent(
+  secrets: string | readonly string[],
+  id: string,
+  timestamp: Date,
+  body: string,
+): SignedHeaders {
+  const signatures = [secrets].flat().map((secret) => new Webhook(secret).sign(id, timestamp, body));
+  return {
+    'svix-id': id,
+    'svix-timestamp': String(Math.floor(timestamp.getTime() / 1_000)),
+    'svix-signature': signatures.join(' '),
+  };
+}

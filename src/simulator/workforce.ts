@@ -1,0 +1,80 @@
+import type { Census } from '../contract/census.ts';
+import type { CompensationChange } from '../contract/compensation-change.ts';
+import type { Demographic } from '../contract/demographic.ts';
+import type { Employee } from '../contract/employee.ts';
+import type { NewHire } from '../contract/new-hire.ts';
+import type { PayFrequency } from '../contract/pay-rate.ts';
+import type { Termination } from '../contract/termination.ts';
+import type { World } from './world.ts';
+
+/** An employee as reported: a compensation change may give a status that a census can't. */
+export type KnownEmployee = Omit<Employee, 'employment_status'> & {
+  employment_status: Employee['employment_status'] | 'variable_hours';
+};
+
+/** What a request names and the service does not know; null when it knows all of it and has applied the request. */
+export type Unknown = 'employer' | 'employee' | null;
+
+/**
+ * The employees that the service was told of, per employer. An employee of the seeded world is known from the
+ * start, as from an earlier census, and is listed once something was received about them.
+ */
+export type Workforce = {
+  replaceAll(employerId: string, census: Census): Unknown;
+  hire(newHire: NewHire): Unknown;
+  terminate(termination: Termination): Unknown;
+  move(demographic: Demographic): Unknown;
+  changeCompensation(change: CompensationChange): Unknown;
+  employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
+  payFrequencyOf(employeeId: string): PayFrequency;
+};
+
+/** What most employers pay by: stands in for an employee of whom nothing is known. */
+const USUAL_FREQUENCY: PayFrequency = 'biweekly';
+
+type Employees = Map<string, KnownEmployee>;
+
+export function createWorkforce(world: World): Workforce {
+  const seeded = new Map([...world].map(([employerId, census]) => [employerId, byId(census.employees)]));
+  const received = new Map(
+    [...world.keys()].map((employerId): [string, Employees] => [employerId, new Map()]),
+  );
+
+  const find = (employerId: string, employeeId: string) =>
+    received.get(employerId)!.get(employeeId) ?? seeded.get(employerId)!.get(employeeId);
+
+  /** Changes carry no employer: they apply wherever the employee works. */
+  const change = (employeeId: string, changes: Partial<KnownEmployee>): Unknown => {
+    const employers = [...world.keys()].filter((employerId) => find(employerId, employeeId));
+    for (const employerId of employers) {
+      received.get(employerId)!.set(employeeId, { ...find(employerId, employeeId)!, ...changes });
+    }
+    return employers.length === 0 ? 'employee' : null;
+  };
+
+  return {
+    replaceAll: (employerId, census) => {
+      if (!world.has(employerId)) return 'employer';
+      received.set(employerId, byId(census.employees));
+      return null;
+    },
+    hire: ({ employer_id, employer: _, ...employee }) => {
+      if (!world.has(employer_id)) return 'employer';
+      received.get(employer_id)!.set(employee.employee_id, employee);
+      return null;
+    },
+    terminate: ({ employee_id, termination_date }) => change(employee_id, { termination_date }),
+    move: ({ employee_id, address }) => change(employee_id, { address }),
+    changeCompensation: ({ employee_id, pay_rate, ...rest }) =>
+      change(employee_id, { ...rest, ...(pay_rate && { pay_rate: [pay_rate] }) }),
+    employeesOf: (employerId) => received.get(employerId) ?? new Map(),
+    payFrequencyOf: (employeeId) => {
+      const employees = [...world.keys()].map((employerId) => find(employerId, employeeId));
+      return employees.find((employee) => employee?.pay_frequency)?.pay_frequency ?? USUAL_FREQUENCY;
+    },
+  };
+}
+
+function byId(employees: readonly Employee[]): Employees {
+  return new Map(employees.map((employee) => [employee.employee_id, employee]));
+}

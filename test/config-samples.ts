@@ -1,0 +1,42 @@
+/** A configuration that is good, to spoil one variable at a time. */
+import type { Test } from 'tap';
+import { type ConfigError, readConfig } from '../src/config.ts';
+
+export type Variables = Record<string, string>;
+
+/** Stands in every malformed secret; no message may show it. */
+export const CANARY = 'canary-7f3a9c';
+export const webhookSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
+export const dataKey = (id: string, bytes = 32) => `${id}:${Buffer.alloc(bytes, 9).toString('base64')}`;
+export const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
+
+/** The least that a start needs. */
+export const REQUIRED: Variables = {
+  BENEFITS_ENVIRONMENT: 'sandbox',
+  BENEFITS_BASE_URL: 'https://benefits.example/api',
+  BENEFITS_API_KEY: 'api-key-1',
+  WEBHOOK_SECRETS: webhookSecret(24),
+  DATA_KEYS: dataKey('k1'),
+};
+
+/** Fails unless reading throws one line that names the variable and shows no secret. */
+export function refused(
+  t: Test,
+  variables: Variables,
+  variable: string,
+  problem: RegExp,
+  name: string,
+): void {
+  let error: unknown;
+  try {
+    readConfig({ ...REQUIRED, ...variables });
+  } catch (thrown) {
+    error = thrown;
+  }
+  const expected = { code: 'CONFIG', variable, message: problem };
+  t.match(error, expected, `${variable}: ${name}`);
+  const message = (error as ConfigError | undefined)?.message ?? '';
+  t.match(message, new RegExp(`^${variable} `), 'it begins with the name of the variable');
+  t.notMatch(message, '\n', 'it is one line');
+  t.notMatch(message, CANARY, 'it shows no value');
+}

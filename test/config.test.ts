@@ -1,0 +1,185 @@
+import t from 'tap';
+import { readConfig } from '../src/config.ts';
+import { CANARY, dataKey, FIRST_TOKEN, REQUIRED, refused, webhookSecret } from './config-samples.ts';
+
+t.test('with only what is required, everything else has its default', async (t) => {
+  t.strictSame(readConfig(REQUIRED), {
+    environment: 'sandbox',
+    benefits: { baseUrl: 'https://benefits.example/api', apiKey: 'api-key-1', apiKeyFile: null },
+    webhookSecrets: [webhookSecret(24)],
+    dataKeys: [{ id: 'k1', key: Buffer.alloc(32, 9) }],
+    databaseUrl: 'sqlite:./data/sidecar.db',
+    receiver: { host: '0.0.0.0', port: 8080 },
+    api: { host: '127.0.0.1', port: 8081, token: null },
+    census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
+    logLevel: 'info',
+  });
+});
+
+t.test('every variable can be set', async (t) => {
+  const config = readConfig({
+    BENEFITS_ENVIRONMENT: 'live',
+    BENEFITS_BASE_URL: 'http://127.0.0.1:9090/',
+    BENEFITS_API_KEY: 'api-key-2',
+    WEBHOOK_SECRETS: `${webhookSecret(64)} ${webhookSecret(32)}`,
+    DATA_KEYS: `${dataKey('new')}\n${dataKey('old.1')}`,
+    DATABASE_URL: 'sqlite:/var/lib/sidecar/live.db',
+    RECEIVER_HOST: '::',
+    RECEIVER_PORT: '0',
+    API_HOST: '10.0.0.1',
+    API_PORT: '65535',
+    API_TOKEN: FIRST_TOKEN,
+    CENSUS_SOURCE: 'dir:/srv/census',
+    CENSUS_SOURCE_TOKEN: 'source-token',
+    CENSUS_MAX_AGE: '7d',
+    CENSUS_OVERDUE: '90m',
+    LOG_LEVEL: 'silent',
+  });
+  t.strictSame(config, {
+    environment: 'live',
+    benefits: { baseUrl: 'http://127.0.0.1:9090', apiKey: 'api-key-2', apiKeyFile: null },
+    webhookSecrets: [webhookSecret(64), webhookSecret(32)],
+    dataKeys: ['new', 'old.1'].map((id) => ({ id, key: Buffer.alloc(32, 9) })),
+    databaseUrl: 'sqlite:/var/lib/sidecar/live.db',
+    receiver: { host: '::', port: 0 },
+    api: { host: '10.0.0.1', port: 65_535, token: FIRST_TOKEN },
+    census: {
+      source: { kind: 'dir', path: '/srv/census' },
+      token: 'source-token',
+      maxAgeMs: 7 * 86_400_000,
+      overdueMs: 90 * 60_000,
+    },
+    logLevel: 'silent',
+  });
+});
+
+t.test('the configuration is frozen all through', async (t) => {
+  const assertFrozen = (value: unknown, path: string): void => {
+    if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
+    t.ok(Object.isFrozen(value), `${path} is frozen`);
+    for (const [name, inner] of Object.entries(value)) assertFrozen(inner, `${path}.${name}`);
+  };
+  assertFrozen(readConfig(REQUIRED), 'config');
+  assertFrozen(readConfig({ ...REQUIRED, CENSUS_SOURCE: 'dir:/srv' }), 'config with a folder');
+});
+
+t.test('what is required and missing stops the start', async (t) => {
+  for (const variable of Object.keys(REQUIRED)) {
+    refused(t, { [variable]: '' }, variable, /is not set/, 'empty counts as unset');
+    refused(t, { [variable]: ' \t' }, variable, /is not set/, 'blank counts as unset');
+    const { [variable]: _, ...others } = REQUIRED;
+    t.throws(() => readConfig(others), { variable, message: /is not set/ }, `${variable}: missing`);
+  }
+});
+
+t.test('a malformed value is refused, and the message says what is expected', async (t) => {
+  const malformed: [string, RegExp, ...string[]][] = [
+    ['BENEFITS_ENVIRONMENT', /must be one of sandbox, live/, 'production', 'Sandbox', 'toString'],
+    [
+      'BENEFITS_BASE_URL',
+      /http:\/\/ or https:\/\/ address without user, query or fragment/,
+      'benefits.example',
+      'ftp://benefits.example',
+      'https://',
+      'https:benefits.example',
+      `https://${CANARY}@benefits.example`,
+      `https://user:${CANARY}@benefits.example`,
+      `https://benefits.example/?key=${CANARY}`,
+      'https://benefits.example/?',
+      `https://benefits.example/#${CANARY}`,
+      'https://benefits.example/#',
+    ],
+    ['BENEFITS_API_KEY', /printable/, `${CANARY} two`, `${CANARY}\nX-Header: 1`, `${CANARY}é`],
+    ['DATABASE_URL', /sqlite:/, 'sidecar.db', 'sqlite:', 'sqlite://data/x.db', `mysql://u:${CANARY}@h/db`],
+    ['RECEIVER_PORT', /0 to 65535/, '65536', '-1', '80.5', 'http', '0x50', '1e3'],
+    ['API_PORT', /0 to 65535/, '65536', '8 0'],
+    ['API_TOKEN', /at least 32/, CANARY, 'a'.repeat(31)],
+    ['API_TOKEN', /printable/, `${CANARY} ${'a'.repeat(32)}`],
+    [
+      'CENSUS_SOURCE',
+      /push, dir:PATH, or an http\(s\):\/\/ address/,
+      'pull',
+      'dir:',
+      'https://payroll.example/census',
+      'https://{employer_id',
+      `https://u:${CANARY}@payroll.example/{employer_id}`,
+      'https://payroll.example/#{employer_id}',
+      'file:///srv/{employer_id}',
+    ],
+    ['CENSUS_SOURCE_TOKEN', /printable/, `${CANARY} two`, `${CANARY}\r\nX-Header: 1`],
+    ['CENSUS_MAX_AGE', /such as 24h/, '24', 'h', '0h', '-1h', '1.5h', '1 h', '24H', '1w', '1000000s'],
+    ['CENSUS_OVERDUE', /such as 24h/, 'soon', '0s'],
+    ['LOG_LEVEL', /must be one of trace, debug, info/, 'verbose', 'INFO'],
+  ];
+  for (const [variable, problem, ...values] of malformed) {
+    for (const value of values) {
+      refused(t, { [variable]: value }, variable, problem, JSON.stringify(value));
+    }
+  }
+});
+
+t.test('a census source over HTTP holds the place of the employer id', async (t) => {
+  for (const url of [
+    'https://payroll.example/{employer_id}/census',
+    'http://127.0.0.1:1/?of={employer_id}',
+  ]) {
+    t.strictSame(readConfig({ ...REQUIRED, CENSUS_SOURCE: url }).census.source, { kind: 'http', url });
+  }
+});
+
+t.test('a webhook secret has 24 to 64 bytes', async (t) => {
+  const read = (text: string) => readConfig({ ...REQUIRED, WEBHOOK_SECRETS: text }).webhookSecrets;
+  for (const bytes of [24, 25, 26, 64]) {
+    t.strictSame(read(webhookSecret(bytes)), [webhookSecret(bytes)], `${bytes} bytes`);
+  }
+  const several = [webhookSecret(24), webhookSecret(32), webhookSecret(64)];
+  t.strictSame(read(` ${several.join('  ')}\n`), several, 'several, in their order');
+
+  const key = Buffer.from(`${CANARY}-0123456789`).toString('base64');
+  const malformed = {
+    '23 bytes': webhookSecret(23),
+    '65 bytes': webhookSecret(65),
+    'one byte': 'whsec_Bw==',
+    'an empty one': 'whsec_',
+    'no prefix': key,
+    'another prefix': `whpk_${key}`,
+    'not base64': `whsec_${CANARY}-is-no-base64-at-all-0123456789`,
+    'URL-safe base64': `whsec_${Buffer.alloc(32, 0xff).toString('base64url')}`,
+    'bits that base64 leaves out': `whsec_${'A'.repeat(42)}B=`,
+    'padding in the middle': `whsec_${'A'.repeat(20)}==${'A'.repeat(20)}`,
+    'separated by a comma': `${webhookSecret(24)},${webhookSecret(24)}`,
+  };
+  for (const [name, text] of Object.entries(malformed)) {
+    refused(
+      t,
+      { WEBHOOK_SECRETS: text },
+      'WEBHOOK_SECRETS',
+      /entry 1 must be whsec_ .* 24 to 64 bytes/,
+      name,
+    );
+    const second = `${webhookSecret(24)} ${text}`;
+    refused(t, { WEBHOOK_SECRETS: second }, 'WEBHOOK_SECRETS', /entry 2 must/, `${name}, as the second`);
+  }
+});
+
+t.test('a data key has an id and 32 bytes, and each id is used once', async (t) => {
+  const malformed = {
+    '31 bytes': dataKey('k1', 31),
+    '33 bytes': dataKey('k1', 33),
+    'no id': Buffer.alloc(32).toString('base64'),
+    'an empty id': dataKey(''),
+    'an id of 33 characters': dataKey('k'.repeat(33)),
+    'an id with a slash': dataKey('k/1'),
+    'not base64': `k1:${CANARY}-is-no-base64-at-all-0123456789`,
+  };
+  for (const [name, text] of Object.entries(malformed)) {
+    refused(t, { DATA_KEYS: text }, 'DATA_KEYS', /entry 1 must be an id.*keys generate/, name);
+  }
+  refused(
+    t,
+    { DATA_KEYS: `${dataKey('a')} ${dataKey('a')}` },
+    'DATA_KEYS',
+    /two keys with the id a$/,
+    'twice',
+  );
+});

@@ -1,0 +1,160 @@
+import { appendFileSync, cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { checkSchema, migrate } from '../../src/database/migrate.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { startChild } from './child.ts';
+import { open, scratch, scratchUrl } from './scratch.ts';
+
+const NOW = new Date('2026-01-31T09:30:00.000Z');
+const RELEASED = new URL('../../db/sqlite/', import.meta.url);
+const FIRST = '0001_instance.sql';
+const NEXT = '0999_next.sql';
+
+/** A copy of the released migrations to spoil, and a database that they were applied to. */
+async function copied(t: Test) {
+  const { db } = await scratch(t);
+  const path = join(t.testdirName, 'db');
+  cpSync(RELEASED, path, { recursive: true });
+  const applied = await db.selectFrom('migrations').select('number').execute();
+  const number = String(applied.length + 1).padStart(4, '0');
+  const write = (name: string, text: string) => writeFileSync(join(path, name.replace('0999', number)), text);
+  return { db, path, folder: pathToFileURL(`${path}/`), write };
+}
+
+async function tables(db: Db): Promise<string[]> {
+  const { rows } = await sql<{ name: string }>`select name from sqlite_schema where type = 'table'`.execute(
+    db,
+  );
+  return rows.map((row) => row.name).sort();
+}
+
+t.test('a new database gets the whole schema, and the same again changes nothing', async (t) => {
+  const db = open(t, scratchUrl(t));
+  const applied = await migrate(db, 'live', NOW);
+  t.equal(applied[0], '0001_instance');
+  const before = await sql`select * from migrations`.execute(db);
+  t.equal(before.rows.length, applied.length);
+  t.match(before.rows[0], {
+    number: 1,
+    name: '0001_instance',
+    hash: /^[0-9a-f]{64}$/,
+    applied_at: NOW.toISOString(),
+  });
+
+  t.strictSame(await migrate(db, 'live', new Date()), []);
+  t.strictSame(await sql`select * from migrations`.execute(db), before);
+  t.strictSame(await db.selectFrom('instance').selectAll().execute(), [
+    { one: 1, environment: 'live', created_at: NOW.toISOString() },
+  ]);
+  await t.resolves(checkSchema(db, 'live'));
+});
+
+t.test('a start that must not migrate refuses a database that is behind', async (t) => {
+  const db = open(t, scratchUrl(t));
+  await t.rejects(checkSchema(db, 'sandbox'), { code: 'SCHEMA_REFUSED', message: /0001_instance.*migrate/ });
+
+  const { db: behind, folder, write } = await copied(t);
+  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  await t.rejects(checkSchema(behind, 'sandbox', folder), {
+    message: /lacks 1 migration\(s\), from \d+_next/,
+  });
+  t.notOk((await tables(behind)).includes('next'));
+});
+
+t.test('a failed migration leaves nothing behind, not even of those before it', async (t) => {
+  const { db, folder, write } = await copied(t);
+  const before = await tables(db);
+  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\nINSERT INTO nowhere VALUES (1);\n');
+  await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /no such table: nowhere/ });
+  t.strictSame(await tables(db), before);
+
+  const fresh = openDatabase(`sqlite:${t.testdirName}/fresh.db`);
+  t.teardown(() => fresh.destroy());
+  await t.rejects(migrate(fresh, 'sandbox', NOW, folder), { message: /nowhere/ });
+  t.strictSame(await tables(fresh), [], 'nor of a first start');
+
+  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  t.match(await migrate(db, 'sandbox', NOW, folder), [/_next$/], 'and is applied once it is mended');
+});
+
+t.test('a migration that was edited after it was applied is refused', async (t) => {
+  const { db, path, folder } = await copied(t);
+  appendFileSync(join(path, FIRST), '-- a harmless remark\n');
+  const refusal = { code: 'SCHEMA_REFUSED', message: /0001_instance is not the text that was applied/ };
+  await t.rejects(migrate(db, 'sandbox', NOW, folder), refusal);
+  await t.rejects(checkSchema(db, 'sandbox', folder), refusal);
+});
+
+t.test('a database newer than the code is refused', async (t) => {
+  const { db, path, folder, write } = await copied(t);
+  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  await migrate(db, 'sandbox', NOW, folder);
+  const refusal = { code: 'SCHEMA_REFUSED', message: /_next, which this release does not know: .*newer/ };
+  await t.rejects(migrate(db, 'sandbox', NOW), refusal);
+  await t.rejects(checkSchema(db, 'sandbox'), refusal);
+  rmSync(path, { recursive: true });
+});
+
+t.test('the numbers of the files rise by one, or nothing is applied', async (t) => {
+  const { db, path, folder, write } = await copied(t);
+  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  renameSync(join(path, FIRST), join(path, '0000_instance.sql'));
+  await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /0000_instance\.sql is not number 1/ });
+  t.notOk((await tables(db)).includes('next'));
+});
+
+t.test('a database of the other environment is refused', async (t) => {
+  const { db } = await scratch(t);
+  const refusal = { code: 'SCHEMA_REFUSED', message: /belongs to sandbox, but BENEFITS_ENVIRONMENT is live/ };
+  await t.rejects(migrate(db, 'live', NOW), refusal);
+  await t.rejects(checkSchema(db, 'live'), refusal);
+});
+
+t.test('a database of the other environment is not even migrated', async (t) => {
+  const { db, folder, write } = await copied(t);
+  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  await t.rejects(migrate(db, 'live', NOW, folder), { code: 'SCHEMA_REFUSED' });
+  t.notOk((await tables(db)).includes('next'));
+});
+
+t.test('processes that start at the same time on a new file migrate it once', async (t) => {
+  const url = scratchUrl(t);
+  const children = [1, 2, 3].map(() => startChild(t, 'child-migrates.ts', url));
+  for (const child of children) t.equal(await child.line(), 'ready');
+  for (const child of children) child.process.stdin!.write('go');
+  const applied = await Promise.all(
+    children.map(async (child) => JSON.parse(await child.line()) as string[]),
+  );
+  t.strictSame(await Promise.all(children.map((child) => child.end())), [0, 0, 0]);
+  const known = applied.filter((names) => names.length > 0);
+  t.equal(known.length, 1, 'one of them did it all');
+  const rows = await open(t, url).selectFrom('migrations').select('name').orderBy('number').execute();
+  t.strictSame(
+    rows.map((row) => row.name),
+    known[0],
+  );
+});
+
+t.test(
+  'a migration killed at any statement leaves the old schema, and the next start makes the new one',
+  async (t) => {
+    const { db: whole } = await scratch(t);
+    const schema = await tables(whole);
+    for (const dieBefore of ['2', '20', 'commit']) {
+      const url = `sqlite:${t.testdirName}/killed-${dieBefore}.db`;
+      const child = startChild(t, 'child-migrates.ts', url, dieBefore);
+      t.equal(await child.line(), 'ready');
+      child.process.stdin!.write('go');
+      t.equal(await child.end(), 'SIGKILL', `killed before ${dieBefore}`);
+      const db = openDatabase(url);
+      t.strictSame(await tables(db), [], 'nothing between');
+      t.equal((await migrate(db, 'sandbox', NOW)).length > 0, true);
+      t.strictSame(await tables(db), schema);
+      await db.destroy();
+    }
+  },
+);

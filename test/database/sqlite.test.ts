@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { CompiledQuery, Kysely } from 'kysely';
+import t, { type Test } from 'tap';
+import { openSqlite } from '../../src/database/sqlite.ts';
+import type { Db, Tables } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+
+/** How many statements stay prepared; the number is src/database/sqlite.ts's own. */
+const KEPT = 300;
+
+/** A database whose writing handle tells which texts it prepares. */
+function watched(t: Test): { db: Db; prepared: string[] } {
+  const { dialect, writer } = openSqlite(join(t.testdir(), 'sidecar.db'));
+  const prepared: string[] = [];
+  const prepare = writer.prepare.bind(writer);
+  writer.prepare = ((text: string) => {
+    prepared.push(text);
+    return prepare(text);
+  }) as typeof writer.prepare;
+  const db = new Kysely<Tables>({ dialect });
+  t.teardown(() => db.destroy());
+  return { db, prepared };
+}
+
+function run(db: Db, texts: readonly string[]): Promise<void> {
+  return transact(db, async (trx) => {
+    for (const text of texts) await trx.executeQuery(CompiledQuery.raw(text));
+  });
+}
+
+const text = (number: number) => `select ${number} as answer`;
+
+t.test('a statement that is used again is not prepared again', async (t) => {
+  const { db, prepared } = watched(t);
+  await run(db, [text(1), text(2), text(1)]);
+  await run(db, [text(2)]);
+  t.strictSame(prepared, ['begin immediate', text(1), text(2), 'commit']);
+});
+
+t.test('a bounded number of statements is kept, those used last', async (t) => {
+  const { db, prepared } = watched(t);
+  const newest = text(KEPT - 1);
+  // `begin` before them and `commit` after them make it two too many; the next `begin` takes one more place.
+  await run(
+    db,
+    Array.from({ length: KEPT }, (_, number) => text(number)),
+  );
+  prepared.length = 0;
+  await run(db, [text(2), newest, text(0)]);
+  t.strictSame(prepared, ['begin immediate', text(0)], 'those used longest ago had to go');
+});
+
+t.test('statements answer rows, and how many rows they changed', async (t) => {
+  const { db } = watched(t);
+  await run(db, ['create table ledger_head (one integer, position integer)']);
+  const inserted = await transact(db, async (trx) => {
+    await trx.insertInto('ledger_head').values({ one: 1, position: 1 }).execute();
+    return trx.updateTable('ledger_head').set({ position: 2 }).executeTakeFirstOrThrow();
+  });
+  t.equal(inserted.numUpdatedRows, 1n);
+  t.strictSame(await db.selectFrom('ledger_head').selectAll().execute(), [{ one: 1, position: 2 }]);
+});

@@ -1,0 +1,143 @@
+import { EventEmitter, once } from 'node:events';
+import { sql } from 'kysely';
+import t from 'tap';
+import { isUnavailable } from '../../src/database/errors.ts';
+import type { Db, Trx } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { scratch } from './scratch.ts';
+
+const REFUSED = { code: 'USED_OUTSIDE_TRANSACTION' };
+
+function refuse(trx: Trx, cause: string): Promise<unknown> {
+  return trx
+    .insertInto('refused_signatures')
+    .values({ minute: '2026-01-31T09:30', cause, refused: 1 })
+    .execute();
+}
+
+async function causes(db: Db | Trx): Promise<string[]> {
+  const rows = await db.selectFrom('refused_signatures').select('cause').orderBy('cause').execute();
+  return rows.map((row) => row.cause);
+}
+
+t.test('a transaction answers what its work answers, and commits it', async (t) => {
+  const { db } = await scratch(t);
+  const answer = await transact(db, async (trx) => {
+    await refuse(trx, 'a');
+    return 'done';
+  });
+  t.equal(answer, 'done');
+  t.strictSame(await causes(db), ['a']);
+});
+
+t.test('work that throws leaves nothing behind, and the next transaction runs', async (t) => {
+  const { db } = await scratch(t);
+  const failing = transact(db, async (trx) => {
+    await refuse(trx, 'a');
+    throw new Error('no');
+  });
+  await t.rejects(failing, { message: 'no' });
+  await transact(db, (trx) => refuse(trx, 'b'));
+  t.strictSame(await causes(db), ['b']);
+});
+
+t.test('the database used inside a transaction throws at once instead of waiting for ever', async (t) => {
+  const { db } = await scratch(t);
+  await transact(db, async (trx) => {
+    await t.rejects(causes(db), REFUSED, 'a read');
+    await t.rejects(refuse(db as Trx, 'a'), REFUSED, 'a write');
+    await t.rejects(
+      transact(db, async () => {}),
+      REFUSED,
+      'a transaction of its own',
+    );
+    await refuse(trx, 'b');
+  });
+  t.strictSame(await causes(db), ['b'], 'the transaction itself is unharmed');
+});
+
+t.test('a transaction inside a transaction throws', async (t) => {
+  const { db } = await scratch(t);
+  await transact(db, async (trx) => {
+    await t.rejects(async () => (trx as unknown as Db).transaction().execute(async () => {}));
+  });
+});
+
+t.test('what a transaction set off may use the database once it has ended', async (t) => {
+  const { db } = await scratch(t);
+  const bell = new EventEmitter();
+  const after = Promise.withResolvers<void>();
+  let read: Promise<string[]> | undefined;
+  bell.on('ring', () => {
+    read = after.promise.then(() => causes(db));
+  });
+  await transact(db, async (trx) => {
+    bell.emit('ring');
+    await refuse(trx, 'a');
+  });
+  after.resolve();
+  t.strictSame(await read, ['a']);
+});
+
+t.test('a write outside a transaction is refused', async (t) => {
+  const { db } = await scratch(t);
+  await t.rejects(refuse(db as Trx, 'a'), { code: 'SQLITE_READONLY' });
+  t.strictSame(await causes(db), []);
+});
+
+t.test('a transaction that has ended takes no more statements', async (t) => {
+  const { db } = await scratch(t);
+  const kept = await transact(db, async (trx) => ({ trx }));
+  await t.rejects(refuse(kept.trx, 'a'));
+  t.strictSame(await causes(db), []);
+});
+
+t.test('reads see committed rows only, and never wait for the transaction that is open', async (t) => {
+  const { db } = await scratch(t);
+  const signals = new EventEmitter();
+  const written = once(signals, 'written');
+  const writing = transact(db, async (trx) => {
+    await refuse(trx, 'a');
+    t.strictSame(await causes(trx), ['a'], 'the transaction sees its own');
+    signals.emit('written');
+    await once(signals, 'read');
+  });
+  await written;
+  t.strictSame(await causes(db), []);
+  signals.emit('read');
+  await writing;
+  t.strictSame(await causes(db), ['a']);
+});
+
+t.test('transactions run one after the other, in the order they were asked for', async (t) => {
+  const { db } = await scratch(t);
+  const order: string[] = [];
+  const work = (name: string) =>
+    transact(db, async (trx) => {
+      order.push(`${name} begins`);
+      await refuse(trx, name);
+      if (name === 'b') throw new Error(name);
+      order.push(`${name} ends`);
+    });
+  await Promise.allSettled([work('a'), work('b'), work('c')]);
+  t.strictSame(order, ['a begins', 'a ends', 'b begins', 'c begins', 'c ends']);
+  t.strictSame(await causes(db), ['a', 'c']);
+});
+
+t.test('when the engine itself rolled back, no later statement of the work commits by itself', async (t) => {
+  const { db } = await scratch(t);
+  const working = transact(db, async (trx) => {
+    await refuse(trx, 'a');
+    // What a full disk does to a transaction, made without one.
+    await t.rejects(sql`insert or rollback into ledger_head values (1, 9)`.execute(trx), {
+      code: /CONSTRAINT/,
+    });
+    await refuse(trx, 'b');
+  });
+  const error = await working.catch((error) => error);
+  t.match(error, { code: 'ROLLED_BACK' });
+  t.ok(isUnavailable(error), 'the work is to be tried again');
+  t.strictSame(await causes(db), []);
+  await transact(db, (trx) => refuse(trx, 'c'));
+  t.strictSame(await causes(db), ['c'], 'the next transaction runs');
+});

@@ -1,0 +1,199 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import {
+  allows,
+  authenticate,
+  createToken,
+  listTokens,
+  type NewToken,
+  revokeToken,
+  SCOPES,
+} from '../../src/security/tokens.ts';
+import { scratch } from '../database/scratch.ts';
+
+const NOW = new Date('2026-01-31T09:30:00.000Z');
+const LATER = new Date('2026-02-28T09:30:00.000Z');
+const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
+
+function create(db: Db, wish: Partial<NewToken> = {}): Promise<{ tokenId: string; token: string }> {
+  return transact(db, (trx) =>
+    createToken(trx, { name: 'payroll', scopes: ['ledger:read'], expiresAt: null, now: NOW, ...wish }),
+  );
+}
+
+t.test('the scopes are those of the design', async (t) => {
+  t.strictSame(SCOPES, [
+    'ledger:read',
+    'runs:read',
+    'runs:write',
+    'census:read',
+    'census:write',
+    'changes:read',
+    'changes:write',
+    'events:read',
+    'events:write',
+    'pii:read',
+    'metrics:read',
+    'all',
+  ]);
+});
+
+t.test('a token is 256 random bits behind bsc_, another one each time', async (t) => {
+  const { db } = await scratch(t);
+  const [one, two] = [await create(db), await create(db)];
+  for (const { token, tokenId } of [one, two]) {
+    t.match(token, /^bsc_[A-Za-z0-9_-]{43}$/);
+    t.equal(Buffer.from(token.slice(4), 'base64url').length, 32);
+    t.match(tokenId, /^tok_[0-9a-f]{12}$/);
+  }
+  t.not(one.token, two.token);
+  t.not(one.tokenId, two.tokenId);
+});
+
+t.test('only the SHA-256 of a token is kept', async (t) => {
+  const { db, url } = await scratch(t);
+  const { token } = await create(db);
+  const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
+  t.ok(hash.equals(createHash('sha256').update(token).digest()));
+  for (const end of ['', '-wal']) {
+    t.notOk(readFileSync(`${sqlitePath(url)}${end}`).includes(token.slice(4)), `not in sidecar.db${end}`);
+  }
+  t.notOk(JSON.stringify(await listTokens(db)).includes(token.slice(4)), 'not in the list');
+});
+
+t.test('a token is known by its text, with its name and scopes', async (t) => {
+  const { db } = await scratch(t);
+  await create(db, { name: 'other', scopes: ['all'] });
+  const { token, tokenId } = await create(db, { scopes: ['runs:write', 'ledger:read', 'runs:write'] });
+  t.strictSame(await authenticate(db, token, NOW, null), {
+    tokenId,
+    name: 'payroll',
+    scopes: ['ledger:read', 'runs:write'],
+  });
+});
+
+t.test('what is not the token is nobody', async (t) => {
+  const { db } = await scratch(t);
+  const { token, tokenId } = await create(db);
+  const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
+  const wrong = token.endsWith('A') ? 'B' : 'A';
+  const others = {
+    nothing: '',
+    'another last character': token.slice(0, -1) + wrong,
+    'cut short': token.slice(0, -1),
+    'with a space': `${token} `,
+    'in capitals': token.toUpperCase(),
+    'without its prefix': token.slice(4),
+    'its scheme too': `Bearer ${token}`,
+    'its id': tokenId,
+    'its hash': hash.toString('hex'),
+    'the word null': 'null',
+  };
+  for (const [name, text] of Object.entries(others)) {
+    t.equal(await authenticate(db, text, NOW, null), null, name);
+  }
+});
+
+t.test('a token is refused from the instant of its expiry on', async (t) => {
+  const { db } = await scratch(t);
+  const { token } = await create(db, { expiresAt: LATER });
+  t.ok(await authenticate(db, token, new Date(LATER.getTime() - 1), null), 'a millisecond before');
+  t.equal(await authenticate(db, token, LATER, null), null, 'at the instant');
+});
+
+t.test('a revoked token is refused at once, and others are not', async (t) => {
+  const { db } = await scratch(t);
+  const [one, two] = [await create(db), await create(db)];
+  t.equal(await transact(db, (trx) => revokeToken(trx, one.tokenId, LATER)), 1);
+  t.equal(await authenticate(db, one.token, NOW, null), null);
+  t.ok(await authenticate(db, two.token, NOW, null));
+});
+
+t.test('revoking by name revokes all of that name, each once', async (t) => {
+  const { db } = await scratch(t);
+  const revoke = (idOrName: string) => transact(db, (trx) => revokeToken(trx, idOrName, LATER));
+  const other = await create(db, { name: 'other' });
+  await create(db);
+  await create(db);
+  t.equal(await revoke('payroll'), 2);
+  t.equal(await revoke('payroll'), 0, 'they are revoked already');
+  t.equal(await revoke('nobody'), 0);
+  t.ok(await authenticate(db, other.token, NOW, null));
+});
+
+t.test('the list tells everything but the token, also of those that no longer count', async (t) => {
+  const { db } = await scratch(t);
+  t.strictSame(await listTokens(db), []);
+  const { tokenId } = await create(db, { expiresAt: LATER });
+  await create(db, { name: 'console', scopes: ['all'], now: LATER });
+  await transact(db, (trx) => revokeToken(trx, tokenId, LATER));
+  t.match(await listTokens(db), [
+    {
+      tokenId,
+      name: 'payroll',
+      scopes: ['ledger:read'],
+      createdAt: NOW.toISOString(),
+      expiresAt: LATER.toISOString(),
+      revokedAt: LATER.toISOString(),
+    },
+    { name: 'console', scopes: ['all'], createdAt: LATER.toISOString(), expiresAt: null, revokedAt: null },
+  ]);
+});
+
+t.test('the configured first token is allowed everything, and only when there is one', async (t) => {
+  const { db } = await scratch(t);
+  const { token } = await create(db);
+  t.strictSame(await authenticate(db, FIRST_TOKEN, NOW, FIRST_TOKEN), {
+    tokenId: 'API_TOKEN',
+    name: 'API_TOKEN',
+    scopes: ['all'],
+  });
+  t.equal(await authenticate(db, FIRST_TOKEN, NOW, null), null);
+  t.equal(await authenticate(db, '', NOW, FIRST_TOKEN), null);
+  t.equal(await authenticate(db, `${FIRST_TOKEN}0`, NOW, FIRST_TOKEN), null);
+  t.match(await authenticate(db, token, NOW, FIRST_TOKEN), { name: 'payroll' }, 'the others go on');
+  t.equal(await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', NOW)), 0, 'the environment revokes it');
+});
+
+t.test('a scope allows itself and nothing else; all allows each', async (t) => {
+  for (const scope of SCOPES) {
+    t.strictSame(
+      SCOPES.filter((asked) => allows([scope], asked)),
+      scope === 'all' ? [...SCOPES] : [scope],
+      scope,
+    );
+  }
+  t.notOk(allows([], 'ledger:read'));
+});
+
+t.test('a scope that a later release stored means nothing', async (t) => {
+  const { db } = await scratch(t);
+  const { token } = await create(db);
+  await transact(db, (trx) => trx.updateTable('tokens').set({ scopes: 'ledger:read moon:fly' }).execute());
+  t.match(await authenticate(db, token, NOW, null), { scopes: ['ledger:read'] });
+});
+
+t.test('a token that could not be meant is refused, and none is made', async (t) => {
+  const { db } = await scratch(t);
+  const refusals: Record<string, [Partial<NewToken>, RegExp]> = {
+    'an unknown scope': [
+      { scopes: ['ledger:read', 'ledger:write'] },
+      /unknown scope ledger:write: .*runs:write.* all$/,
+    ],
+    'no scope': [{ scopes: [] }, /needs a scope: .*ledger:read/],
+    'two scopes in one': [{ scopes: ['ledger:read runs:read'] }, /unknown scope/],
+    'an expiry that has passed': [{ expiresAt: NOW }, /2026-01-31T09:30:00.000Z/],
+    'no name': [{ name: '' }, /name/],
+    'a name of two lines': [{ name: 'a\nb' }, /name/],
+    'a name that looks like an id': [{ name: 'tok_0123456789ab' }, /name/],
+    'the name of the first token': [{ name: 'API_TOKEN' }, /name/],
+  };
+  for (const [name, [wish, message]] of Object.entries(refusals)) {
+    await t.rejects(create(db, wish), { code: 'TOKEN_REFUSED', message }, name);
+  }
+  t.strictSame(await listTokens(db), []);
+});

@@ -1,0 +1,213 @@
+import t from 'tap';
+import { makeCensus } from '../../src/simulator/world.ts';
+import { API_KEY, post, start } from './start.ts';
+
+const CENSUS_PATH = '/employer/maple-bakery/census';
+const EMPLOYEE = 'maple-bakery-001';
+const upload = makeCensus(1, 'maple-bakery', 3);
+const address = { line1: '1 Birch Lane', city: 'Boise', state: 'ID', zip_code: '83702' };
+const payRate = { amount: '31.50', period: 'hourly', effective_start: '2026-03-01' };
+const hire = { ...upload.employees[0], employee_id: 'maple-bakery-900', employer_id: 'maple-bakery' };
+
+const CHANGES = [
+  { kind: 'new-hire', good: hire, bad: { ...hire, hire_date: '2026-02-30' }, field: 'hire_date' },
+  {
+    kind: 'termination',
+    good: { employee_id: EMPLOYEE, termination_date: '2026-03-31' },
+    bad: { employee_id: EMPLOYEE },
+    field: 'termination_date',
+  },
+  {
+    kind: 'demographic',
+    good: { employee_id: EMPLOYEE, address },
+    bad: { employee_id: EMPLOYEE, address: { ...address, state: 'Idaho' } },
+    field: 'address.state',
+  },
+  {
+    kind: 'compensation-change',
+    good: { employee_id: EMPLOYEE, pay_rate: payRate, employment_status: 'variable_hours' },
+    bad: { employee_id: EMPLOYEE },
+    field: 'body',
+  },
+];
+
+t.test('a census that keeps the contract is accepted and becomes the employees', async (t) => {
+  const simulator = await start(t);
+  t.strictSame(await post(simulator, CENSUS_PATH, upload), { status: 200, body: {} });
+  t.strictSame([...simulator.employeesOf('maple-bakery').values()], upload.employees);
+  t.equal(simulator.employeesOf('harbor-clinic').size, 0);
+});
+
+t.test('a newer census replaces the employees of the older one', async (t) => {
+  const simulator = await start(t);
+  await post(simulator, CENSUS_PATH, upload);
+  await post(simulator, CENSUS_PATH, { ...upload, employees: upload.employees.slice(1) });
+  t.strictSame([...simulator.employeesOf('maple-bakery').keys()], ['maple-bakery-002', 'maple-bakery-003']);
+});
+
+t.test('a census of several megabytes is accepted, an employment change of that size is not', async (t) => {
+  const simulator = await start(t);
+  const large = makeCensus(1, 'maple-bakery', 5_000);
+  t.equal((await post(simulator, CENSUS_PATH, large)).status, 200);
+  t.equal(simulator.employeesOf('maple-bakery').size, 5_000);
+  const padded = { ...CHANGES[1]!.good, employee_id: 'x'.repeat(1024 * 1024) };
+  t.match(await post(simulator, '/employee-changes/termination', padded), {
+    status: 413,
+    body: { error: 'Payload Too Large' },
+  });
+});
+
+t.test('a census that breaks the contract is refused with field and rule, never a value', async (t) => {
+  const simulator = await start(t);
+  const [first, ...rest] = upload.employees;
+  const broken = { ...upload, employees: [{ ...first, dob: '1988-02-30', ssn: 123456789 }, ...rest] };
+  const answer = await post(simulator, CENSUS_PATH, broken);
+  t.equal(answer.status, 422);
+  t.strictSame(Object.keys(answer.body.details!).sort(), ['employees[0].dob', 'employees[0].ssn']);
+  t.equal(answer.body.details!['employees[0].dob'], 'must be a real date, YYYY-MM-DD');
+  t.notMatch(JSON.stringify(answer.body), /1988|123456789/);
+  t.equal(simulator.employeesOf('maple-bakery').size, 0);
+});
+
+for (const { kind, good, bad, field } of CHANGES) {
+  t.test(`${kind}: a good body is applied, a bad one refused with its field`, async (t) => {
+    const simulator = await start(t);
+    t.strictSame(await post(simulator, `/employee-changes/${kind}`, good), { status: 200, body: {} });
+    const refused = await post(simulator, `/employee-changes/${kind}`, bad);
+    t.equal(refused.status, 422);
+    t.strictSame(Object.keys(refused.body.details!), [field]);
+  });
+}
+
+t.test('employment changes show in the employees', async (t) => {
+  const simulator = await start(t);
+  await post(simulator, CENSUS_PATH, upload);
+  for (const { kind, good } of CHANGES) await post(simulator, `/employee-changes/${kind}`, good);
+  const employees = simulator.employeesOf('maple-bakery');
+  t.strictSame(employees.get(EMPLOYEE), {
+    ...upload.employees[0],
+    termination_date: '2026-03-31',
+    address,
+    pay_rate: [payRate],
+    employment_status: 'variable_hours',
+  });
+  const { employer_id: _, ...hired } = hire;
+  t.strictSame(employees.get('maple-bakery-900'), hired);
+});
+
+t.test('an employee of the seeded world is known before any census', async (t) => {
+  const simulator = await start(t);
+  await post(simulator, '/employee-changes/termination', CHANGES[1]!.good);
+  const seeded = simulator.world.get('maple-bakery')!.employees[0]!;
+  t.strictSame(
+    [...simulator.employeesOf('maple-bakery').values()],
+    [{ ...seeded, termination_date: '2026-03-31' }],
+  );
+});
+
+t.test('an unknown employer or employee is answered 404 with an error', async (t) => {
+  const simulator = await start(t);
+  const notFound = (error: string) => ({ status: 404, body: { error, details: {} } });
+  t.strictSame(await post(simulator, '/employer/nobody/census', upload), notFound('employer not found'));
+  const elsewhere = { ...hire, employer_id: 'nobody' };
+  t.strictSame(
+    await post(simulator, '/employee-changes/new-hire', elsewhere),
+    notFound('employer not found'),
+  );
+  for (const { kind, good } of CHANGES.slice(1)) {
+    const stranger = { ...good, employee_id: 'nobody' };
+    t.strictSame(
+      await post(simulator, `/employee-changes/${kind}`, stranger),
+      notFound('employee not found'),
+    );
+  }
+});
+
+t.test('an address that is no endpoint is answered 404 without JSON', async (t) => {
+  const simulator = await start(t);
+  const response = await fetch(`${simulator.url}/v2/employer/maple-bakery/census`, {
+    headers: { authorization: `Bearer ${API_KEY}` },
+  });
+  t.equal(response.status, 404);
+  t.match(response.headers.get('content-type'), /^text\/plain/);
+});
+
+t.test('without the right key nothing is read and the answer is 401', async (t) => {
+  const simulator = await start(t);
+  for (const authorization of ['', 'Bearer', 'Bearer wrong', API_KEY, `Basic ${API_KEY}`]) {
+    const answer = await post(simulator, CENSUS_PATH, upload, { authorization });
+    t.strictSame(answer, { status: 401, body: { error: 'the API key is missing or wrong', details: {} } });
+  }
+  t.equal(simulator.employeesOf('maple-bakery').size, 0);
+  t.ok(simulator.requests().every((request) => request.status === 401 && request.body === null));
+});
+
+t.test('a body that is not strict JSON is answered 400, another content type 415', async (t) => {
+  const simulator = await start(t);
+  const twice = '{"employee_id": "a", "employee_id": "b", "termination_date": "2026-03-31"}';
+  t.strictSame(await post(simulator, '/employee-changes/termination', twice), {
+    status: 400,
+    body: { error: 'Bad Request', details: { body: 'names a field twice in one object' } },
+  });
+  t.equal((await post(simulator, CENSUS_PATH, '{')).status, 400);
+  t.equal((await post(simulator, CENSUS_PATH, upload, { 'content-type': 'text/csv' })).status, 415);
+});
+
+t.test('ids with slashes, spaces, dots and Unicode work when they are percent-encoded', async (t) => {
+  const ids = ['a/b', 'a b', 'a..b', 'Bäckerei 北', '%2F', '北'.repeat(255)];
+  const simulator = await start(t, { employerIds: ids });
+  for (const id of ids) {
+    t.equal((await post(simulator, `/employer/${encodeURIComponent(id)}/census`, upload)).status, 200, id);
+    t.equal(simulator.employeesOf(id).size, 3);
+  }
+});
+
+t.test('a repeated Idempotency-Key is answered as the first time and not applied twice', async (t) => {
+  const simulator = await start(t);
+  const headers = { 'idempotency-key': 'k-1' };
+  await post(simulator, CENSUS_PATH, upload, headers);
+  const other = { ...upload, employees: upload.employees.slice(2) };
+  t.strictSame(await post(simulator, CENSUS_PATH, other, headers), { status: 200, body: {} });
+  t.equal(simulator.employeesOf('maple-bakery').size, 3);
+  t.strictSame(
+    simulator.requests().map((request) => [request.idempotencyKey, request.repeated]),
+    [
+      ['k-1', false],
+      ['k-1', true],
+    ],
+  );
+});
+
+t.test('a refused request does not use up its Idempotency-Key', async (t) => {
+  const simulator = await start(t);
+  const headers = { 'idempotency-key': 'k-1' };
+  t.equal((await post(simulator, '/employee-changes/termination', CHANGES[1]!.bad, headers)).status, 422);
+  t.equal((await post(simulator, '/employee-changes/termination', CHANGES[1]!.good, headers)).status, 200);
+  t.equal(simulator.employeesOf('maple-bakery').get(EMPLOYEE)!.termination_date, '2026-03-31');
+});
+
+t.test('the record has every request by the time its answer arrives', async (t) => {
+  const now = new Date('2026-03-01T12:00:00Z');
+  const seen: unknown[] = [];
+  const simulator = await start(t, { now: () => now, received: (request) => seen.push(request) });
+  const body = CHANGES[1]!.good;
+  await post(simulator, '/employee-changes/termination?x=%2F', body, { 'idempotency-key': 'k-1' });
+  t.strictSame(simulator.requests(), [
+    {
+      ...{ at: now, method: 'POST', path: '/employee-changes/termination?x=%2F' },
+      ...{ idempotencyKey: 'k-1', status: 200, body, repeated: false },
+    },
+  ]);
+  t.strictSame(seen, simulator.requests());
+});
+
+t.test('of the censuses of one employer the record keeps the newest body only', async (t) => {
+  const simulator = await start(t);
+  await post(simulator, CENSUS_PATH, upload);
+  await post(simulator, '/employer/harbor-clinic/census', upload);
+  await post(simulator, CENSUS_PATH, upload);
+  t.strictSame(
+    simulator.requests().map((request) => request.body),
+    [null, upload, upload],
+  );
+});

@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import t from 'tap';
+import { census } from '../../src/contract/census.ts';
+import { deduction } from '../../src/contract/deduction.ts';
+import { envelope } from '../../src/contract/envelope.ts';
+import { EVENT_TYPES } from '../../src/contract/events.ts';
+import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { makeWorld } from '../../src/simulator/world.ts';
+
+const ROOT = join(import.meta.dirname, '../../fixtures');
+const EMPLOYERS = ['harbor-clinic', 'maple-bakery'];
+const readJson = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'));
+
+t.test('a folder is read in order of its file names, and fixtures/ stands for its events', async (t) => {
+  const fixtures = loadFixtures(join(ROOT, 'events'));
+  t.strictSame(
+    fixtures.map(({ file }) => file),
+    readdirSync(join(ROOT, 'events')).sort(),
+  );
+  t.strictSame(loadFixtures(ROOT), fixtures);
+  t.equal(new Set(fixtures.map(({ id }) => id)).size, fixtures.length);
+});
+
+t.test('a single file is read as it is', async (t) => {
+  const path = join(ROOT, 'events/01-sync-request.json');
+  t.match(loadFixtures(path), [
+    { file: '01-sync-request.json', body: { data: { employer_id: 'maple-bakery' } } },
+  ]);
+});
+
+t.test('what is not an event is refused with its path', async (t) => {
+  const folder = t.testdir({
+    'no-id.json': '{"body": {}}',
+    'no-body.json': '{"id": "msg_1"}',
+    'list.json': '[]',
+    'null.json': 'null',
+    'half.json': '{"id": ',
+    empty: {},
+  });
+  for (const name of ['no-id.json', 'no-body.json', 'list.json', 'null.json']) {
+    t.throws(() => loadFixtures(join(folder, name)), { message: new RegExp(`${name} is not an event`) });
+  }
+  t.throws(() => loadFixtures(join(folder, 'half.json')), { message: /half\.json is not valid JSON/ });
+  t.throws(() => loadFixtures(join(folder, 'empty')), { message: /empty has no \.json files/ });
+  t.throws(() => loadFixtures(join(folder, 'missing.json')), { code: 'ENOENT' });
+});
+
+t.test('each event becomes what the contract says', async (t) => {
+  for (const { file, about, becomes, body } of loadFixtures(ROOT)) {
+    t.ok(about, file);
+    t.ok(envelope.accepts(body), file);
+    const { event_type, data } = body as { event_type: string; data: unknown };
+    const known = (EVENT_TYPES as readonly string[]).includes(event_type);
+    const understood = !event_type.startsWith('employee.deduction') || deduction.accepts(data);
+    t.equal(becomes, known ? (understood ? 'applied' : 'quarantined') : 'ignored', file);
+  }
+});
+
+t.test('every employee of the events is in a census, but for the unknown one', async (t) => {
+  const ids = EMPLOYERS.flatMap((id) => readJson(`census/json/${id}.json`).employees).map(
+    (each) => each.employee_id,
+  );
+  const named = loadFixtures(ROOT).map(
+    ({ body }) => (body as { data: { employee_id?: string } }).data.employee_id,
+  );
+  t.strictSame(
+    [...new Set(named)].filter((id) => id && !ids.includes(id)),
+    ['nobody-knows-me'],
+  );
+});
+
+t.test('the censuses pass the contract and are those of the seed 1', async (t) => {
+  t.strictSame(
+    readdirSync(join(ROOT, 'census/json')),
+    EMPLOYERS.map((id) => `${id}.json`),
+  );
+  for (const id of EMPLOYERS) {
+    const body = readJson(`census/json/${id}.json`);
+    t.strictSame(census.problems(body), []);
+    t.strictSame(body, makeWorld(1).get(id));
+  }
+});
+
+t.test('the CSV files hold the same censuses, their columns named by field path', async (t) => {
+  for (const id of EMPLOYERS) {
+    const body = readJson(`census/json/${id}.json`);
+    t.strictSame(readJson(`census/csv/${id}.organization.json`), body.organization);
+    const rows = parse(readFileSync(join(ROOT, `census/csv/${id}.csv`)), { columns: true }) as Record<
+      string,
+      string
+    >[];
+    const given = rows.map((row) =>
+      Object.fromEntries(Object.entries(row).filter(([, cell]) => cell !== '')),
+    );
+    t.strictSame(
+      given,
+      body.employees.map((employee: unknown) => Object.fromEntries(leavesOf(employee))),
+    );
+  }
+});
+
+/** Field path and text of everything in an employee. */
+function leavesOf(value: unknown, path = ''): [string, unknown][] {
+  if (typeof value !== 'object' || value === null) return [[path, value]];
+  return Object.entries(value).flatMap(([name, inner]) => {
+    if (Array.isArray(value)) return leavesOf(inner, `${path}[${name}]`);
+    return leavesOf(inner, path === '' ? name : `${path}.${name}`);
+  });
+}

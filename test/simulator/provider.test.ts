@@ -1,0 +1,214 @@
+import { Webhook } from 'svix';
+import t from 'tap';
+import { envelope } from '../../src/contract/envelope.ts';
+import { ACKNOWLEDGED_WITHIN_MS } from '../../src/simulator/provider.ts';
+import { RETRY_DELAYS_MS } from '../../src/simulator/schedule.ts';
+import { manualTimer } from './manual-timer.ts';
+import { type Arrival, receive } from './receiver.ts';
+import { OTHER_SECRET, SECRET, start } from './start.ts';
+
+const MINUTE_MS = 60_000;
+const event = { id: 'msg_1', body: { id: 'evt_1', event_type: 'test.event', data: { word: 'Bäckerei 北' } } };
+
+function verify(secret: string, { headers, text }: Arrival): void {
+  new Webhook(secret).verify(text, headers as Record<string, string>);
+}
+
+t.test("a delivery carries a signature that the provider's library accepts, over the raw body", async (t) => {
+  const receiver = await receive(t);
+  const simulator = await start(t);
+  simulator.subscribe(receiver.url);
+  await simulator.send(event);
+  const [arrival] = receiver.arrivals;
+  verify(SECRET, arrival!);
+  t.throws(() => verify(OTHER_SECRET, arrival!));
+  t.throws(() => verify(SECRET, { ...arrival!, text: `${arrival!.text} ` }));
+  t.equal(arrival!.headers['svix-id'], 'msg_1');
+  t.equal(arrival!.headers['content-type'], 'application/json');
+  t.strictSame(JSON.parse(arrival!.text), event.body);
+});
+
+t.test('every secret signs, so that old and new both verify during a rotation', async (t) => {
+  const receiver = await receive(t);
+  const simulator = await start(t, { secrets: [SECRET, OTHER_SECRET] });
+  simulator.subscribe(receiver.url);
+  await simulator.send(event);
+  const [arrival] = receiver.arrivals;
+  verify(SECRET, arrival!);
+  verify(OTHER_SECRET, arrival!);
+  t.equal((arrival!.headers['svix-signature'] as string).split(' ').length, 2);
+});
+
+t.test('one event can be signed with other secrets', async (t) => {
+  const receiver = await receive(t);
+  const simulator = await start(t);
+  simulator.subscribe(receiver.url);
+  await simulator.send(event, { secrets: [OTHER_SECRET] });
+  verify(OTHER_SECRET, receiver.arrivals[0]!);
+  t.throws(() => verify(SECRET, receiver.arrivals[0]!));
+});
+
+t.test('every subscribed address gets the event, and only its own failures are retried', async (t) => {
+  const good = await receive(t);
+  const bad = await receive(t, (nth) => ({ status: nth === 0 ? 500 : 204 }));
+  const simulator = await start(t, { retryScale: 0 });
+  simulator.subscribe(good.url);
+  simulator.subscribe(bad.url);
+  await simulator.send(event);
+  await simulator.settled();
+  t.equal(good.arrivals.length, 1);
+  t.equal(bad.arrivals.length, 2);
+});
+
+t.test('failed attempts are repeated on the schedule of the provider, then given up', async (t) => {
+  const receiver = await receive(t, () => ({ status: 503 }));
+  const { timer, pass, due } = manualTimer();
+  const simulator = await start(t, { timer, retryScale: 1 });
+  simulator.subscribe(receiver.url);
+  await simulator.send(event);
+  let settled = false;
+  const waiting = simulator.settled().then(() => {
+    settled = true;
+  });
+  const delays = [5_000, 5 * MINUTE_MS, 30 * MINUTE_MS, 120 * MINUTE_MS, 300 * MINUTE_MS];
+  for (const delay of [...delays, 600 * MINUTE_MS, 600 * MINUTE_MS]) {
+    t.notOk(settled);
+    await pass(delay);
+  }
+  await waiting;
+  t.strictSame(due(), []);
+  t.equal(receiver.arrivals.length, RETRY_DELAYS_MS.length);
+  t.strictSame(
+    simulator.deliveries().map((delivery) => [delivery.attempt, delivery.status, delivery.acknowledged]),
+    [1, 2, 3, 4, 5, 6, 7, 8].map((attempt) => [attempt, 503, false]),
+  );
+});
+
+t.test('over retries the id and the body stay and the timestamp is of the attempt', async (t) => {
+  let now = Date.parse('2026-03-01T12:00:00.900Z');
+  const receiver = await receive(t, (nth) => ({ status: nth < 2 ? 500 : 204 }));
+  const { timer, pass } = manualTimer();
+  const simulator = await start(t, { timer, retryScale: 1, now: () => new Date(now) });
+  simulator.subscribe(receiver.url);
+  await simulator.send(event);
+  for (const delay of [5_000, 5 * MINUTE_MS]) {
+    now += delay;
+    await pass(delay);
+  }
+  await simulator.settled();
+  const start1 = Date.parse('2026-03-01T12:00:00Z') / 1_000;
+  t.strictSame(
+    receiver.arrivals.map(({ headers }) => [headers['svix-id'], Number(headers['svix-timestamp'])]),
+    [
+      ['msg_1', start1],
+      ['msg_1', start1 + 5],
+      ['msg_1', start1 + 305],
+    ],
+  );
+  t.equal(new Set(receiver.arrivals.map(({ text }) => text)).size, 1);
+  t.equal(new Set(receiver.arrivals.map(({ headers }) => headers['svix-signature'])).size, 3);
+});
+
+t.test('a redirect is a failure and is not followed', async (t) => {
+  const target = await receive(t);
+  const headers = { location: target.url };
+  const receiver = await receive(t, (nth) => (nth === 0 ? { status: 307, headers } : { status: 204 }));
+  const simulator = await start(t, { retryScale: 0 });
+  simulator.subscribe(receiver.url);
+  await simulator.send(event);
+  await simulator.settled();
+  t.equal(target.arrivals.length, 0);
+  t.strictSame(
+    simulator.deliveries().map((delivery) => [delivery.status, delivery.acknowledged]),
+    [
+      [307, false],
+      [204, true],
+    ],
+  );
+});
+
+t.test('a receiver that does not answer within 15 seconds has failed', async (t) => {
+  const receiver = await receive(t, (nth) => (nth === 0 ? 'silence' : { status: 204 }));
+  const { timer, pass, due } = manualTimer();
+  const simulator = await start(t, { timer, retryScale: 1 });
+  simulator.subscribe(receiver.url);
+  const sent = simulator.send(event);
+  await receiver.arrived(1);
+  await pass(ACKNOWLEDGED_WITHIN_MS);
+  await sent;
+  t.match(simulator.deliveries(), [{ acknowledged: false, status: null, reason: 'no answer in time' }]);
+  await pass(5_000);
+  await simulator.settled();
+  t.equal(receiver.arrivals.length, 2);
+  t.strictSame(due(), [], 'an answer takes its time limit away');
+});
+
+t.test('a receiver that cannot be reached is tried again and the reason is a code', async (t) => {
+  const simulator = await start(t, { retryScale: 0 });
+  // Nobody listens on port 1.
+  simulator.subscribe('http://127.0.0.1:1/webhooks');
+  await simulator.send(event);
+  await simulator.settled();
+  t.equal(simulator.deliveries().length, RETRY_DELAYS_MS.length);
+  t.ok(simulator.deliveries().every(({ reason, status }) => reason === 'ECONNREFUSED' && status === null));
+});
+
+t.test('duplicates of an event go out at once and are identical', async (t) => {
+  const receiver = await receive(t);
+  const simulator = await start(t);
+  simulator.subscribe(receiver.url);
+  await simulator.send(event, { times: 200 });
+  t.equal(receiver.arrivals.length, 200);
+  t.equal(new Set(receiver.arrivals.map(({ headers, text }) => `${headers['svix-id']} ${text}`)).size, 1);
+});
+
+t.test('events that are sent one after the other arrive in that order', async (t) => {
+  const receiver = await receive(t);
+  const simulator = await start(t);
+  simulator.subscribe(receiver.url);
+  const ids = Array.from({ length: 30 }, (_, index) => `msg_${index}`);
+  for (const id of ids) await simulator.send({ ...event, id });
+  t.strictSame(
+    receiver.arrivals.map(({ headers }) => headers['svix-id']),
+    ids,
+  );
+});
+
+t.test('a shuffle sends each event 1 + duplicates times, in an order that the seed decides', async (t) => {
+  const events = Array.from({ length: 12 }, (_, index) => ({ ...event, id: `msg_${index}` }));
+  const orderFor = async (seed: number) => {
+    const receiver = await receive(t);
+    const simulator = await start(t, { seed });
+    simulator.subscribe(receiver.url);
+    await simulator.deliverShuffled(events, { duplicates: 2 });
+    return receiver.arrivals.map(({ headers }) => headers['svix-id']);
+  };
+  const inOrder = events.flatMap(({ id }) => [id, id, id]);
+  const order = await orderFor(1);
+  t.strictSame([...order].sort(), [...inOrder].sort());
+  t.notSame(order, inOrder);
+  t.strictSame(await orderFor(1), order);
+  t.notSame(await orderFor(2), order);
+});
+
+t.test('closing gives up what is under way', async (t) => {
+  const receiver = await receive(t, (nth) => (nth === 0 ? { status: 500 } : 'silence'));
+  const { timer, due } = manualTimer();
+  const simulator = await start(t, { timer, retryScale: 1 });
+  simulator.subscribe(receiver.url);
+  await simulator.send(event);
+  const hanging = simulator.send(event);
+  await receiver.arrived(2);
+  await simulator.close();
+  await hanging;
+  await simulator.settled();
+  t.strictSame(due(), []);
+  await simulator.send(event);
+  t.equal(simulator.deliveries().length, 2, 'nothing is sent after closing');
+});
+
+t.test('every made event is an envelope of the contract', async (t) => {
+  const simulator = await start(t);
+  const made = [await simulator.requestCensus('maple-bakery'), ...simulator.enrol('maple-bakery-001')];
+  for (const { body } of made) t.strictSame(envelope.problems(body), []);
+});

@@ -1,0 +1,34 @@
+import { EventEmitter, once } from 'node:events';
+import { createServer, type IncomingHttpHeaders } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Test } from 'tap';
+
+export type Arrival = { headers: IncomingHttpHeaders; text: string };
+
+/** What is answered to the nth arrival (0 is the first): a status with headers, or nothing at all. */
+export type Plan = (nth: number) => { status: number; headers?: Record<string, string> } | 'silence';
+
+/** A webhook receiver over real HTTP, closed when the test ends. */
+export async function receive(t: Test, plan: Plan = () => ({ status: 204 })) {
+  const arrivals: Arrival[] = [];
+  const news = new EventEmitter();
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    arrivals.push({ headers: request.headers, text: Buffer.concat(chunks).toString() });
+    news.emit('arrival');
+    const answer = plan(arrivals.length - 1);
+    if (answer !== 'silence') response.writeHead(answer.status, answer.headers).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const { port } = server.address() as AddressInfo;
+  /** Resolves when this many have arrived. */
+  const arrived = async (count: number): Promise<void> => {
+    while (arrivals.length < count) await once(news, 'arrival');
+  };
+  return { url: `http://127.0.0.1:${port}/webhooks`, arrivals, arrived };
+}

@@ -1,0 +1,124 @@
+import t from 'tap';
+import { deduction } from '../../src/contract/deduction.ts';
+import { receive } from './receiver.ts';
+import { post, start } from './start.ts';
+
+const NOON = new Date('2026-03-15T12:00:00Z');
+
+t.test('a census request is answered by an upload, and the sync completes by itself', async (t) => {
+  const receiver = await receive(t);
+  const simulator = await start(t);
+  simulator.subscribe(receiver.url);
+  const asked = await simulator.requestCensus('maple-bakery');
+  await post(simulator, '/employer/maple-bakery/census', simulator.world.get('maple-bakery'));
+  await simulator.settled();
+  const bodies = receiver.arrivals.map(({ text }) => JSON.parse(text));
+  t.strictSame(bodies[0], asked.body);
+  t.match(bodies, [
+    { event_type: 'employee-census.sync-request', data: { employer_id: 'maple-bakery' } },
+    { event_type: 'employee-census.sync-complete', data: { employer_id: 'maple-bakery' } },
+  ]);
+  t.ok(bodies.every((body) => body.created_at === undefined));
+});
+
+t.test('a refused or repeated census completes no sync', async (t) => {
+  const receiver = await receive(t);
+  const simulator = await start(t);
+  simulator.subscribe(receiver.url);
+  await post(simulator, '/employer/maple-bakery/census', { organization: {}, employees: [] });
+  const census = simulator.world.get('maple-bakery');
+  for (const _ of [1, 2, 3]) {
+    await post(simulator, '/employer/maple-bakery/census', census, { 'idempotency-key': 'k-1' });
+  }
+  await simulator.settled();
+  t.equal(receiver.arrivals.length, 1);
+});
+
+t.test('enrolling makes a valid deduction for each line, effective this month', async (t) => {
+  const simulator = await start(t, { now: () => NOON });
+  const made = simulator.enrol('maple-bakery-001', ['medical', 'hsa']);
+  t.match(made, [
+    { body: { event_type: 'employee.deduction-updated', data: { line_of_coverage: 'medical' } } },
+    { body: { event_type: 'employee.deduction-updated', data: { line_of_coverage: 'hsa' } } },
+  ]);
+  for (const { body } of made) {
+    t.strictSame(deduction.problems(body.data), []);
+    t.match(body.data, { employee_id: 'maple-bakery-001', effective_start: '2026-03-01T00:00:00Z' });
+  }
+  t.strictSame(
+    simulator.deductions(),
+    made.map(({ body }) => body.data),
+  );
+});
+
+t.test('what is saved from a paycheck has the pay frequency of the employee', async (t) => {
+  const simulator = await start(t);
+  for (const { employee_id, pay_frequency } of simulator.world.get('maple-bakery')!.employees) {
+    const [medical, hsa] = simulator.enrol(employee_id, ['medical', 'hsa']);
+    t.equal(medical!.body.data.period, 'monthly');
+    t.equal(hsa!.body.data.period, pay_frequency);
+  }
+  t.equal(simulator.enrol('nobody-knows-me', ['hsa'])[0]!.body.data.period, 'biweekly');
+});
+
+t.test('a change keeps the id and the rest of the deduction', async (t) => {
+  const simulator = await start(t);
+  const [made] = simulator.enrol('maple-bakery-001', ['dental']);
+  const before = simulator.deductions()[0]!;
+  const changed = simulator.changeDeduction(before.id, { member_contribution: '20.00' });
+  t.strictSame(changed.body.data, { ...before, member_contribution: '20.00' });
+  t.strictSame(simulator.deductions(), [changed.body.data]);
+  t.not(changed.id, made!.id);
+  t.ok(changed.body.created_at! > made!.body.created_at!);
+});
+
+t.test('an ended deduction has a last day', async (t) => {
+  const simulator = await start(t);
+  simulator.enrol('maple-bakery-001', ['dental']);
+  const [before] = simulator.deductions();
+  const ended = simulator.endDeduction(before!.id, '2026-06-30');
+  t.strictSame(ended.body.data, { ...before!, effective_end: '2026-06-30T00:00:00Z' });
+});
+
+t.test('a deduction that was never made cannot be changed', async (t) => {
+  const simulator = await start(t);
+  t.throws(() => simulator.changeDeduction('ded_none', {}), { message: /no deduction ded_none/ });
+});
+
+t.test('enrolling again in the same line makes another deduction', async (t) => {
+  const simulator = await start(t);
+  simulator.enrol('maple-bakery-001', ['dental', 'dental']);
+  const [first, second] = simulator.deductions();
+  t.not(first!.id, second!.id);
+});
+
+t.test('created_at is strictly increasing even when the clock stands still', async (t) => {
+  const simulator = await start(t, { now: () => NOON });
+  const times = simulator
+    .enrol('maple-bakery-001', ['medical', 'dental', 'vision'])
+    .map(({ body }) => body.created_at);
+  t.strictSame(times, ['2026-03-15T12:00:00.000Z', '2026-03-15T12:00:00.001Z', '2026-03-15T12:00:00.002Z']);
+});
+
+t.test('started again with the same seed it has the same deductions and new events', async (t) => {
+  const make = async (now: Date) => (await start(t, { now: () => now })).enrol('maple-bakery-001');
+  const first = await make(NOON);
+  t.strictSame(await make(NOON), first, 'the clock and the seed decide everything');
+  const later = await make(new Date(NOON.getTime() + 1));
+  t.strictSame(
+    later.map(({ body }) => body.data),
+    first.map(({ body }) => body.data),
+  );
+  const ids = [...first, ...later].flatMap(({ id, body }) => [id, body.id]);
+  t.equal(new Set(ids).size, 4 * first.length);
+});
+
+t.test('attempts are told as they happen', async (t) => {
+  const receiver = await receive(t);
+  const told: unknown[] = [];
+  const simulator = await start(t, { delivered: (delivery) => told.push(delivery) });
+  simulator.subscribe(receiver.url);
+  const { id } = await simulator.requestCensus('maple-bakery');
+  t.match(told, [{ eventId: id, url: receiver.url, attempt: 1, acknowledged: true, status: 204 }]);
+  t.strictSame(told, simulator.deliveries());
+});
