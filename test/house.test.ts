@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import t from 'tap';
 import { lint, scratchHouse } from './house/lint.ts';
 import { ROOMS } from './house/rooms.ts';
@@ -162,7 +162,6 @@ t.test('the rules for pure files name files that are there', async (t) => {
   const { default: settings } = await import('../biome.json', { with: { type: 'json' } });
   const pure = settings.overrides.find(({ plugins }) => plugins?.includes('./test/house/pure.grit'));
   for (const path of pure?.includes ?? []) {
-    const url = new URL(`../${path.replace('**', '')}`, import.meta.url);
-    t.doesNotThrow(() => readdirSync(new URL('.', url)).includes(path), path);
+    t.ok(existsSync(new URL(`../${path.replace('**', '')}`, import.meta.url)), path);
   }
 });

@@ -4,8 +4,11 @@ import { isBusy } from './errors.ts';
 
 /** How long opening waits, asleep, for a process that makes the file or recovers its log: done in milliseconds. */
 const OPEN_WAIT_MS = 3_000;
-/** Pages of log after which the writer copies them into the file: 4,000 pages of 4 KiB are 16 MiB. */
-const CHECKPOINT_PAGES = 4_000;
+/**
+ * Pages of log after which the writer copies them into the file itself: 16,000 pages of 4 KiB are 64 MiB. A bound
+ * only: while the service runs, another thread does it long before (checkpoints.ts).
+ */
+const CHECKPOINT_PAGES = 16_000;
 
 /** The handle that writes. Throws when its commits would not be durable. */
 export function openWriter(path: string): BetterSqlite3.Database {

@@ -46,8 +46,8 @@ t.test('a bounded number of statements is kept, those used last', async (t) => {
     Array.from({ length: KEPT }, (_, number) => text(number)),
   );
   prepared.length = 0;
-  await run(db, [text(2), newest, text(0)]);
-  t.strictSame(prepared, ['begin immediate', text(0)], 'those used longest ago had to go');
+  await run(db, [text(2), newest, text(0), text(2), text(3)]);
+  t.strictSame(prepared, ['begin immediate', text(0), text(3)], 'those used longest ago had to go');
 });
 
 t.test('statements answer rows, and how many rows they changed', async (t) => {

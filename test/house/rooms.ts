@@ -12,7 +12,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   outbound: ['contract', 'database', 'security', 'observe', 'ledger'],
   census: ['contract', 'database', 'security', 'observe', 'ledger', 'outbound'],
   inbound: ['contract', 'database', 'security', 'observe', 'ledger', 'outbound', 'census'],
-  api: ['contract', 'database', 'security', 'observe', 'ledger', 'outbound', 'census', 'inbound'],
+  payroll: ['contract', 'database', 'security', 'observe', 'ledger', 'outbound', 'census', 'inbound'],
+  api: ['contract', 'database', 'security', 'observe', 'ledger', 'outbound', 'census', 'inbound', 'payroll'],
   cli: [
     'contract',
     'simulator',
@@ -23,6 +24,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'outbound',
     'census',
     'inbound',
+    'payroll',
     'api',
   ],
 };

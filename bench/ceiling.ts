@@ -1,0 +1,14 @@
+/** What the sidecar could reach at most: its own public listener, verifying and answering, storing nothing. */
+import { systemClock } from '../src/clock.ts';
+import { readReceiver, readWebhookSecrets } from '../src/config.ts';
+import { createReceiver } from '../src/inbound/receiver.ts';
+import { createVerify } from '../src/inbound/signature.ts';
+
+const app = createReceiver({
+  verify: createVerify(readWebhookSecrets(process.env), systemClock),
+  accept: async () => {},
+  refuse: () => {},
+  isReady: async () => true,
+});
+await app.listen(readReceiver(process.env));
+process.on('SIGTERM', () => app.close());

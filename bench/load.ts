@@ -1,0 +1,104 @@
+/** Load over plain sockets: a client library would cost more than the server it measures. */
+import { connect, type Socket } from 'node:net';
+
+export type Latencies = { perSecond: number; p50: number; p99: number; worst: number; refused: number };
+
+const STATUS_CLASS_AT = 'HTTP/1.1 '.length;
+const DIGIT_2 = 0x32;
+
+/** Closed loop: each connection sends its next request when the one before is answered. */
+export async function closedLoop(
+  port: number,
+  requests: readonly Buffer[],
+  connections: number,
+): Promise<Latencies> {
+  const times = new Float64Array(requests.length);
+  let next = 0;
+  let answered = 0;
+  let refused = 0;
+  const done = Promise.withResolvers<void>();
+  const began = performance.now();
+  for (let count = 0; count < connections; count += 1) {
+    const socket = connect(port, '127.0.0.1').setNoDelay(true);
+    let sentAt = 0;
+    const send = (): void => {
+      const request = requests[next];
+      if (request === undefined) return void socket.end();
+      next += 1;
+      sentAt = performance.now();
+      socket.write(request);
+    };
+    socket.on('connect', send);
+    socket.on('error', done.reject);
+    socket.on('data', (answer) => {
+      if (answer[STATUS_CLASS_AT] !== DIGIT_2) refused += 1;
+      times[answered] = performance.now() - sentAt;
+      answered += 1;
+      if (answered === requests.length) done.resolve();
+      send();
+    });
+  }
+  await done.promise;
+  return summary(times, performance.now() - began, refused);
+}
+
+/**
+ * Open loop: requests leave at an even rate whether or not the server keeps up, and each is timed from when it
+ * was due, so that a stall shows in every request that it delayed.
+ */
+export async function openLoop(
+  port: number,
+  requests: readonly Buffer[],
+  perSecond: number,
+  connections: number,
+): Promise<Latencies> {
+  const times = new Float64Array(requests.length);
+  const idle = await Promise.all(Array.from({ length: connections }, () => connected(port)));
+  const waiting: number[] = [];
+  let answered = 0;
+  let refused = 0;
+  const done = Promise.withResolvers<void>();
+  const began = performance.now();
+  const dueAt = (index: number): number => began + (index * 1_000) / perSecond;
+  const send = (socket: Socket, index: number): void => {
+    socket.once('data', (answer) => {
+      if (answer[STATUS_CLASS_AT] !== DIGIT_2) refused += 1;
+      times[index] = performance.now() - dueAt(index);
+      answered += 1;
+      if (answered === requests.length) done.resolve();
+      const behind = waiting.shift();
+      if (behind === undefined) idle.push(socket);
+      else send(socket, behind);
+    });
+    socket.write(requests[index] as Buffer);
+  };
+  let next = 0;
+  const tick = (): void => {
+    for (; next < requests.length && dueAt(next) <= performance.now(); next += 1) {
+      const socket = idle.pop();
+      if (socket === undefined) waiting.push(next);
+      else send(socket, next);
+    }
+    if (next < requests.length) setImmediate(tick);
+  };
+  tick();
+  await done.promise;
+  const took = performance.now() - began;
+  for (const socket of idle) socket.end();
+  return summary(times, took, refused);
+}
+
+function connected(port: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1').setNoDelay(true);
+    socket.once('error', reject);
+    socket.once('connect', () => resolve(socket));
+  });
+}
+
+function summary(times: Float64Array, tookMs: number, refused: number): Latencies {
+  times.sort();
+  const at = (share: number): number =>
+    times[Math.min(times.length - 1, Math.floor(times.length * share))] as number;
+  return { perSecond: (times.length * 1_000) / tookMs, p50: at(0.5), p99: at(0.99), worst: at(1), refused };
+}

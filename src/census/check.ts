@@ -1,0 +1,140 @@
+import { PROBLEMS_MAX, type Problem } from '../contract/check.ts';
+import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
+import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
+import { type Organization, organization as organizationChecker } from '../contract/organization.ts';
+import { csvPieces } from './csv-pieces.ts';
+import { jsonPieces } from './json-pieces.ts';
+import {
+  type CensusContent,
+  EMPLOYEES_MAX,
+  employeePath,
+  type Piece,
+  slices,
+  Unreadable,
+} from './reading.ts';
+
+/** A row that passed the check. `payGroup` is payroll's own and is never uploaded. */
+export type CensusRow = { employee: Employee; payGroup: string | null };
+
+export type CensusReport = {
+  /** Rows read, good and bad. */
+  employees: number;
+  problemCount: number;
+  /** The first `PROBLEMS_MAX`, in the order of the census. */
+  problems: Problem[];
+  /** Null unless it passed the check. */
+  organization: Organization | null;
+};
+
+/**
+ * Reads a whole census and checks every row, to its end, in flat memory. `onRow` gets the rows in order until
+ * the first problem: from then on the census is refused and only its problems matter. No problem holds a value.
+ * Throws what the content throws.
+ */
+export async function checkCensus(
+  census: CensusContent,
+  onRow: (row: CensusRow) => Promise<void> | void = () => {},
+  signal: AbortSignal | null = null,
+): Promise<CensusReport> {
+  const check = createCheck();
+  const content = slices(census.content, signal);
+  const pieces =
+    census.format === 'json' ? jsonPieces(content) : csvPieces(content, census.organization ?? null);
+  try {
+    for await (const some of pieces) {
+      for (const piece of some) {
+        const row = check.take(piece);
+        if (row !== null && check.report.problemCount === 0) await onRow(row);
+      }
+    }
+    check.end();
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    check.report.problemCount += 1;
+    if (check.report.problems.length < PROBLEMS_MAX) check.report.problems.push(error.problem);
+  }
+  return check.report;
+}
+
+function createCheck() {
+  const report: CensusReport = { employees: 0, problemCount: 0, problems: [], organization: null };
+  const rowOfId = new Map<string, number>();
+  let organizationSeen = false;
+
+  const add = (problems: readonly Problem[]): void => {
+    report.problemCount += problems.length;
+    report.problems.push(...problems.slice(0, PROBLEMS_MAX - report.problems.length));
+  };
+
+  const takeOrganization = (value: unknown): void => {
+    organizationSeen = true;
+    if (organizationChecker.accepts(value)) report.organization = value;
+    else add(below('organization', organizationChecker.problems(value)));
+  };
+
+  const nextRow = (): string => {
+    if (report.employees === EMPLOYEES_MAX) {
+      throw new Unreadable('employees', `must have at most ${EMPLOYEES_MAX} elements`);
+    }
+    report.employees += 1;
+    return employeePath(report.employees - 1);
+  };
+
+  const takeEmployee = (value: unknown): CensusRow | null => {
+    const path = nextRow();
+    const { rest, payGroup, problem } = splitPayGroup(value);
+    if (problem !== null) add([{ path: `${path}.pay_group`, rule: problem }]);
+    if (!employeeChecker.accepts(rest)) {
+      add(below(path, employeeChecker.problems(rest)));
+      noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
+      return null;
+    }
+    return noteId(rest.employee_id, path) && problem === null ? { employee: rest, payGroup } : null;
+  };
+
+  /** One employee is one row: of two the service would keep either. */
+  const noteId = (id: unknown, path: string): boolean => {
+    if (typeof id !== 'string') return true;
+    const first = rowOfId.get(id);
+    if (first === undefined) rowOfId.set(id, report.employees - 1);
+    else add([{ path: `${path}.employee_id`, rule: `is the same as ${employeePath(first)}.employee_id` }]);
+    return first === undefined;
+  };
+
+  return {
+    report,
+    take(piece: Piece): CensusRow | null {
+      if (piece.kind === 'employee') return takeEmployee(piece.value);
+      if (piece.kind === 'organization') takeOrganization(piece.value);
+      else if (piece.kind === 'problem') {
+        organizationSeen ||= piece.problem.path === 'organization';
+        add([piece.problem]);
+      } else {
+        add([{ path: nextRow(), rule: piece.rule }]);
+      }
+      return null;
+    },
+    end(): void {
+      if (!organizationSeen) add([{ path: 'organization', rule: 'is required' }]);
+      if (report.employees === 0) add([{ path: 'employees', rule: 'must have at least 1 element' }]);
+    },
+  };
+}
+
+/** Takes our own field out of what is then an employee of the interface. */
+function splitPayGroup(value: unknown): { rest: unknown; payGroup: string | null; problem: string | null } {
+  if (typeof value !== 'object' || value === null || !('pay_group' in value)) {
+    return { rest: value, payGroup: null, problem: null };
+  }
+  const { pay_group: given, ...rest } = value;
+  const good = typeof given === 'string' && given !== '' && [...given].length <= ID_MAX_CHARACTERS;
+  if (good) return { rest, payGroup: given, problem: null };
+  return { rest, payGroup: null, problem: `must be a text of 1 to ${ID_MAX_CHARACTERS} characters` };
+}
+
+function below(path: string, problems: readonly Problem[]): Problem[] {
+  return problems.map((problem) => ({
+    path: problem.path === '' ? path : `${path}${problem.path.startsWith('[') ? '' : '.'}${problem.path}`,
+    rule: problem.rule,
+  }));
+}
