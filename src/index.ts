@@ -1,5 +1,5 @@
 /** The public face: what a program that embeds the sidecar imports. */
-export { readConfig, type Config } from './config.ts';
+export { type Config, readConfig } from './config.ts';
 export type { Census } from './contract/census.ts';
 export type { CompensationChange } from './contract/compensation-change.ts';
 export type { Deduction } from './contract/deduction.ts';

@@ -1,4 +1,5 @@
 import type BetterSqlite3 from 'better-sqlite3';
+import { isFatal } from './errors.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
 
@@ -10,26 +11,30 @@ const PASSES = 3;
 /**
  * Copies the log into the database file from this thread, so that the thread that acknowledges never has to:
  * a checkpoint writes thousands of pages and syncs twice. It never blocks a writer. Answers how to stop.
+ * `onFatal` is told when the storage failed in a way that no retry mends.
  */
-export function startCheckpoints(databaseUrl: string): () => void {
+export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) => void): () => void {
   const handle = openWriter(sqlitePath(databaseUrl));
-  const timer = setInterval(() => checkpoint(handle), EVERY_MS);
-  return () => {
+  const stop = (): void => {
     clearInterval(timer);
     handle.close();
   };
+  const timer = setInterval(() => {
+    try {
+      checkpoint(handle);
+    } catch (error) {
+      // A full disk or another checkpoint: the next time will do, and the writer has its own bound.
+      if (!isFatal(error)) return;
+      stop();
+      onFatal(error);
+    }
+  }, EVERY_MS);
+  return stop;
 }
 
 function checkpoint(handle: BetterSqlite3.Database): void {
   for (let pass = 0; pass < PASSES; pass += 1) {
-    try {
-      const [{ log, checkpointed }] = handle.pragma('wal_checkpoint(PASSIVE)') as [
-        { log: number; checkpointed: number },
-      ];
-      if (log === checkpointed) return;
-    } catch {
-      // A full disk or another checkpoint: the next time will do, and the writer has its own bound.
-      return;
-    }
+    const [copied] = handle.pragma('wal_checkpoint(PASSIVE)') as [{ log: number; checkpointed: number }];
+    if (copied.log === copied.checkpointed) return;
   }
 }

@@ -1,0 +1,68 @@
+/** Who calls, and whether they may: every route declares its scope, and the answer is given before any look-up. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Clock } from '../clock.ts';
+import type { Db } from '../database/tables.ts';
+import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
+import { Refusal } from './problem.ts';
+
+/** `public`: nobody is asked. `any`: whoever has a valid token, whatever its scopes. */
+export type RouteScope = Scope | 'public' | 'any';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    scope?: RouteScope;
+  }
+  interface FastifyRequest {
+    /** Null on public routes only. */
+    caller: Caller | null;
+  }
+}
+
+const REALM = 'realm="benefits-sidecar"';
+
+/**
+ * The hook that runs before anything of a request is read. Throws 401 or 403 as a `Refusal`; an unknown path goes
+ * on to its 404.
+ */
+export function createAuthorize(db: Db, now: Clock, firstToken: string | null) {
+  return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
+    const { scope } = request.routeOptions.config;
+    if (request.is404 || scope === 'public') return;
+    const token = tokenOf(request.headers.authorization, scope === 'any');
+    const caller = token === null ? null : await authenticate(db, token, now(), firstToken);
+    if (caller === null) throw unauthorized(token !== null, scope === 'any');
+    // A route without a scope stops the start; should one ever get here, nobody may call it.
+    if (scope === undefined || (scope !== 'any' && !allows(caller.scopes, scope))) throw forbidden(scope);
+    request.caller = caller;
+  };
+}
+
+/**
+ * The token of an Authorization header. Basic, with the token as its password, counts on the reference pages only:
+ * a browser can't be told to send a bearer token with an address that is typed in. No other route takes it, because
+ * a browser sends Basic along by itself, also with requests that another site set off.
+ */
+function tokenOf(header: string | undefined, basicToo: boolean): string | null {
+  const [, scheme, credentials] = /^(\S+) +(\S+) *$/.exec(header ?? '') ?? [];
+  if (scheme === undefined || credentials === undefined) return null;
+  if (scheme.toLowerCase() === 'bearer') return credentials;
+  if (!basicToo || scheme.toLowerCase() !== 'basic') return null;
+  const pair = Buffer.from(credentials, 'base64').toString('utf8');
+  return pair.includes(':') ? pair.slice(pair.indexOf(':') + 1) : null;
+}
+
+function unauthorized(given: boolean, basicToo: boolean): Refusal {
+  const bearer = given ? `Bearer ${REALM}, error="invalid_token"` : `Bearer ${REALM}`;
+  const detail = given
+    ? 'the token is unknown, expired or revoked'
+    : 'send a token: Authorization: Bearer and the text that "token create" showed';
+  return new Refusal('unauthorized', detail, {
+    headers: { 'www-authenticate': basicToo ? `${bearer}, Basic ${REALM}, charset="UTF-8"` : bearer },
+  });
+}
+
+function forbidden(scope: Scope | undefined): Refusal {
+  return new Refusal('forbidden', `this route needs a token with the scope ${scope}`, {
+    headers: { 'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scope}"` },
+  });
+}

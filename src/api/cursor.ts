@@ -1,0 +1,35 @@
+/** Cursors: where a page ended, as opaque text that the next request sends back. */
+import type { Static, TSchema } from 'typebox';
+import Type from 'typebox';
+import { compile } from '../contract/check.ts';
+import { invalid } from './problem.ts';
+
+export type Cursor<Position> = {
+  /** Null when the list ended. */
+  encode(position: Position | null): string | null;
+  /** Throws a `Refusal` that names `cursor` for a text that this list did not make. */
+  decode(text: string | undefined): Position | undefined;
+};
+
+/** Cursors of one list. `list` is in each, so that one list does not take another's. */
+export function cursorOf<const S extends TSchema>(list: string, position: S): Cursor<Static<S>> {
+  const checker = compile(Type.Object({ list: Type.Literal(list), at: position }));
+  return {
+    encode: (at) =>
+      at === null ? null : Buffer.from(JSON.stringify({ list, at })).toString('base64url'),
+    decode(text) {
+      if (text === undefined) return undefined;
+      const value = parse(text);
+      if (checker.accepts(value)) return (value as { at: Static<S> }).at;
+      throw invalid([{ path: 'cursor', rule: 'must be the next_cursor of a page of this list, unchanged' }]);
+    },
+  };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
+  } catch {
+    return undefined;
+  }
+}

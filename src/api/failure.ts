@@ -1,0 +1,46 @@
+/** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
+import type { FastifyError } from 'fastify';
+import { codeOf, isUnavailable } from '../database/errors.ts';
+import { REFUSALS, Refusal, type RefusalCode } from './problem.ts';
+
+/** A locked or full database is asked again after this; the lock is waited for 3 s before. */
+const RETRY_AFTER_SECONDS = 5;
+
+/** What the framework refuses by itself, in our words: its own texts may quote the request. */
+const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
+  FST_ERR_BAD_URL: ['invalid-request', 'the path is not valid: percent-encode what is not a plain character'],
+  FST_ERR_MAX_PARAM_LENGTH: ['invalid-request', 'an id in the path is longer than any id'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid-request', 'the body is not as long as Content-Length says'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'the body is larger than this route takes'],
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: [
+    'unsupported-media-type',
+    'the reference names the content types that this route takes',
+  ],
+  ECONNRESET: ['invalid-request', 'the connection ended before the body did'],
+  ERR_STREAM_PREMATURE_CLOSE: ['invalid-request', 'the connection ended before the body did'],
+};
+
+export function refusalOf(error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  if (isUnavailable(error)) {
+    return new Refusal('unavailable', 'nothing was changed: send the request again', {
+      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+    });
+  }
+  const known = FRAMEWORK[codeOf(error)];
+  if (known !== undefined) return new Refusal(...known);
+  return new Refusal(codeOfStatus((error as Partial<FastifyError> | null)?.statusCode), '');
+}
+
+function codeOfStatus(status = 500): RefusalCode {
+  const codes = Object.keys(REFUSALS) as RefusalCode[];
+  const code = codes.find((candidate) => REFUSALS[candidate].status === status);
+  return code ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal');
+}
+
+/** The kind of an unknown error and where it was thrown: its message could hold anything, so it is not told. */
+export function causeOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const place = /\bat .*?((?:[\w.@-]+\/){0,2}[\w.@-]+:\d+):\d+\)?$/m.exec(error.stack ?? '')?.[1];
+  return place === undefined ? error.name : `${error.name} at ${place}`;
+}

@@ -1,0 +1,72 @@
+/** Checks the parts of a request by the routes' schemas, in the contract's own words. */
+import type { FastifySchemaCompiler } from 'fastify';
+import type { TSchema } from 'typebox';
+import { compile, type Problem } from '../contract/check.ts';
+import { fieldPath } from '../contract/field-path.ts';
+import { invalid } from './problem.ts';
+
+type Part = Readonly<Record<string, unknown>>;
+type Properties = Readonly<Record<string, { type?: unknown }>>;
+
+/** What a part is called when a name in it is unknown. */
+const NAMES: Readonly<Record<string, string>> = {
+  querystring: 'is not a parameter of this route',
+  body: 'is not a field of this request',
+};
+
+/** More digits than any number of a query has, fewer than a number loses precision at. */
+const WHOLE_NUMBER = /^-?\d{1,15}$/;
+
+/**
+ * Compiles one part of a route. Unknown names are refused, so that a mistyped filter never widens a list; a
+ * parameter given twice too. Texts of the path and the query become the numbers and flags of their schema.
+ */
+export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpPart = 'body' }) => {
+  const checker = compile(schema);
+  const properties: Properties = (schema as { properties?: Properties }).properties ?? {};
+  const isText = httpPart !== 'body';
+  return (given: unknown) => {
+    const problems = isPart(given) ? namingProblems(given, properties, httpPart) : [];
+    if (problems.length > 0) return { error: invalid(problems) };
+    const value = isText ? fromText(given as Part, properties) : given;
+    if (checker.accepts(value)) return { value };
+    return { error: invalid(checker.problems(value).map(named)) };
+  };
+};
+
+function isPart(given: unknown): given is Part {
+  return typeof given === 'object' && given !== null && !Array.isArray(given);
+}
+
+function namingProblems(part: Part, properties: Properties, httpPart: string): Problem[] {
+  const problems: Problem[] = [];
+  for (const [name, value] of Object.entries(part)) {
+    const path = fieldPath('', name);
+    if (!Object.hasOwn(properties, name)) {
+      problems.push({ path, rule: `${NAMES[httpPart]}, which has: ${Object.keys(properties).join(', ')}` });
+    } else if (httpPart !== 'body' && Array.isArray(value)) {
+      problems.push({ path, rule: 'must be given once' });
+    } else if (httpPart !== 'body' && String(value).includes('\0')) {
+      problems.push({ path, rule: 'must have no NUL character' });
+    }
+  }
+  return problems;
+}
+
+function fromText(part: Part, properties: Properties): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(part).map(([name, text]) => [name, valueOf(String(text), properties[name]?.type)]),
+  );
+}
+
+/** A text that is no such value stays a text, which the check then refuses. */
+function valueOf(text: string, type: unknown): unknown {
+  if (type === 'integer') return WHOLE_NUMBER.test(text) ? Number(text) : text;
+  if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
+  return text;
+}
+
+/** A problem of the body as a whole has a name too. */
+function named(problem: Problem): Problem {
+  return problem.path === '' ? { ...problem, path: 'body' } : problem;
+}
