@@ -6,7 +6,10 @@ import type { FromThread, ToThread } from './private-thread.ts';
 
 async function main(port: MessagePort): Promise<void> {
   const tell = (message: FromThread): void => port.postMessage(message);
-  const starting = startPrivateSide(workerData as Config, { wakeApply: () => tell({ say: 'wake apply' }) });
+  const starting = startPrivateSide(workerData as Config, {
+    wakeApply: () => tell({ say: 'wake apply' }),
+    failed: (error) => tell({ say: 'failed', message: messageOf(error) }),
+  });
   port.on('message', async (message: ToThread) => {
     const side = await starting.catch(() => null);
     if (message.say === 'wake send') side?.wakeSend();
@@ -20,6 +23,10 @@ async function main(port: MessagePort): Promise<void> {
 
 const port = parentPort as MessagePort;
 main(port).catch((error: unknown) => {
-  port.postMessage({ say: 'failed', message: error instanceof Error ? error.message : 'unknown error' });
+  port.postMessage({ say: 'failed', message: messageOf(error) });
   port.close();
 });
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : 'unknown error';
+}

@@ -85,7 +85,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       isReady: createReadiness(db, now),
     });
     undo.push(() => receiver.close());
-    await receiver.listen(config.receiver);
+    await receiver.listen({ ...config.receiver });
     const api = await thread.listening;
     const sidecar = { receiver: addressOf(receiver), api, failed: failure.promise, stop };
     log.info({ address: sidecar.receiver, environment: config.environment }, 'receiving webhooks');

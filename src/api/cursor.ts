@@ -13,14 +13,14 @@ export type Cursor<Position> = {
 
 /** Cursors of one list. `list` is in each, so that one list does not take another's. */
 export function cursorOf<const S extends TSchema>(list: string, position: S): Cursor<Static<S>> {
-  const checker = compile(Type.Object({ list: Type.Literal(list), at: position }));
+  const ofList = compile(Type.Object({ list: Type.Literal(list), at: Type.Unknown() }));
+  const ofPosition = compile(position);
   return {
-    encode: (at) =>
-      at === null ? null : Buffer.from(JSON.stringify({ list, at })).toString('base64url'),
+    encode: (at) => (at === null ? null : Buffer.from(JSON.stringify({ list, at })).toString('base64url')),
     decode(text) {
       if (text === undefined) return undefined;
       const value = parse(text);
-      if (checker.accepts(value)) return (value as { at: Static<S> }).at;
+      if (ofList.accepts(value) && ofPosition.accepts(value.at)) return value.at;
       throw invalid([{ path: 'cursor', rule: 'must be the next_cursor of a page of this list, unchanged' }]);
     },
   };

@@ -55,12 +55,12 @@ function namingProblems(part: Part, properties: Properties, httpPart: string): P
 
 function fromText(part: Part, properties: Properties): Record<string, unknown> {
   return Object.fromEntries(
-    Object.entries(part).map(([name, text]) => [name, valueOf(String(text), properties[name]?.type)]),
+    Object.entries(part).map(([name, text]) => [name, parsed(String(text), properties[name]?.type)]),
   );
 }
 
 /** A text that is no such value stays a text, which the check then refuses. */
-function valueOf(text: string, type: unknown): unknown {
+function parsed(text: string, type: unknown): unknown {
   if (type === 'integer') return WHOLE_NUMBER.test(text) ? Number(text) : text;
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   return text;

@@ -5,7 +5,7 @@ import { readHeader } from './columns.ts';
 import { ELEMENT_BYTES_MAX, employeePath, type Piece, TOO_LARGE, Unreadable } from './reading.ts';
 
 /**
- * Reads a census in CSV (RFC 4180, a header, UTF-8 with or without a byte order mark) row by row. The organization
+ * Reads a census in CSV (RFC 4180, a header, UTF-8) row by row. The organization
  * comes beside it, as JSON; without it the check says that it is required.
  */
 export async function* csvPieces(
@@ -14,7 +14,6 @@ export async function* csvPieces(
 ): AsyncGenerator<Piece[]> {
   if (organization !== null) yield [organizationPiece(organization)];
   const parser = parse({
-    bom: true,
     relax_column_count: true,
     skip_empty_lines: true,
     max_record_size: ELEMENT_BYTES_MAX,

@@ -18,6 +18,8 @@ export const EMPLOYEES_MAX = 1_000_000;
 /** Bytes handled in one turn of the event loop: a few milliseconds. */
 const SLICE_BYTES = 64 * 1024;
 
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+
 export type CensusFormat = 'json' | 'csv';
 
 export type CensusContent = {
@@ -51,15 +53,15 @@ export function employeePath(index: number): string {
 }
 
 /**
- * The same bytes in slices, a turn of the event loop for each. Throws `Unreadable` beyond the limit and the
- * signal's reason once it aborts.
+ * The same bytes in slices, without a byte order mark, a turn of the event loop for each. Throws `Unreadable`
+ * beyond the limit and the signal's reason once it aborts.
  */
 export async function* slices(
   content: AsyncIterable<Uint8Array>,
   signal: AbortSignal | null = null,
 ): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  for await (const part of content) {
+  for await (const part of withoutMark(content)) {
     bytes += part.length;
     if (bytes > CENSUS_BYTES_MAX) {
       throw new Unreadable('', `must be at most ${CENSUS_BYTES_MAX / 1024 / 1024} MiB`);
@@ -70,6 +72,22 @@ export async function* slices(
       await turn();
     }
   }
+}
+
+/** Editors put a byte order mark before UTF-8; neither format wants it. It may come in three parts. */
+async function* withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let begin: Buffer | null = Buffer.alloc(0);
+  for await (const part of content) {
+    if (begin === null) {
+      yield part;
+      continue;
+    }
+    begin = Buffer.concat([begin, part]);
+    if (begin.length < BYTE_ORDER_MARK.length) continue;
+    yield begin.subarray(begin.indexOf(BYTE_ORDER_MARK) === 0 ? BYTE_ORDER_MARK.length : 0);
+    begin = null;
+  }
+  if (begin !== null) yield begin;
 }
 
 export const TOO_LARGE = `must be at most ${ELEMENT_BYTES_MAX / 1024 / 1024} MiB`;

@@ -50,7 +50,7 @@ export function createApplyLoop(options: {
 
   const runOnce = async (): Promise<Applied> => {
     try {
-      return await applyBatch(BATCH_EVENTS);
+      return await applyBatch();
     } catch (error) {
       if (isUnavailable(error)) throw error;
       log.warn({ code: codeOf(error) }, 'a batch failed on the content of an event: applying one by one');
@@ -58,31 +58,41 @@ export function createApplyLoop(options: {
     }
   };
 
-  const applyBatch = (limit: number): Promise<Applied> =>
+  const applyBatch = (): Promise<Applied> =>
     transact(db, async (trx) => {
       // The lock comes first: whoever reads the work list next finds it without what is applied here.
       await lockLedger(trx);
-      const events = await pendingEvents(trx, limit);
+      const events = await pendingEvents(trx, BATCH_EVENTS);
       return applyEvents(trx, effects, events, now().toISOString());
     });
 
   const applySingly = async (): Promise<Applied> => {
     const total = nothingApplied();
     for (let left = BATCH_EVENTS; left > 0; left -= 1) {
-      const one = await applyBatch(1).catch((error: unknown) => {
-        if (isUnavailable(error)) throw error;
-        return quarantineFirst(codeOf(error));
-      });
+      const one = await applyOldest();
       if (countOf(one) === 0) break;
       add(total, one);
     }
     return total;
   };
 
-  const quarantineFirst = (code: string): Promise<Applied> =>
+  const applyOldest = async (): Promise<Applied> => {
+    let oldest: PendingEvent | undefined;
+    try {
+      return await transact(db, async (trx) => {
+        await lockLedger(trx);
+        const events = await pendingEvents(trx, 1);
+        [oldest] = events;
+        return applyEvents(trx, effects, events, now().toISOString());
+      });
+    } catch (error) {
+      if (isUnavailable(error) || oldest === undefined) throw error;
+      return quarantine(oldest, codeOf(error));
+    }
+  };
+
+  const quarantine = (event: PendingEvent, code: string): Promise<Applied> =>
     transact(db, async (trx) => {
-      const [event] = await pendingEvents(trx, 1);
-      if (event === undefined) return nothingApplied();
       log.error({ event_id: event.event_id, code }, 'an event could not be applied and was quarantined');
       const reason = `applying it failed (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
       const { eventType, envelopeId } = understand(event.body);

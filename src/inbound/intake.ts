@@ -44,12 +44,16 @@ export function createIntake(options: {
     waiting = waiting.slice(BATCH_EVENTS);
     try {
       const arrivals = batch.map((one) => one.arrival);
-      const stored = await transact(db, (trx) => storeArrivals(trx, arrivals, now().toISOString()));
+      // Taken before the wait for the lock: what happens during it happens after the receipt.
+      const receivedAt = now().toISOString();
+      const stored = await transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
       for (const one of batch) one.resolve();
       if (stored.conflicts > 0)
         log.warn({ count: stored.conflicts }, 'an event id came again with another body');
       onStored(stored);
     } catch (error) {
+      // What came meanwhile would fare as badly, or only wait for the lock as long once more.
+      batch.push(...waiting.splice(0));
       log.error({ code: codeOf(error), count: batch.length }, 'events could not be stored and were refused');
       for (const one of batch) one.reject(new NotStored());
       if (isFatal(error)) onFatal(error);

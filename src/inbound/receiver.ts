@@ -3,14 +3,17 @@ import type { RefusalCause, Verify } from './signature.ts';
 
 /** The interface's events have about one KiB; what is larger is not one. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
-/** Between the first byte of a request and the end of its headers. A sender on any network needs less. */
-const HEADERS_TIMEOUT_MS = 5_000;
-/** Between the first byte of a request and the end of its body: below the 15 s that the sender gives us. */
-const REQUEST_TIMEOUT_MS = 10_000;
-/** A connection on which nothing moves, a reader that does not read included. */
-const IDLE_TIMEOUT_MS = 30_000;
-/** How often the limits above are looked at. */
-const TIMEOUT_CHECK_MS = 1_000;
+/** How long a connection may take, in milliseconds. */
+const TIMES = {
+  /** Until the end of a request's headers, from its first byte. A sender on any network needs less. */
+  headersMs: 5_000,
+  /** Until the end of a request's body, from its first byte: below the 15 s that the sender gives us. */
+  requestMs: 10_000,
+  /** While a request is open and nothing moves, as with a reader that does not read its answers. */
+  idleMs: 30_000,
+  /** How often the first two are looked at. */
+  checkMs: 1_000,
+};
 /** Connections at once; the provider uses few. Beyond it new ones are refused, and memory stays bounded. */
 const CONNECTIONS = 1_024;
 /** A refused delivery is asked back after this; the provider has its own schedule and may overrule it. */
@@ -23,6 +26,8 @@ export type ReceiverParts = {
   refuse: (cause: RefusalCause) => void;
   /** Whether this process can commit now. */
   isReady: () => Promise<boolean>;
+  /** Shorter times, for tests. */
+  times?: Partial<typeof TIMES>;
 };
 
 /**
@@ -31,30 +36,37 @@ export type ReceiverParts = {
  */
 export function createReceiver(parts: ReceiverParts): FastifyInstance {
   const { verify, accept, refuse, isReady } = parts;
+  const times = { ...TIMES, ...parts.times };
   const app = fastify({
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    connectionTimeout: IDLE_TIMEOUT_MS,
+    requestTimeout: times.requestMs,
+    connectionTimeout: times.idleMs,
     forceCloseConnections: 'idle',
-    routerOptions: { maxParamLength: 100 },
-    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: TIMEOUT_CHECK_MS },
+    // An address that can't be decoded is one that is not served; the framework's own answer would repeat it.
+    frameworkErrors: (_error, _request, reply) =>
+      void reply.raw.writeHead(404, { 'content-length': 0 }).end(),
+    http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });
   app.server.maxConnections = CONNECTIONS;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
-  app.setErrorHandler((error: { statusCode?: number }, _request, reply) => {
+  app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, _request, reply) => {
     // The parser's own refusals (too large, a lying length) keep their status; the rest is ours and is retried.
-    const status = error.statusCode ?? 503;
-    if (status >= 500) reply.header('retry-after', RETRY_AFTER_SECONDS);
-    return reply.code(status >= 500 ? 503 : status).send();
+    if (statusCode >= 400 && statusCode < 500) return reply.code(statusCode).send();
+    return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
   });
   app.setNotFoundHandler((_request, reply) => reply.code(404).send());
 
   app.post('/webhooks', {
     onRequest: (request, reply, done) => {
-      if (request.headers['content-encoding'] !== undefined) reply.code(415).send();
-      else done();
+      if (request.headers['content-encoding'] !== undefined) {
+        reply.code(415).send();
+        return;
+      }
+      // The signature says what the bytes are. The framework would refuse a type that is not well-formed.
+      delete request.headers['content-type'];
+      done();
     },
     handler: async (request, reply) => {
       const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);

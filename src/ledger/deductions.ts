@@ -42,8 +42,9 @@ export async function listDeductions(
     const candidates = await candidatesAfter(db, filter, after);
     const states = await statesOf(db, candidates, filter, today);
     for (const candidate of candidates) {
-      const state = states.get(`${candidate.employee_id} ${candidate.deduction_id}`);
-      if (state !== undefined) {
+      const state = states.get(candidate.deduction_id);
+      // A deduction that changed hands is a candidate for every employee that it ever had.
+      if (state?.version.employee_id === candidate.employee_id) {
         if (deductions.length === page.limit) return { deductions, next: after ?? null };
         deductions.push(state);
       }
@@ -132,7 +133,7 @@ function candidatesAfter(
     .execute();
 }
 
-/** The states of the candidates that pass the filter, by employee and deduction. */
+/** The states of the candidates that pass the filter, by deduction. */
 async function statesOf(
   db: Db,
   candidates: readonly Candidate[],
@@ -149,9 +150,7 @@ async function statesOf(
     .filter((version) => filter.on === undefined || appliesOn(version, filter.on));
   const employed = await withEmployers(db, states, filter.on ?? today, instant);
   return new Map(
-    employed
-      .filter((state) => passes(state, filter))
-      .map((state) => [`${state.version.employee_id} ${state.version.deduction_id}`, state]),
+    employed.filter((state) => passes(state, filter)).map((state) => [state.version.deduction_id, state]),
   );
 }
 

@@ -15,8 +15,8 @@ export type { RosterFact };
 /** What is to be known of an employment from now on. */
 export type NewFact = Omit<RosterFact, 'position'>;
 
-/** What says so: a census or an employment change, by its id. */
-export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'>;
+/** What says so: a census or an employment change, by its id, and the instant that it speaks of. */
+export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf: string };
 
 const FIELDS = [
   'employee_id',
@@ -30,8 +30,8 @@ const FIELDS = [
 ] as const satisfies readonly (keyof NewFact)[];
 
 /**
- * Writes those facts that differ from the newest one of the same employee and employer; answers how many. At most
- * `FACTS_AT_ONCE`, no pair twice.
+ * Writes those facts that differ from the newest one of the same employee and employer; answers how many. One
+ * that was recorded after the instant that the source speaks of stands. At most `FACTS_AT_ONCE`, no pair twice.
  */
 export async function recordFacts(
   trx: Trx,
@@ -43,6 +43,7 @@ export async function recordFacts(
   const known = new Map((await newestOf(trx, facts)).map((row) => [keyOf(row), row]));
   const changed = facts.filter((fact) => {
     const row = known.get(keyOf(fact));
+    if (row !== undefined && row.recorded_at > source.asOf) return false;
     return row === undefined || FIELDS.some((field) => row[field] !== fact[field]);
   });
   if (changed.length === 0) return 0;
@@ -142,10 +143,14 @@ export async function activeTwice(
 }
 
 /** The newest facts of the same employees with any employer that the facts name. */
-async function newestOf(trx: Trx, facts: readonly NewFact[]): Promise<RosterFact[]> {
+async function newestOf(
+  trx: Trx,
+  facts: readonly NewFact[],
+): Promise<(RosterFact & { recorded_at: string })[]> {
   if (facts.length === 0) return [];
   const employers = new Set(facts.map((fact) => fact.employer_id));
   return newestFacts(trx)
+    .select('recorded_at')
     .where(
       'roster.employee_id',
       'in',

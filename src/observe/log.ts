@@ -35,7 +35,12 @@ export type Log = Record<
 
 /** JSON lines on standard output; coloured lines when a person looks on. */
 export function createLog(level: LogLevel, forPeople: boolean): Log {
-  const base = { level, base: null, timestamp: pino.stdTimeFunctions.isoTime };
+  const base = {
+    level,
+    base: null,
+    timestamp: pino.stdTimeFunctions.isoTime,
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
   if (!forPeople) return pino(base, pino.destination({ fd: 1, sync: true }));
   return pino({ ...base, transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname' } } });
 }

@@ -1,0 +1,22 @@
+/** Reads JSON bodies as strictly as the contract reads events. */
+import { isUtf8 } from 'node:buffer';
+import type { FastifyInstance } from 'fastify';
+import { parseJson } from '../contract/json.ts';
+import { invalid, Refusal } from './problem.ts';
+
+export function readJsonBodies(app: FastifyInstance): void {
+  // A few compressed bytes could be gigabytes: nothing is ever inflated.
+  app.addHook('onRequest', async ({ headers }) => {
+    if ((headers['content-encoding'] ?? 'identity') === 'identity') return;
+    throw new Refusal('unsupported-media-type', 'send the body without a content encoding');
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
+    if (bytes.length === 0) return done(null, undefined);
+    const parsed = isUtf8(bytes)
+      ? parseJson(bytes.toString('utf8'))
+      : ({ ok: false, reason: 'is not valid UTF-8' } as const);
+    if (parsed.ok) done(null, parsed.value);
+    else done(invalid([{ path: 'body', rule: parsed.reason }]));
+  });
+}

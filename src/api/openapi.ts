@@ -1,0 +1,128 @@
+/** The reference: an OpenAPI 3.1 document made from the routes' own schemas, and a page that shows it. */
+import swagger from '@fastify/swagger';
+import swaggerUi from '@fastify/swagger-ui';
+import Type from 'typebox';
+import { PROBLEM_TYPE, ProblemDetails, REFUSALS, type RefusalCode } from './problem.ts';
+import { DOCS_PATH } from './route-table.ts';
+import { type Api, named } from './schemas.ts';
+
+type Document = { paths?: Record<string, Record<string, Operation>>; components?: object };
+type Operation = { responses?: Record<string, unknown>; 'x-refuses'?: readonly RefusalCode[] };
+
+/** Scripts, styles and pictures come from this listener only, and nothing may put the page into a frame. */
+const DOCS_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const TAGS = [
+  { name: 'Deductions', description: 'What is to be deducted: the ledger.' },
+  { name: 'Census', description: "Employers' employees, for the service to quote." },
+  { name: 'Events', description: 'What the service sent, and what became of it.' },
+  { name: 'Readiness', description: 'Whether payroll can trust the ledger now.' },
+  { name: 'Health', description: 'For whoever starts and watches the process.' },
+  { name: 'Reference', description: 'This document.' },
+];
+
+/** Before the routes: it sees each as it is declared. */
+export function collectRoutes(app: Api, version: string): void {
+  app.register(swagger, {
+    // Schemas keep their names in the document.
+    refResolver: {
+      buildLocalReference: (json, _base, _fragment, index) => String(json.$id ?? `Schema${index}`),
+    },
+    convertConstToEnum: false,
+    openapi: {
+      openapi: '3.1.0',
+      info: {
+        title: 'benefits-sidecar',
+        version,
+        description:
+          'The private listener: what payroll asks and does. Every request but `/livez` and `/readyz` carries a ' +
+          'token: `Authorization: Bearer …`. Refusals are `application/problem+json` (RFC 9457).',
+      },
+      tags: TAGS,
+      components: {
+        securitySchemes: {
+          bearer: {
+            type: 'http',
+            scheme: 'bearer',
+            description: 'A token with the scope that the operation names, or `all`.',
+          },
+          basic: {
+            type: 'http',
+            scheme: 'basic',
+            description: 'For browsers, on the reference only: any user name, the token as the password.',
+          },
+        },
+      },
+    },
+    transformObject: (made) => finish('openapiObject' in made ? (made.openapiObject as Document) : {}),
+  });
+  named(app, 'Problem', ProblemDetails);
+}
+
+export function referenceRoutes(app: Api): void {
+  app.get(
+    '/openapi.json',
+    {
+      config: { scope: 'any' },
+      schema: {
+        operationId: 'getReference',
+        tags: ['Reference'],
+        summary: 'Get this document',
+        description: `OpenAPI 3.1. \`${DOCS_PATH}\` shows it as a page.`,
+        response: { 200: Type.Unsafe<object>({ type: 'object', description: 'The document.' }) },
+      },
+    },
+    async () => app.swagger(),
+  );
+  app.register(swaggerUi, {
+    routePrefix: DOCS_PATH,
+    staticCSP: DOCS_POLICY,
+    uiConfig: { layout: 'BaseLayout', docExpansion: 'none', deepLinking: true },
+  });
+}
+
+/** The refusals of each operation, and the rules in words where a schema has no description of its own. */
+function finish(document: Document): Document {
+  const responses = Object.fromEntries(
+    Object.keys(REFUSALS).map((code) => [code, response(code as RefusalCode)]),
+  );
+  for (const path of Object.values(document.paths ?? {})) {
+    for (const operation of Object.values(path)) {
+      for (const code of operation['x-refuses'] ?? []) {
+        operation.responses ??= {};
+        operation.responses[REFUSALS[code].status] ??= { $ref: `#/components/responses/${code}` };
+      }
+      delete operation['x-refuses'];
+    }
+  }
+  return tellRules({ ...document, components: { ...document.components, responses } }) as Document;
+}
+
+function response(code: RefusalCode): object {
+  const { title } = REFUSALS[code];
+  return {
+    description: title,
+    content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },
+  };
+}
+
+/** `rule` is our own annotation: the reference has a word for it. */
+function tellRules(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(tellRules);
+  if (typeof value !== 'object' || value === null) return value;
+  const { rule, ...rest } = value as Record<string, unknown>;
+  const told = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
+  const kept = rule === undefined || typeof rule === 'string' ? {} : { rule };
+  return Object.fromEntries(
+    Object.entries({ ...rest, ...kept, ...told }).map(([name, part]) => [name, tellRules(part)]),
+  );
+}

@@ -1,0 +1,76 @@
+/** Every route of the listener as it was declared: what the scopes, the 405 and the reference are made from. */
+import type { RouteOptions } from 'fastify';
+import type { RouteScope } from './auth.ts';
+import type { RefusalCode } from './problem.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Refusals that only some routes have; those of every route are added by themselves. */
+    refuses?: readonly RefusalCode[];
+  }
+  interface FastifySchema {
+    /** For the reference: every refusal that the route may answer. */
+    'x-refuses'?: readonly RefusalCode[];
+  }
+}
+
+/** Where the reference page is. Its plugin makes the routes below by itself, so their scope is given here. */
+export const DOCS_PATH = '/docs';
+
+export type DeclaredRoute = { methods: readonly string[]; url: string; scope: RouteScope; hidden: boolean };
+
+export type RouteTable = {
+  readonly routes: readonly DeclaredRoute[];
+  /** For every route, before it stands. Throws when it declares no scope: the start stops. */
+  declare(route: RouteOptions & { routePath?: string; path?: string; prefix?: string }): void;
+  /** The methods that a path of a request has; none when the path is unknown. */
+  methodsOf(path: string): string[];
+};
+
+export function createRouteTable(): RouteTable {
+  const routes: DeclaredRoute[] = [];
+  return {
+    routes,
+    declare(route) {
+      const methods = [route.method].flat();
+      const scope = route.config?.scope ?? (route.prefix === DOCS_PATH ? 'any' : undefined);
+      if (scope === undefined) {
+        throw new Error(`${methods} ${route.url} declares no scope: say who may call it in config.scope`);
+      }
+      const hidden =
+        (route.schema as { hide?: boolean } | undefined)?.hide === true || route.prefix === DOCS_PATH;
+      route.config = { ...route.config, scope };
+      route.schema = { ...route.schema, 'x-refuses': refusalsOf(route, scope) };
+      if (scope !== 'public') route.schema = { ...route.schema, ...securityOf(scope, route.schema) };
+      routes.push({ methods, url: route.url, scope, hidden });
+    },
+    methodsOf: (path) =>
+      routes.filter(({ url }) => patternOf(url).test(path)).flatMap(({ methods }) => methods),
+  };
+}
+
+function securityOf(scope: RouteScope, { description = '' }: { description?: string }) {
+  const needs = scope === 'any' ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
+  return {
+    description: `${description} ${needs}`.trim(),
+    security: scope === 'any' ? [{ bearer: [] }, { basic: [] }] : [{ bearer: [scope] }],
+  };
+}
+
+function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): RefusalCode[] {
+  const checked =
+    schema?.params !== undefined || schema?.querystring !== undefined || schema?.body !== undefined;
+  return [
+    ...(checked ? (['invalid-request'] as const) : []),
+    ...(scope === 'public' ? [] : (['unauthorized'] as const)),
+    ...(scope === 'public' || scope === 'any' ? [] : (['forbidden'] as const)),
+    ...(schema?.body === undefined ? [] : (['too-large', 'unsupported-media-type'] as const)),
+    ...(config?.refuses ?? []),
+    ...(scope === 'public' ? [] : (['internal', 'unavailable'] as const)),
+  ];
+}
+
+function patternOf(url: string): RegExp {
+  const escaped = url.replace(/[.+?^${}()|[\]\\]/g, '\\$&');
+  return new RegExp(`^${escaped.replace(/:[A-Za-z_]+/g, '[^/]+').replace(/\*$/, '.*')}$`);
+}

@@ -1,0 +1,147 @@
+import Type, { type Static } from 'typebox';
+import { type CensusSync, listSyncs } from '../../census/sync-list.ts';
+import { requestSyncByHand } from '../../census/syncs.ts';
+import { identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { transact } from '../../database/transaction.ts';
+import { cursorOf } from '../cursor.ts';
+import type { ApiParts } from '../parts.ts';
+import { notFound } from '../problem.ts';
+import {
+  type Api,
+  closed,
+  cursor,
+  FieldProblem,
+  LIMIT_DEFAULT,
+  limit,
+  named,
+  ownInstant,
+  pageOf,
+} from '../schemas.ts';
+import { EmployerId } from './census.ts';
+
+/** Problems told on one page. A sync may have a thousand, and a page a thousand syncs. */
+const PROBLEMS_ON_PAGE = 1_000;
+/** Syncs of one employer that may be opened in the moment between opening one and reading it. */
+const JUST_OPENED = 100;
+
+const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as const;
+const when = (description: string) => nullable(ownInstant(description));
+
+const Sync = closed(
+  {
+    sync_id: Type.String(),
+    employer_id: Type.String(),
+    state: Type.Enum([...STATES], {
+      description: 'waiting: payroll must bring a fresh census. failed: see the reason.',
+    }),
+    overdue: Type.Boolean({
+      description: 'Not completed long after the request; CENSUS_OVERDUE says how long.',
+    }),
+    event_id: nullable(Type.String({ description: 'The event that asked for it; null when a person did.' })),
+    requested_at: ownInstant('When it was asked for.'),
+    upload_started_at: when('When the upload began that the service may have answered.'),
+    uploaded_at: when('When the service took the census.'),
+    completed_at: when('When the service had processed it.'),
+    reason: nullable(Type.String({ description: 'Why it waits, failed or is put off, and what to do.' })),
+    problem_count: Type.Integer({ description: 'What is wrong with the census, in places.' }),
+    problems: Type.Array(FieldProblem, {
+      description: `The first of them; on one page ${PROBLEMS_ON_PAGE} at most, those of the newest syncs.`,
+    }),
+  },
+  'One round: the service asks for a census, it is uploaded, the service says that it is done.',
+);
+type Sync = Static<typeof Sync>;
+
+const SyncQuery = closed({
+  employer_id: Type.Optional({ ...identifier, description: 'Of this employer.' }),
+  state: Type.Optional(oneOf(STATES)),
+  overdue: Type.Optional(
+    Type.Boolean({ rule: 'must be true or false', description: 'Whether it is overdue.' }),
+  ),
+  cursor,
+  limit,
+});
+
+const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
+
+export function censusSyncRoutes(app: Api, { db, now, log, overdueMs, wakeSend }: ApiParts): void {
+  const Named = named(app, 'CensusSync', Sync);
+
+  app.get(
+    '/v1/census-syncs',
+    {
+      config: { scope: 'census:read' },
+      schema: {
+        operationId: 'listCensusSyncs',
+        tags: ['Census'],
+        summary: 'List census syncs',
+        description: 'The newest first.',
+        querystring: SyncQuery,
+        response: { 200: pageOf(Named) },
+      },
+    },
+    async ({ query }) => {
+      const { employer_id, state, overdue } = query;
+      const { syncs, next } = await listSyncs(
+        db,
+        { employerId: employer_id, state, overdue },
+        { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT },
+        { now: now(), overdueMs },
+      );
+      return { data: shown(syncs), next_cursor: position.encode(next) };
+    },
+  );
+
+  app.post(
+    '/v1/employers/:employer_id/census/sync',
+    {
+      config: { scope: 'census:write' },
+      schema: {
+        operationId: 'syncCensus',
+        tags: ['Census'],
+        summary: "Upload an employer's census now",
+        description: 'As if the service had asked for it. It waits when there is no fresh census.',
+        params: EmployerId,
+        response: { 202: Named },
+      },
+    },
+    async ({ params, caller }, reply) => {
+      const { employer_id: employerId } = params;
+      const at = now();
+      const syncId = await transact(db, (trx) =>
+        requestSyncByHand(trx, { employerId, now: at.toISOString() }),
+      );
+      log.info(
+        { employer_id: employerId, sync_id: syncId, ...(caller && { token: caller.name }) },
+        'a census sync was asked for',
+      );
+      wakeSend();
+      const { syncs } = await listSyncs(db, { employerId }, { limit: JUST_OPENED }, { now: at, overdueMs });
+      const [opened] = shown(syncs.filter((sync) => sync.sync_id === syncId));
+      if (opened === undefined) throw notFound('census sync');
+      return reply.code(202).send(opened);
+    },
+  );
+}
+
+function shown(syncs: readonly CensusSync[]): Sync[] {
+  let left = PROBLEMS_ON_PAGE;
+  return syncs.map((sync) => {
+    const problems = sync.problems.slice(0, left);
+    left -= problems.length;
+    return {
+      sync_id: sync.sync_id,
+      employer_id: sync.employer_id,
+      state: sync.state,
+      overdue: sync.overdue,
+      event_id: sync.event_id,
+      requested_at: sync.requested_at,
+      upload_started_at: sync.upload_started_at,
+      uploaded_at: sync.uploaded_at,
+      completed_at: sync.completed_at,
+      reason: sync.reason,
+      problem_count: sync.problem_count,
+      problems,
+    };
+  });
+}

@@ -1,0 +1,159 @@
+import Type, { type Static } from 'typebox';
+import { nullable, oneOf } from '../../contract/fields.ts';
+import {
+  type Conflict,
+  type EventFilter,
+  getEvent,
+  listEvents,
+  type StoredEvent,
+} from '../../inbound/events.ts';
+import { cursorOf } from '../cursor.ts';
+import type { ApiParts } from '../parts.ts';
+import { notFound } from '../problem.ts';
+import {
+  type Api,
+  closed,
+  cursor,
+  instant,
+  LIMIT_DEFAULT,
+  limit,
+  named,
+  ownInstant,
+  pageOf,
+  toMilliseconds,
+} from '../schemas.ts';
+
+const nullableText = (description: string) => nullable(Type.String({ description }));
+
+const SUMMARY = {
+  event_id: Type.String({ description: 'The id of the delivery: no two events have the same.' }),
+  envelope_id: nullableText('The id in the body; null when it has none, or is not read yet.'),
+  event_type: nullableText('Null when the body is not understood, or not read yet.'),
+  state: Type.Enum(['pending', 'applied', 'ignored', 'quarantined']),
+  reason: nullableText('Why it was ignored or quarantined.'),
+  source: Type.Enum(['webhook', 'import']),
+  received_at: ownInstant('When it came.'),
+  finished_at: nullableText('When it was applied, ignored or quarantined.'),
+  dismissed_at: nullableText('When somebody dismissed it.'),
+  dismissed_reason: nullableText('Why.'),
+};
+export const EventSummary = closed(SUMMARY, 'What the service sent, without the body.');
+export type EventSummary = Static<typeof EventSummary>;
+
+const WholeEvent = closed(
+  {
+    ...SUMMARY,
+    body: Type.String({ description: 'As received, character for character.' }),
+    conflicts: Type.Array(
+      closed({
+        received_at: ownInstant('When this one came.'),
+        body: Type.String(),
+        dismissed_at: nullableText('When somebody dismissed it.'),
+        dismissed_reason: nullableText('Why.'),
+      }),
+      { description: 'Other bodies that came under the same id. The first body stands.' },
+    ),
+  },
+  'What the service sent.',
+);
+
+/** Which events; the same for looking and for reprocessing. */
+export const EVENT_FILTER = {
+  event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Of this type.' })),
+  from: Type.Optional(instant('Received at this instant or later.')),
+  until: Type.Optional(instant('Received before this instant.')),
+};
+
+const EventQuery = closed({
+  state: Type.Optional(oneOf(['pending', 'applied', 'ignored', 'quarantined'])),
+  ...EVENT_FILTER,
+  dismissed: Type.Optional(
+    Type.Boolean({ rule: 'must be true or false', description: 'Whether somebody dismissed it.' }),
+  ),
+  cursor,
+  limit,
+});
+
+export const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength: 255 }) });
+/** The name of `EventSummary` in the reference, for the routes that answer it. */
+export const Summary = Type.Unsafe<EventSummary>({ $ref: 'Event#' });
+
+const position = cursorOf('events', Type.Integer({ minimum: 1 }));
+
+export function eventRoutes(app: Api, { db }: ApiParts): void {
+  named(app, 'Event', EventSummary);
+
+  app.get(
+    '/v1/events',
+    {
+      config: { scope: 'events:read' },
+      schema: {
+        operationId: 'listEvents',
+        tags: ['Events'],
+        summary: 'List events',
+        description: 'The newest first, without their bodies.',
+        querystring: EventQuery,
+        response: { 200: pageOf(Summary) },
+      },
+    },
+    async ({ query }) => {
+      const page = { before: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const filter = { ...filterOf(query), state: query.state, open: query.dismissed === false };
+      const { events, next } = await listEvents(db, filter, page);
+      return { data: events.map(summaryOf), next_cursor: position.encode(next) };
+    },
+  );
+
+  app.get(
+    '/v1/events/:event_id',
+    {
+      config: { scope: 'events:read', refuses: ['not-found'] },
+      schema: {
+        operationId: 'getEvent',
+        tags: ['Events'],
+        summary: 'Get an event',
+        description: 'With its body, and with what came under the same id with another body.',
+        params: EventId,
+        response: { 200: named(app, 'WholeEvent', WholeEvent) },
+      },
+    },
+    async ({ params }) => {
+      const found = await getEvent(db, params.event_id);
+      if (found === null) throw notFound('event');
+      return {
+        ...summaryOf(found.event),
+        body: found.event.body.toString('utf8'),
+        conflicts: found.conflicts.map(conflictOf),
+      };
+    },
+  );
+}
+
+/** The part of a filter that looking and reprocessing share, for the inbox. */
+export function filterOf(given: { event_type?: string; from?: string; until?: string }): EventFilter {
+  const { event_type, from, until } = given;
+  return {
+    eventType: event_type,
+    from: from === undefined ? undefined : toMilliseconds(from),
+    until: until === undefined ? undefined : toMilliseconds(until),
+  };
+}
+
+export function summaryOf(event: StoredEvent): EventSummary {
+  return {
+    event_id: event.event_id,
+    envelope_id: event.envelope_id,
+    event_type: event.event_type,
+    state: event.state,
+    reason: event.reason,
+    source: event.source,
+    received_at: event.received_at,
+    finished_at: event.finished_at,
+    dismissed_at: event.dismissed_at,
+    dismissed_reason: event.dismissed_reason,
+  };
+}
+
+function conflictOf({ received_at, body, dismissed_at, dismissed_reason }: Conflict) {
+  return { received_at, body: body.toString('utf8'), dismissed_at, dismissed_reason };
+}

@@ -1,0 +1,78 @@
+/** Schemas that several routes share. */
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
+import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
+import { nullable } from '../contract/fields.ts';
+import { toInstant } from '../contract/instant.ts';
+
+/** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
+export type Api = FastifyInstance<
+  RawServerDefault,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/** Rows of a page when the caller names no number. */
+export const LIMIT_DEFAULT = 100;
+/** A page of deductions of this many rows has some 500 KB and is read in a few tens of milliseconds. */
+const LIMIT_MAX = 1_000;
+
+export const limit = Type.Optional(
+  Type.Integer({
+    minimum: 1,
+    maximum: LIMIT_MAX,
+    default: LIMIT_DEFAULT,
+    rule: `must be a whole number from 1 to ${LIMIT_MAX}`,
+    description: 'Rows of a page, at most.',
+  }),
+);
+
+export const cursor = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 4_096,
+    description: 'Where to go on: the `next_cursor` of the page before. The other parameters stay the same.',
+  }),
+);
+
+/** An instant as callers give it. */
+export const instant = (description: string) =>
+  Type.String({
+    format: 'instant',
+    rule: 'must be a date and time such as 2026-01-31T09:30:00Z; a + in a query is written %2B',
+    description,
+  });
+
+/** An instant as our own columns have it, in milliseconds UTC; finer digits are cut. For a checked text. */
+export function toMilliseconds(text: string): string {
+  return `${(toInstant(text) as string).slice(0, 23)}Z`;
+}
+
+/** An instant of ours. */
+export const ownInstant = (description: string) => Type.String({ description });
+
+export const closed = <const P extends TProperties>(properties: P, description?: string): TObject<P> =>
+  Type.Object(properties, { additionalProperties: false, ...(description && { description }) });
+
+/** One thing that is wrong: where, and which rule. */
+export const FieldProblem = closed({ path: Type.String(), rule: Type.String() });
+
+/** A page of a list. */
+export const pageOf = <const S extends TSchema>(row: S) =>
+  closed({
+    data: Type.Array(row),
+    next_cursor: nullable(Type.String({ description: 'Null when the list ended.' })),
+  });
+
+/**
+ * Gives a schema a name in the reference and answers what points to it there. Answers only: requests are checked
+ * by the schema itself.
+ */
+export function named<const S extends TSchema>(app: Api, name: string, schema: S) {
+  app.addSchema({ ...schema, $id: name });
+  return Type.Unsafe<Static<S>>({ $ref: `${name}#` });
+}

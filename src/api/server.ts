@@ -1,0 +1,121 @@
+/** The private listener: the API for payroll and the people who run it. */
+import fastify, { type FastifyError, type FastifyReply, type FastifyRequest } from 'fastify';
+import { isFatal } from '../database/errors.ts';
+import { createAuthorize } from './auth.ts';
+import { readJsonBodies } from './body.ts';
+import { causeOf, refusalOf } from './failure.ts';
+import { collectRoutes, referenceRoutes } from './openapi.ts';
+import type { ApiParts } from './parts.ts';
+import { REFUSALS, Refusal, sendRefusal } from './problem.ts';
+import { createRouteTable, type RouteTable } from './route-table.ts';
+import { censusRoutes } from './routes/census.ts';
+import { censusSyncRoutes } from './routes/census-syncs.ts';
+import { deductionVersionRoutes } from './routes/deduction-versions.ts';
+import { deductionRoutes } from './routes/deductions.ts';
+import { eventWorkRoutes } from './routes/event-work.ts';
+import { eventRoutes } from './routes/events.ts';
+import { healthRoutes } from './routes/health.ts';
+import { readinessRoutes } from './routes/readiness.ts';
+import type { Api } from './schemas.ts';
+import { compileValidator } from './validation.ts';
+
+/** A JSON body; the requests that have one have a few hundred bytes. A census has a limit of its own. */
+export const BODY_LIMIT_BYTES = 256 * 1024;
+/** An id in a path: 255 characters, each up to 12 when percent-encoded. */
+const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
+/** Between the first byte of a request and the end of its headers. */
+const HEADERS_TIMEOUT_MS = 5_000;
+/** Between the first byte of a request and the end of its body: a census of 256 MiB over a slow network. */
+const REQUEST_TIMEOUT_MS = 10 * 60_000;
+/** A connection on which nothing moves. After a census has come, its roster is learned before the answer goes out. */
+const IDLE_TIMEOUT_MS = 5 * 60_000;
+/** How often the limits above are looked at. */
+const TIMEOUT_CHECK_MS = 1_000;
+/** Connections at once: payroll has a handful. Beyond it new ones are refused, and memory stays bounded. */
+const CONNECTIONS = 256;
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    /** Every route as declared, for the tests that go through all of them. */
+    routeTable: RouteTable;
+  }
+}
+
+/** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope. */
+export function createApi(parts: ApiParts): Api {
+  const { db, now, log, firstToken, version } = parts;
+  const app: Api = fastify({
+    logger: false,
+    bodyLimit: BODY_LIMIT_BYTES,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    connectionTimeout: IDLE_TIMEOUT_MS,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: PATH_PARAMETER_MAX_LENGTH },
+    schemaController: { compilersFactory: { buildValidator: () => compileValidator, buildSerializer } },
+    http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: TIMEOUT_CHECK_MS },
+    frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOf(error)),
+  });
+  app.server.maxConnections = CONNECTIONS;
+  const table = createRouteTable();
+  app.decorate('routeTable', table);
+  app.decorateRequest('caller', null);
+  app.addHook('onRoute', table.declare);
+  app.addHook('onRequest', createAuthorize(db, now, firstToken));
+  app.addHook('onSend', protect);
+  readJsonBodies(app);
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    const refusal = refusalOf(error);
+    tell(error, refusal, request);
+    return sendRefusal(reply, refusal);
+  });
+  app.setNotFoundHandler((request, reply) => sendRefusal(reply, noRoute(table, request)));
+  collectRoutes(app, version);
+  app.register(async (api) => {
+    for (const declare of ROUTES) declare(api as Api, parts);
+    // A context of its own: here bodies are streams.
+    api.register(async (census) => censusRoutes(census as Api, parts));
+    referenceRoutes(api as Api);
+  });
+  return app;
+
+  function tell(error: unknown, { code }: Refusal, request: FastifyRequest): void {
+    const { status } = REFUSALS[code];
+    if (status < 500) return;
+    const route = `${request.method} ${request.routeOptions.url}`;
+    log.error({ route, status, code, cause: causeOf(error) }, 'a request failed');
+    if (isFatal(error)) parts.onFatal(error);
+  }
+}
+
+/** By resource. Each names its schemas in the reference, so the order is that of the reference. */
+const ROUTES = [
+  deductionRoutes,
+  deductionVersionRoutes,
+  censusSyncRoutes,
+  eventRoutes,
+  eventWorkRoutes,
+  readinessRoutes,
+  healthRoutes,
+] as const;
+
+/** Answers are made field by field, and the tests hold each against its schema: nothing is left to filter here. */
+const buildSerializer = () => () => JSON.stringify;
+
+/** Answers hold payroll's data: no cache keeps them, and no browser takes one for a page. */
+async function protect(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
+  reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
+  if (!reply.hasHeader('content-security-policy')) {
+    reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+  }
+}
+
+function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
+  const methods = table.methodsOf(url.replace(/[?#].*$/s, ''));
+  if (methods.length === 0) return new Refusal('not-found', 'there is no such path: see /openapi.json');
+  const allow = [...new Set(methods)].join(', ');
+  return new Refusal('method-not-allowed', `this path has no ${method}: it has ${allow}`, {
+    headers: { allow },
+  });
+}

@@ -1,0 +1,95 @@
+import { sql } from 'kysely';
+import type { Clock } from '../clock.ts';
+import type { Db, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import {
+  FACTS_AT_ONCE,
+  type FactSource,
+  type NewFact,
+  recordFacts,
+  rosterOfEmployer,
+} from '../ledger/roster.ts';
+import type { Sealer } from '../security/sealing.ts';
+import type { CensusRow } from './check.ts';
+import { rowsOf } from './chunks.ts';
+import { openChunks } from './staged.ts';
+
+type Learning = { db: Db; sealer: Sealer; now: Clock };
+
+/** Learns the censuses whose learning was broken off; called at start. Answers how many. */
+export async function learnRest(learning: Learning): Promise<number> {
+  const rest = await learning.db
+    .selectFrom('staged_censuses')
+    .select('census_id')
+    .where(sql<boolean>`state = 'current' and learned_at is null`)
+    .orderBy('staged_at')
+    .execute();
+  for (const { census_id } of rest) await learnCensus(learning, census_id);
+  return rest.length;
+}
+
+/**
+ * Teaches the roster a staged census in small transactions: a fact for each employee who changed, and one for each
+ * employee of the employer whom the census lacks. Facts that came after the census was staged stand. Broken off,
+ * it may begin again: what is known already is not written twice. A census that is replaced meanwhile is left.
+ */
+export async function learnCensus({ db, sealer, now }: Learning, censusId: string): Promise<void> {
+  const census = await findCurrent(db, censusId);
+  if (census === undefined) return;
+  const { employer_id, staged_at } = census;
+  const source: FactSource = { source: 'census', source_id: censusId, asOf: staged_at };
+  const record = (facts: readonly NewFact[]): Promise<boolean> =>
+    transact(db, async (trx) => {
+      if ((await findCurrent(trx, censusId)) === undefined) return false;
+      await recordFacts(trx, facts, source, now().toISOString());
+      return true;
+    });
+
+  const present = new Set<string>();
+  for await (const { chunk, plain } of openChunks(db, sealer, censusId)) {
+    if (chunk === 0) continue;
+    const facts = rowsOf(plain).map((row) => factOf(employer_id, row));
+    for (const fact of facts) present.add(fact.employee_id);
+    for (let from = 0; from < facts.length; from += FACTS_AT_ONCE) {
+      if (!(await record(facts.slice(from, from + FACTS_AT_ONCE)))) return;
+    }
+  }
+  let after = '';
+  for (;;) {
+    const rows = await rosterOfEmployer(db, employer_id, { after, limit: FACTS_AT_ONCE });
+    const absent = rows.filter((row) => !present.has(row.employee_id));
+    const facts = absent.map(({ position: _, ...fact }): NewFact => ({ ...fact, absent: 1 }));
+    if (facts.length > 0 && !(await record(facts))) return;
+    if (rows.length < FACTS_AT_ONCE) break;
+    after = rows.at(-1)?.employee_id as string;
+  }
+  await transact(db, async (trx) => {
+    await trx
+      .updateTable('staged_censuses')
+      .set({ learned_at: now().toISOString() })
+      .where('census_id', '=', censusId)
+      .execute();
+  });
+}
+
+function findCurrent(db: Db | Trx, censusId: string) {
+  return db
+    .selectFrom('staged_censuses')
+    .select(['employer_id', 'staged_at'])
+    .where('census_id', '=', censusId)
+    .where('state', '=', 'current')
+    .executeTakeFirst();
+}
+
+function factOf(employerId: string, { employee, payGroup }: CensusRow): NewFact {
+  return {
+    employee_id: employee.employee_id,
+    employer_id: employerId,
+    hire_date: employee.hire_date,
+    termination_date: employee.termination_date ?? null,
+    employment_status: employee.employment_status,
+    pay_frequency: employee.pay_frequency ?? null,
+    pay_group: payGroup,
+    absent: 0,
+  };
+}

@@ -1,0 +1,83 @@
+import { constants } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import { join } from 'node:path';
+import { codeOf } from '../database/errors.ts';
+import { CENSUS_BYTES_MAX, ELEMENT_BYTES_MAX } from './reading.ts';
+import { type CensusSource, SourceFailed } from './source.ts';
+
+/** The last part of the path is no link, and opening a FIFO waits for nobody. */
+const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
+/** File systems end a name at 255 bytes; the ending `.organization.json` needs 18 of them. */
+const NAME_BYTES_MAX = 230;
+
+/** A folder with a file for each employer: `{employer_id}.json`, or `{employer_id}.csv` and `{employer_id}.organization.json`. */
+export function createDirSource(folder: string): CensusSource {
+  const openIn = (name: string, bytesMax: number) => openRegular(join(folder, name), name, bytesMax);
+  return {
+    async fetch(employerId) {
+      if (!isPlainName(employerId)) {
+        throw new SourceFailed('the employer id can not be the name of a file: bring its census with PUT');
+      }
+      const json = await openIn(`${employerId}.json`, CENSUS_BYTES_MAX);
+      if (json !== null) return { format: 'json', content: contentOf(json) };
+      const csv = await openIn(`${employerId}.csv`, CENSUS_BYTES_MAX);
+      if (csv === null) {
+        throw new SourceFailed('the census folder has no file for this employer: put a .json or .csv there');
+      }
+      try {
+        const organization = await openIn(`${employerId}.organization.json`, ELEMENT_BYTES_MAX);
+        const bytes = organization === null ? null : await readWhole(organization);
+        return { format: 'csv', content: contentOf(csv), organization: bytes };
+      } catch (error) {
+        await csv.close();
+        throw error;
+      }
+    },
+  };
+}
+
+/** Not hidden, not `..`, and nothing that leads to another folder. */
+function isPlainName(id: string): boolean {
+  return /^[^./\\\0][^/\\\0]*$/.test(id) && id.isWellFormed() && Buffer.byteLength(id) <= NAME_BYTES_MAX;
+}
+
+/** Null when there is no such file. */
+async function openRegular(path: string, name: string, bytesMax: number): Promise<FileHandle | null> {
+  let file: FileHandle;
+  try {
+    file = await open(path, FLAGS);
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT') return null;
+    if (code === 'ELOOP')
+      throw new SourceFailed(`${name} is a link: put the file itself into the census folder`);
+    throw new SourceFailed(`${name} can not be opened: ${code}`);
+  }
+  const stat = await file.stat();
+  const problem = !stat.isFile()
+    ? 'is not a regular file'
+    : stat.size > bytesMax
+      ? `is larger than ${bytesMax / 1024 / 1024} MiB`
+      : null;
+  if (problem === null) return file;
+  await file.close();
+  throw new SourceFailed(`${name} ${problem}`);
+}
+
+async function* contentOf(file: FileHandle): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const part of file.createReadStream({ autoClose: false })) yield part as Buffer;
+  } catch (error) {
+    throw new SourceFailed(`the census file can not be read: ${codeOf(error)}`);
+  } finally {
+    await file.close();
+  }
+}
+
+async function readWhole(file: FileHandle): Promise<Buffer> {
+  try {
+    return await file.readFile();
+  } finally {
+    await file.close();
+  }
+}

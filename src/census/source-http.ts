@@ -1,0 +1,76 @@
+import { Agent, type Dispatcher } from 'undici';
+import { pathSegment } from '../outbound/client.ts';
+import { failureCode } from '../outbound/failure.ts';
+import type { CensusContent } from './reading.ts';
+import { type CensusSource, SourceFailed } from './source.ts';
+
+/** Payroll's endpoint is near; one that does not answer the call is not there. */
+const CONNECT_MS = 10_000;
+/** It may compute the census before its first byte. */
+const HEADERS_MS = 60_000;
+/** Once it sends, a pause this long is an end. */
+const SILENCE_MS = 30_000;
+/** A census of 256 MiB at half a megabyte a second. */
+const WHOLE_MS = 10 * 60_000;
+
+/** Payroll's own endpoint: `url` holds `{employer_id}` where the id goes. JSON, or CSV by its content type. */
+export function createHttpSource(url: string, token: string | null, version: string): CensusSource {
+  const agent = new Agent({ connect: { timeout: CONNECT_MS }, allowH2: false });
+  return {
+    async fetch(employerId, signal) {
+      const segment = pathSegment(employerId);
+      if (segment === null) throw new SourceFailed('the employer id can not be part of an address');
+      const { origin, pathname, search } = new URL(url.replaceAll('{employer_id}', segment));
+      let answer: Dispatcher.ResponseData;
+      try {
+        answer = await agent.request({
+          origin,
+          path: pathname + search,
+          method: 'GET',
+          headers: {
+            accept: 'application/json, text/csv;q=0.9',
+            'accept-encoding': 'identity',
+            'user-agent': `benefits-sidecar/${version}`,
+            ...(token !== null && { authorization: `Bearer ${token}` }),
+          },
+          signal: AbortSignal.any([signal, AbortSignal.timeout(WHOLE_MS)]),
+          headersTimeout: HEADERS_MS,
+          bodyTimeout: SILENCE_MS,
+        });
+      } catch (error) {
+        throw brokenOff(error);
+      }
+      const refusal = refusalOf(answer);
+      if (refusal === null) return { format: formatOf(answer), content: contentOf(answer) };
+      answer.body.on('error', () => {}).destroy();
+      throw new SourceFailed(refusal);
+    },
+  };
+}
+
+/** Why an answer is no census, or null. A redirect could lead the token to another host. */
+function refusalOf({ statusCode, headers }: Dispatcher.ResponseData): string | null {
+  if (statusCode >= 300 && statusCode < 400) {
+    return `the census source answered ${statusCode}: redirects are not followed, give its final address`;
+  }
+  if (statusCode !== 200) return `the census source answered ${statusCode}`;
+  const encoding = headers['content-encoding'];
+  if (encoding !== undefined && encoding !== 'identity') return 'the census source sent a compressed census';
+  return null;
+}
+
+function formatOf({ headers }: Dispatcher.ResponseData): CensusContent['format'] {
+  return /^text\/csv\b/i.test(String(headers['content-type'] ?? '')) ? 'csv' : 'json';
+}
+
+async function* contentOf({ body }: Dispatcher.ResponseData): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const part of body) yield part as Buffer;
+  } catch (error) {
+    throw brokenOff(error);
+  }
+}
+
+function brokenOff(error: unknown): SourceFailed {
+  return new SourceFailed(`the census source can not be reached: ${failureCode(error)}`);
+}

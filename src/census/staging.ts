@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import type { Problem } from '../contract/check.ts';
+import type { Db, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import type { Sealer } from '../security/sealing.ts';
+import { checkCensus } from './check.ts';
+import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
+import { learnCensus } from './learn.ts';
+import type { CensusContent } from './reading.ts';
+import { reviveSyncs } from './syncs.ts';
+import { dropCensus, tidyCensuses } from './tidy.ts';
+
+export type Staging = {
+  db: Db;
+  sealer: Sealer;
+  now: Clock;
+};
+
+export type Staged =
+  | { ok: true; censusId: string; employees: number }
+  | { ok: false; employees: number; problemCount: number; problems: Problem[] };
+
+/**
+ * Checks a census and, when it passes, makes it the employer's staged one: its rows are sealed and written in
+ * chunks, each in a small transaction, and one more turns it current. Then the roster learns it. Syncs that
+ * waited for a good census are requested again. A census that breaks the contract leaves nothing behind.
+ *
+ * `uploading`: the request that is about to upload it, where it was fetched for one.
+ * Throws what the content, the database or the sealer throws.
+ */
+export async function stageCensus(
+  { db, sealer, now }: Staging,
+  employerId: string,
+  content: CensusContent,
+  { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
+): Promise<Staged> {
+  const censusId = randomUUID();
+  await begin(db, censusId, employerId, now());
+  let staged: Staged;
+  try {
+    staged = await write({ db, sealer, now }, { censusId, employerId, uploading }, content, signal);
+  } catch (error) {
+    // What can't be removed now is tidied away later; the error says more than this one would.
+    await dropCensus(db, censusId).catch(() => {});
+    throw error;
+  }
+  if (!staged.ok) await dropCensus(db, censusId);
+  else await learnCensus({ db, sealer, now }, censusId);
+  await tidyCensuses(db, now());
+  return staged;
+}
+
+async function write(
+  { db, sealer, now }: Staging,
+  ids: { censusId: string; employerId: string; uploading: string | null },
+  content: CensusContent,
+  signal: AbortSignal | null,
+): Promise<Staged> {
+  const { censusId, employerId, uploading } = ids;
+  const writer = createChunkWriter(db, sealer, censusId);
+  const report = await checkCensus(content, writer.add, signal);
+  const { employees, problemCount, problems, organization } = report;
+  if (problemCount > 0 || organization === null) return { ok: false, employees, problemCount, problems };
+  const bodyBytes = await writer.end(packOrganization(organization));
+  await transact(db, (trx) =>
+    makeCurrent(trx, { censusId, employerId, employees, bodyBytes }, uploading, now().toISOString()),
+  );
+  return { ok: true, censusId, employees };
+}
+
+function begin(db: Db, censusId: string, employerId: string, now: Date): Promise<void> {
+  return transact(db, async (trx) => {
+    await trx
+      .insertInto('staged_censuses')
+      .values({
+        census_id: censusId,
+        employer_id: employerId,
+        state: 'staging',
+        staged_at: now.toISOString(),
+        employees: 0,
+        body_bytes: 0,
+      })
+      .execute();
+  });
+}
+
+async function makeCurrent(
+  trx: Trx,
+  census: { censusId: string; employerId: string; employees: number; bodyBytes: number },
+  uploading: string | null,
+  now: string,
+): Promise<void> {
+  await trx
+    .updateTable('staged_censuses')
+    .set({ state: 'replaced', replaced_at: now })
+    .where('employer_id', '=', census.employerId)
+    .where('state', '=', 'current')
+    .execute();
+  await trx
+    .updateTable('staged_censuses')
+    .set({ state: 'current', staged_at: now, employees: census.employees, body_bytes: census.bodyBytes })
+    .where('census_id', '=', census.censusId)
+    .execute();
+  await reviveSyncs(trx, { employerId: census.employerId, uploading, now });
+}
+
+/** Seals rows into chunks and writes each when it is full. The organization, which may come last, is chunk 0. */
+function createChunkWriter(db: Db, sealer: Sealer, censusId: string) {
+  const packer = createPacker();
+  let chunks = 1;
+  let bodyBytes = END.length;
+
+  const write = async (chunk: number, plain: Buffer): Promise<void> => {
+    const sealed = sealer.seal(plain, chunkPlace(censusId, chunk));
+    await transact(db, async (trx) => {
+      await trx.insertInto('census_chunks').values({ census_id: censusId, chunk, sealed }).execute();
+    });
+  };
+  const flush = async (): Promise<void> => {
+    const packed = packer.take();
+    if (packed === null) return;
+    bodyBytes += packed.bodyBytes;
+    await write(chunks, packed.plain);
+    chunks += 1;
+  };
+
+  return {
+    async add(row: Parameters<typeof packer.add>[0]): Promise<void> {
+      if (packer.add(row)) await flush();
+    },
+    /** Answers the bytes of the whole upload body. */
+    async end(organization: Buffer): Promise<number> {
+      await flush();
+      await write(0, organization);
+      return bodyBytes + organization.length;
+    },
+  };
+}

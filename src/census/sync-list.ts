@@ -1,0 +1,82 @@
+import type { Problem } from '../contract/check.ts';
+import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
+
+/** A sync as people see it. */
+export type CensusSync = Pick<
+  CensusSyncTable,
+  | 'sync_id'
+  | 'employer_id'
+  | 'state'
+  | 'event_id'
+  | 'request_id'
+  | 'requested_at'
+  | 'upload_started_at'
+  | 'uploaded_at'
+  | 'completed_at'
+  | 'reason'
+> & {
+  problem_count: number;
+  /** The first of them, when the census broke the contract. */
+  problems: Problem[];
+  /** Not completed within CENSUS_OVERDUE. */
+  overdue: boolean;
+};
+
+/** Where a page ended: syncs are listed newest first. */
+export type SyncCursor = { requestedAt: string; syncId: string };
+
+export type SyncFilter = {
+  employerId?: string | undefined;
+  state?: SyncState | undefined;
+  overdue?: boolean | undefined;
+};
+
+/** A page of syncs, newest first. `next` continues the list. */
+export async function listSyncs(
+  db: Db,
+  filter: SyncFilter,
+  page: { after?: SyncCursor | undefined; limit: number },
+  { now, overdueMs }: { now: Date; overdueMs: number },
+): Promise<{ syncs: CensusSync[]; next: SyncCursor | null }> {
+  const { employerId, state, overdue } = filter;
+  const { after, limit } = page;
+  const overdueBefore = new Date(now.getTime() - overdueMs).toISOString();
+  const rows = await db
+    .selectFrom('census_syncs')
+    .selectAll()
+    .$if(employerId !== undefined, (query) => query.where('employer_id', '=', employerId as string))
+    .$if(state !== undefined, (query) => query.where('state', '=', state as SyncState))
+    .$if(overdue === true, (query) =>
+      query.where('state', '<>', 'completed').where('requested_at', '<', overdueBefore),
+    )
+    .$if(overdue === false, (query) =>
+      query.where((where) =>
+        where.or([where('state', '=', 'completed'), where('requested_at', '>=', overdueBefore)]),
+      ),
+    )
+    .$if(after !== undefined, (query) =>
+      query.where(({ eb, refTuple, tuple }) =>
+        eb(
+          refTuple('requested_at', 'sync_id'),
+          '<',
+          tuple((after as SyncCursor).requestedAt, (after as SyncCursor).syncId),
+        ),
+      ),
+    )
+    .orderBy('requested_at', 'desc')
+    .orderBy('sync_id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  const syncs = rows.slice(0, limit).map(
+    (row): CensusSync => ({
+      ...row,
+      problems: row.problems === null ? [] : (JSON.parse(row.problems) as Problem[]),
+      overdue: row.state !== 'completed' && row.requested_at < overdueBefore,
+    }),
+  );
+  const last = rows.length > limit ? syncs.at(-1) : undefined;
+  return {
+    syncs,
+    next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.sync_id },
+  };
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'kysely';
+import type { Trx } from '../database/tables.ts';
+import { enqueue, hasten, pendingRequest } from '../outbound/outbox.ts';
+import { employerSubject } from '../outbound/subject.ts';
+
+/**
+ * Census syncs: one is opened each time the service, or a person, wants an employer's census, and owes an upload.
+ * Several may wait for the same upload. How an upload moves them: sync-progress.ts. All take instants as text.
+ */
+
+/** The service asked for a census. The same event a second time has no effect. */
+export async function requestSync(
+  trx: Trx,
+  request: { employerId: string; eventId: string; now: string },
+): Promise<void> {
+  const known = await trx
+    .selectFrom('census_syncs')
+    .select('sync_id')
+    .where('event_id', '=', request.eventId)
+    .executeTakeFirst();
+  if (known === undefined) await openSync(trx, request, await owedUpload(trx, request));
+}
+
+/** A person asked for a census to be sent; at once, if one waits for its next attempt. Answers the sync's id. */
+export async function requestSyncByHand(
+  trx: Trx,
+  request: { employerId: string; now: string },
+): Promise<string> {
+  const requestId = await owedUpload(trx, request);
+  await hasten(trx, requestId, request.now);
+  return openSync(trx, { ...request, eventId: null }, requestId);
+}
+
+/**
+ * The service says that it has processed a census of the employer: completes every sync whose upload had begun
+ * when it said so, even if the upload's answer was lost and whatever became of the sync since. Answers how many.
+ */
+export async function completeSyncs(
+  trx: Trx,
+  { employerId, receivedAt, now }: { employerId: string; receivedAt: string; now: string },
+): Promise<number> {
+  const completed = await trx
+    .updateTable('census_syncs')
+    .set({ state: 'completed', completed_at: now, reason: null, problem_count: 0, problems: null })
+    .where('employer_id', '=', employerId)
+    .where(sql<boolean>`state <> 'completed'`)
+    .where('upload_started_at', '<=', receivedAt)
+    .executeTakeFirst();
+  return Number(completed.numUpdatedRows);
+}
+
+/**
+ * A good census came: every sync of the employer that waited for one, or failed, is requested again. With the
+ * request that is about to upload it they join that one, else an upload is owed now.
+ */
+export async function reviveSyncs(
+  trx: Trx,
+  { employerId, uploading, now }: { employerId: string; uploading: string | null; now: string },
+): Promise<void> {
+  const stalled = await trx
+    .selectFrom('census_syncs')
+    .select('sync_id')
+    .where('employer_id', '=', employerId)
+    .where(sql<boolean>`state <> 'completed'`)
+    .where('state', 'in', ['waiting', 'failed'])
+    .limit(1)
+    .execute();
+  if (stalled.length === 0) return;
+  const requestId = uploading ?? (await owedUpload(trx, { employerId, now }));
+  if (uploading === null) await hasten(trx, requestId, now);
+  await trx
+    .updateTable('census_syncs')
+    .set({ state: 'requested', request_id: requestId, reason: null, problem_count: 0, problems: null })
+    .where('employer_id', '=', employerId)
+    .where(sql<boolean>`state <> 'completed'`)
+    .where('state', 'in', ['waiting', 'failed'])
+    .execute();
+}
+
+/** The pending upload of the employer, or a new one. One that is being sent may have read the census already. */
+async function owedUpload(
+  trx: Trx,
+  { employerId, now }: { employerId: string; now: string },
+): Promise<string> {
+  const subject = employerSubject(employerId);
+  const pending = await pendingRequest(trx, 'census', subject);
+  if (pending !== null) return pending;
+  const requestId = randomUUID();
+  await enqueue(trx, { requestId, kind: 'census', subject, sealed: null }, now);
+  return requestId;
+}
+
+async function openSync(
+  trx: Trx,
+  { employerId, eventId, now }: { employerId: string; eventId: string | null; now: string },
+  requestId: string,
+): Promise<string> {
+  const syncId = randomUUID();
+  await trx
+    .insertInto('census_syncs')
+    .values({
+      sync_id: syncId,
+      employer_id: employerId,
+      state: 'requested',
+      event_id: eventId,
+      request_id: requestId,
+      requested_at: now,
+    })
+    .execute();
+  return syncId;
+}

@@ -1,0 +1,53 @@
+import { versionOf } from '../api/routes/deductions.ts';
+import { versionsOf } from '../ledger/deductions.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { CommandFailed } from './failure.ts';
+import { printable } from './output.ts';
+import { printTable } from './table.ts';
+
+/** Every state that a deduction was ever in, in the order in which they were recorded. */
+export function deductionsVersions(
+  context: Context,
+  deductionId: string,
+  { json }: { json?: true },
+): Promise<number> {
+  const { out, now } = context;
+  return withDatabase(context, async (db) => {
+    const states = await versionsOf(db, deductionId, now().toISOString().slice(0, 10));
+    if (states.length === 0) {
+      throw new CommandFailed(
+        `there is no deduction ${printable(deductionId)}: "benefits-sidecar deductions list" shows those there are`,
+      );
+    }
+    if (json) out.json({ data: states.map(versionOf), next_cursor: null });
+    else {
+      printTable(
+        out,
+        [
+          'version',
+          'event time',
+          'decided by',
+          'employee pays',
+          'employer pays',
+          'from',
+          'to',
+          'late',
+          'event',
+        ],
+        states.map(({ version }) => [
+          version.version,
+          version.event_time,
+          version.decided_by,
+          version.member_contribution,
+          version.employer_contribution,
+          version.starts_on,
+          version.ends_on,
+          version.late === 1 ? 'late' : '',
+          version.event_id,
+        ]),
+      );
+    }
+    return 0;
+  });
+}

@@ -1,0 +1,39 @@
+/** Reads the sidecar's API as payroll would: over HTTP, with a token, page by page. */
+import { Agent, request } from 'undici';
+
+export type Api = {
+  /** One answer of 200. Rejects for any other, and when there is none in time. */
+  get<T>(path: string): Promise<T>;
+  /** A list from its first page to its last. `next` is the parameter that `next_cursor` goes into. */
+  list<T>(path: string, next?: 'cursor' | 'after'): Promise<T[]>;
+  close(): Promise<void>;
+};
+
+type Page<T> = { data: T[]; next_cursor: string | null };
+
+/** The API answers in milliseconds; one that hangs must not keep the demo waiting for minutes. */
+const ANSWERS_WITHIN_MS = 5_000;
+
+export function createApi(url: string, token: string): Api {
+  const dispatcher = new Agent({ headersTimeout: ANSWERS_WITHIN_MS, bodyTimeout: ANSWERS_WITHIN_MS });
+  const headers = { authorization: `Bearer ${token}` };
+  const get = async <T>(path: string): Promise<T> => {
+    const { statusCode, body } = await request(`${url}${path}`, { dispatcher, headers });
+    if (statusCode === 200) return (await body.json()) as T;
+    throw new Error(`GET ${path} was answered ${statusCode}: ${(await body.text()).slice(0, 500)}`);
+  };
+  return {
+    get,
+    list: async <T>(path: string, next: 'cursor' | 'after' = 'cursor') => {
+      const rows: T[] = [];
+      for (let at: string | null = ''; at !== null; ) {
+        const more: string = at === '' ? '' : `${path.includes('?') ? '&' : '?'}${next}=${at}`;
+        const page: Page<T> = await get(`${path}${more}`);
+        rows.push(...page.data);
+        at = page.next_cursor;
+      }
+      return rows;
+    },
+    close: () => dispatcher.destroy(),
+  };
+}

@@ -1,0 +1,159 @@
+/** Acts 4 to 6: employees enrol, and deductions arrive as deliveries do: twice, late, at once. */
+import type { StateOfDeduction, VersionOfDeduction } from '../../api/routes/deductions.ts';
+import type { EventSummary } from '../../api/routes/events.ts';
+import type { LineOfCoverage } from '../../contract/deduction.ts';
+import type { MadeEvent } from '../../simulator/events.ts';
+import { expectEqual, StepFailed, waitFor } from './expectation.ts';
+import { type Act, counted, type Scene } from './scene.ts';
+
+export const DEDUCTION_ACTS: readonly Act[] = [
+  { title: 'Employees enrol, and their deductions arrive: shuffled, and some of them twice', play: enrol },
+  { title: 'A deduction changes twice, and the newer change arrives first', play: changeOutOfOrder },
+  { title: 'A deduction ends, and the news of it comes three times at once', play: end },
+];
+
+/** What the employees of an employer choose, in turn. */
+const ELECTIONS: readonly (readonly LineOfCoverage[])[] = [
+  ['medical', 'dental', 'hsa'],
+  ['medical', 'vision'],
+  ['medical', 'dental', 'life'],
+  ['medical', 'hsa'],
+  ['medical', 'dental', 'vision'],
+];
+/** One event in three is delivered twice. */
+const TWICE_EVERY = 3;
+/** What the employee pays after the first change and after the second. */
+const CHANGED = { older: '150.00', newer: '165.00' };
+const AT_ONCE = 3;
+const DAY_MS = 86_400_000;
+
+async function enrol({ stage, tell, holds }: Scene): Promise<void> {
+  const { simulator, api } = stage;
+  const events = [...stage.censuses.values()].flatMap(({ employees }) =>
+    employees.flatMap(({ employee_id }, nth) =>
+      simulator.enrol(employee_id, ELECTIONS[nth % ELECTIONS.length]),
+    ),
+  );
+  const twice = events.filter((_, index) => index % TWICE_EVERY === 0);
+  await simulator.deliverShuffled([...events, ...twice]);
+  const arrivals = await arrivalsOf(stage, events);
+  expectEqual('acknowledged deliveries', arrivals.length, events.length + twice.length);
+  tell(
+    `${counted(events.length, 'enrolment')}, one event each, in ${arrivals.length} deliveries: ` +
+      `${repeatedIn(arrivals)} came twice, ${overtakenIn(arrivals, events)} after a newer one.`,
+  );
+  await allApplied(stage);
+  const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
+  expectEqual(
+    'versions in the ledger, one for each event',
+    versions.map((version) => version.event_id).sort(),
+    events.map((event) => event.id).sort(),
+  );
+  const deductions = await api.list<StateOfDeduction>('/v1/deductions');
+  expectEqual('deductions in the ledger', deductions.length, events.length);
+  holds(`All ${arrivals.length} deliveries were acknowledged.`);
+  holds(`The ledger has ${deductions.length} deductions: what came twice took effect once.`);
+}
+
+async function changeOutOfOrder({ stage, tell, holds }: Scene): Promise<void> {
+  const { simulator, api } = stage;
+  const before = await firstDeduction(stage, 'medical');
+  const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
+  const older = simulator.changeDeduction(before.id, { member_contribution: CHANGED.older });
+  const newer = simulator.changeDeduction(before.id, { member_contribution: CHANGED.newer });
+  tell(
+    `Medical of ${before.employee_id}, now ${before.member_contribution} ${before.period}, goes to ` +
+      `${CHANGED.older}, then to ${CHANGED.newer}.`,
+  );
+
+  await simulator.send(newer);
+  await allApplied(stage);
+  const changed = await api.get<StateOfDeduction>(path);
+  expectEqual("the employee's amount", changed.member_contribution, CHANGED.newer);
+  holds(
+    `The event of ${CHANGED.newer} arrived: the ledger says ${changed.member_contribution}, version ${changed.version}.`,
+  );
+
+  await simulator.send(older);
+  await allApplied(stage);
+  const after = await api.get<StateOfDeduction>(path);
+  expectEqual("the employee's amount after the older event", after.member_contribution, CHANGED.newer);
+  expectEqual('the version that stands', after.version, changed.version);
+  const late = (await api.list<VersionOfDeduction>(`${path}/versions`)).at(-1)!;
+  expectEqual(
+    'the last version',
+    [late.event_id, late.member_contribution, late.late],
+    [older.id, CHANGED.older, true],
+  );
+  holds(
+    `The older one of ${late.member_contribution} came late: kept as version ${late.version}, ` +
+      `and the ledger still says ${after.member_contribution}.`,
+  );
+}
+
+async function end({ stage, now, tell, holds }: Scene): Promise<void> {
+  const { simulator, api } = stage;
+  const before = await firstDeduction(stage, 'dental');
+  const { lastDay, dayAfter } = endOfMonth(now());
+  const event = simulator.endDeduction(before.id, lastDay);
+  tell(
+    `Dental of ${before.employee_id}, ${before.member_contribution} ${before.period}, ends: its last day is ${lastDay}.`,
+  );
+  await simulator.send(event, { times: AT_ONCE });
+  const arrivals = await arrivalsOf(stage, [event]);
+  expectEqual('acknowledged deliveries', arrivals.length, AT_ONCE);
+  await allApplied(stage);
+
+  const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
+  const ended = await api.get<StateOfDeduction>(path);
+  expectEqual('the end', ended.effective_end?.slice(0, lastDay.length), lastDay);
+  const versions = await api.list<VersionOfDeduction>(`${path}/versions`);
+  expectEqual('versions', versions.length, before.version + 1);
+  holds(`${arrivals.length} deliveries acknowledged, one effect: version ${ended.version}, with the end.`);
+
+  const appliesOn = async (day: string): Promise<boolean> => {
+    const applying = await api.list<StateOfDeduction>(
+      `/v1/deductions?employee_id=${encodeURIComponent(before.employee_id)}&on=${day}`,
+    );
+    return applying.some(({ id }) => id === before.id);
+  };
+  expectEqual(`whether it applies on ${lastDay}`, await appliesOn(lastDay), true);
+  expectEqual(`whether it applies on ${dayAfter}`, await appliesOn(dayAfter), false);
+  holds(`Asked for ${lastDay} the ledger still has it, for ${dayAfter} not any more.`);
+}
+
+/** The ids of these events in the order in which their deliveries were acknowledged, when none is under way. */
+async function arrivalsOf({ simulator }: Scene['stage'], events: readonly MadeEvent[]): Promise<string[]> {
+  await simulator.settled();
+  const ids = new Set(events.map((event) => event.id));
+  return simulator
+    .deliveries()
+    .filter((delivery) => delivery.acknowledged && ids.has(delivery.eventId))
+    .map((delivery) => delivery.eventId);
+}
+
+function repeatedIn(arrivals: readonly string[]): number {
+  return arrivals.length - new Set(arrivals).size;
+}
+
+/** Events that came for the first time after one that was made later. */
+function overtakenIn(arrivals: readonly string[], events: readonly MadeEvent[]): number {
+  const made = events.map((event) => event.id);
+  const order = [...new Set(arrivals)].map((id) => made.indexOf(id));
+  return order.filter((place, index) => order.slice(0, index).some((earlier) => earlier > place)).length;
+}
+
+/** What is acknowledged is stored, and applied a moment later. */
+async function allApplied({ api }: Scene['stage']): Promise<void> {
+  await waitFor(
+    'no event pending',
+    async () => (await api.list<EventSummary>('/v1/events?state=pending')).map((event) => event.event_id),
+    (pending) => pending.length === 0,
+  );
+}
+
+async function firstDeduction({ api }: Scene['stage'], line: LineOfCoverage): Promise<StateOfDeduction> {
+  const [first] = await api.list<StateOfDeduction>(`/v1/deductions?line_of_coverage=${line}`);
+  if (first === undefined) throw new StepFailed(`a deduction for ${line} in the ledger`, 'none');
+  return first;
+}

@@ -1,0 +1,36 @@
+/** What is said before the first act and after the last one: where everything is, and how to try it. */
+import type { VersionOfDeduction } from '../../api/routes/deductions.ts';
+import type { Output } from '../output.ts';
+import { printPairs } from '../table.ts';
+import { counted } from './scene.ts';
+import type { Stage } from './stage.ts';
+
+export function introduce(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
+  const employers = [...censuses].map(
+    ([employerId, { employees }]) => `${employerId} (${counted(employees.length, 'employee')})`,
+  );
+  out.print(`${out.colour('bold', 'benefits-sidecar: the census goes out, deductions come in')}\n`);
+  printPairs(out, {
+    'benefits service': `${simulator.url}, simulated`,
+    'payroll system': `${payroll.url}, simulated: ${employers.join(' and ')}`,
+    sidecar: `${sidecar.receiver} for webhooks, ${sidecar.api} for payroll`,
+    'scratch folder': `${folder}, with its SQLite database`,
+  });
+}
+
+/** Lines to paste into another terminal. The token goes with the demo: it opens nothing else. */
+export async function invite(out: Output, { api, token, sidecar, censuses }: Stage): Promise<void> {
+  const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
+  const late = versions.find((version) => version.late);
+  const [employerId = ''] = censuses.keys();
+  const paths = [
+    `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
+    ...(late === undefined ? [] : [`/v1/deductions/${encodeURIComponent(late.id)}/versions`]),
+    '/v1/readiness',
+  ];
+  out.print('\nEverything stays up. In another terminal:\n');
+  out.print(`  export API=${sidecar.api} TOKEN=${token}`);
+  for (const path of paths) out.print(`  curl -H "Authorization: Bearer $TOKEN" "$API${path}"`);
+  out.print(`\nIn a browser: ${sidecar.api}/docs (any user name; the password is the token)`);
+  out.print('\nCtrl-C ends the demo and removes its files.');
+}

@@ -1,0 +1,42 @@
+import Type from 'typebox';
+import { cursorOf } from '../api/cursor.ts';
+import { summaryOf } from '../api/routes/events.ts';
+import { listEvents } from '../inbound/events.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { type FilterOptions, filterOf } from './event-filter.ts';
+import { notePage } from './page.ts';
+import { printTable } from './table.ts';
+
+type Options = FilterOptions & { dismissed?: boolean; limit: number; cursor?: string; json?: true };
+
+/** The API's cursor of the same list: a page may go on either way. */
+const position = cursorOf('events', Type.Integer({ minimum: 1 }));
+
+/** Events, newest first, without their bodies. */
+export function eventsList(context: Context, options: Options): Promise<number> {
+  const { out } = context;
+  const { dismissed, limit, cursor, json } = options;
+  const before = position.decode(cursor);
+  return withDatabase(context, async (db) => {
+    const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, { before, limit });
+    const next_cursor = position.encode(next);
+    if (json) out.json({ data: events.map(summaryOf), next_cursor });
+    else if (events.length === 0) out.note('no such events');
+    else {
+      printTable(
+        out,
+        ['received', 'event', 'type', 'state', 'reason'],
+        events.map((event) => [
+          event.received_at,
+          event.event_id,
+          event.event_type,
+          event.dismissed_at === null ? event.state : `${event.state}, dismissed`,
+          event.dismissed_reason ?? event.reason,
+        ]),
+      );
+      notePage(out, next_cursor);
+    }
+    return 0;
+  });
+}

@@ -1,0 +1,56 @@
+import { summaryOf } from '../api/routes/events.ts';
+import { type Conflict, getEvent } from '../inbound/events.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { CommandFailed } from './failure.ts';
+import { printable } from './output.ts';
+import { printPairs } from './table.ts';
+
+/** One event with its body: whoever asks for it by its id wants to see what came. */
+export function eventsShow(context: Context, eventId: string, { json }: { json?: true }): Promise<number> {
+  const { out } = context;
+  return withDatabase(context, async (db) => {
+    const found = await getEvent(db, eventId);
+    if (found === null) throw unknownEvent(eventId);
+    const { event, conflicts } = found;
+    if (json) {
+      out.json({
+        ...summaryOf(event),
+        body: event.body.toString('utf8'),
+        conflicts: conflicts.map(conflictOf),
+      });
+      return 0;
+    }
+    printPairs(out, summaryOf(event));
+    out.print(`\n${forPeople(event.body)}`);
+    for (const conflict of conflicts) {
+      out.print(`\nAnother body under the same id, received ${conflict.received_at}`);
+      if (conflict.dismissed_at !== null)
+        out.print(`Dismissed: ${printable(conflict.dismissed_reason ?? '')}`);
+      out.print(forPeople(conflict.body));
+    }
+    return 0;
+  });
+}
+
+export function unknownEvent(eventId: string): CommandFailed {
+  return new CommandFailed(
+    `there is no event ${printable(eventId)}: "benefits-sidecar events list" shows those that came`,
+  );
+}
+
+function conflictOf({ received_at, body, dismissed_at, dismissed_reason }: Conflict) {
+  return { received_at, body: body.toString('utf8'), dismissed_at, dismissed_reason };
+}
+
+/** Indented where it is JSON; each line made safe for a terminal. */
+function forPeople(body: Buffer): string {
+  const text = body.toString('utf8');
+  let lines: string;
+  try {
+    lines = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    lines = text;
+  }
+  return lines.split('\n').map(printable).join('\n');
+}

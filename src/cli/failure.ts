@@ -1,0 +1,64 @@
+/** What went wrong, in one line: what happened and what to do next. */
+
+/** The command was called in a way that can't be meant; exit code 2. */
+export class WrongUsage extends Error {
+  readonly code = 'WRONG_USAGE';
+}
+
+/** The command could not do what was asked; the message says why and what to do. */
+export class CommandFailed extends Error {
+  readonly code = 'COMMAND_FAILED';
+}
+
+type Failure = Error & { code?: unknown; path?: unknown; address?: unknown; port?: unknown };
+
+/** Where a message of the system or the engine does not say what to do. `{…}` is replaced by the error's own. */
+const ADVICE: Readonly<Record<string, string>> = {
+  ENOENT: '{path} does not exist: check the path',
+  EACCES: 'no permission for {path}: check who owns it and who runs this command',
+  EPERM: 'no permission for {path}: check who owns it and who runs this command',
+  EISDIR: '{path} is a folder: give a file',
+  ENOTDIR: '{path} is not a folder: check the path',
+  EROFS: '{path} is on a read-only file system: put it on one that can be written',
+  ENOSPC: 'the disk is full: make room and try again',
+  EADDRINUSE: '{address} is taken by another process: stop it, or choose another port',
+  EADDRNOTAVAIL: '{address} is not an address of this machine: check the host',
+  ECONNREFUSED: 'nothing listens at {address}: start it, or check the address',
+  ENOTFOUND: 'the host name has no address: check it',
+  LOCK_TIMEOUT: 'the database was busy too long and nothing was written: try again',
+  SQLITE_CANTOPEN: 'the database can not be opened: check DATABASE_URL and who owns the file and its folder',
+  SQLITE_READONLY: 'the database can not be written: check who owns the file and its folder',
+  SQLITE_NOTADB: 'the file of DATABASE_URL is not a database: check the path, or restore a backup',
+  SQLITE_CORRUPT: 'the database is damaged: stop serving and restore a backup',
+  SQLITE_FULL: 'the disk is full: make room and try again',
+  SQLITE_BUSY: 'the database is in use by another process: try again',
+};
+
+/** Added to our own messages that name the problem but not the remedy. */
+const REMEDY: Readonly<Record<string, string>> = {
+  CONFIG: '"benefits-sidecar doctor" checks every variable',
+};
+
+/**
+ * One line for people. Errors of the language itself are named by their class only: their messages may quote what
+ * was being read.
+ */
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return 'an unknown failure: LOG_LEVEL=debug shows where';
+  const failure: Failure = error;
+  const code = typeof failure.code === 'string' ? failure.code : '';
+  const advice = ADVICE[code] ?? ADVICE[code.replace(/^(SQLITE_[A-Z]+)_.*/, '$1')];
+  if (advice !== undefined) return fill(advice, failure);
+  const ours = code !== '' || failure.name === 'Error';
+  if (!ours) return `an unexpected ${failure.name}: LOG_LEVEL=debug shows where`;
+  const [line = ''] = failure.message.split('\n');
+  const remedy = REMEDY[code];
+  return remedy === undefined ? line : `${line}: ${remedy}`;
+}
+
+function fill(advice: string, { path, address, port }: Failure): string {
+  const file = typeof path === 'string' ? path : 'a file';
+  const host = typeof address === 'string' ? address : 'the address';
+  const where = port === undefined ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return advice.replace('{path}', file).replace('{address}', where);
+}

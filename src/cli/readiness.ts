@@ -1,0 +1,32 @@
+import { readCensus } from '../config.ts';
+import { type CheckResult, readReadiness } from '../payroll/readiness.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { type Output, printable } from './output.ts';
+
+const MARKS = { pass: ['green', 'pass'], warn: ['yellow', 'warn'], fail: ['red', 'FAIL'] } as const;
+
+/** Prints each check with what to do about it; exit code 0 when no check failed. */
+export function readiness(
+  context: Context,
+  { employer, json }: { employer?: string; json?: true },
+): Promise<number> {
+  const { out, env, now } = context;
+  const { overdueMs } = readCensus(env);
+  return withDatabase(context, async (db) => {
+    const report = await readReadiness(db, { now: now(), employerId: employer, overdueMs });
+    if (json) out.json(report);
+    else {
+      for (const check of report.checks) printCheck(out, check);
+      out.print(report.ready ? 'ready' : 'not ready: mend what failed, or dismiss it with a reason');
+    }
+    return report.ready ? 0 : 1;
+  });
+}
+
+function printCheck(out: Output, { id, result, count, advice, examples }: CheckResult): void {
+  const mark = out.colour(...MARKS[result]);
+  out.print(`${mark}  ${id}${count > 0 ? `: ${count}` : ''}`);
+  out.print(`      ${advice}`);
+  if (examples.length > 0) out.print(`      ${examples.map(printable).join(', ')}`);
+}

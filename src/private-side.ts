@@ -1,0 +1,92 @@
+/** The private side: API, send loop, checkpoints and roster learning, on one thread with connections of its own. */
+import type { AddressInfo } from 'node:net';
+import { createApi } from './api/server.ts';
+import { createCensusSender } from './census/census-sender.ts';
+import { learnRest } from './census/learn.ts';
+import type { CensusSource } from './census/source.ts';
+import { createDirSource } from './census/source-dir.ts';
+import { createHttpSource } from './census/source-http.ts';
+import { systemClock } from './clock.ts';
+import type { CensusConfig, Config } from './config.ts';
+import { startCheckpoints } from './database/checkpoints.ts';
+import { codeOf } from './database/errors.ts';
+import { openDatabase } from './database/open.ts';
+import { createReadiness } from './observe/health.ts';
+import { createLog } from './observe/log.ts';
+import { createChangeSenders } from './outbound/change-sender.ts';
+import { createClient } from './outbound/client.ts';
+import { createSendLoop } from './outbound/send-loop.ts';
+import { createSealer } from './security/sealing.ts';
+import { VERSION } from './version.ts';
+
+export type PrivateSide = {
+  /** Where the private listener listens. */
+  readonly address: string;
+  /** Something new is in the outbox. */
+  wakeSend(): void;
+  stop(): Promise<void>;
+};
+
+/** Starts it on a database that is migrated already. Rejects when the private listener's port is taken. */
+export async function startPrivateSide(
+  config: Config,
+  on: { wakeApply: () => void; failed: (error: unknown) => void },
+): Promise<PrivateSide> {
+  const now = systemClock;
+  const log = createLog(config.logLevel, false);
+  const db = openDatabase(config.databaseUrl);
+  const sealer = createSealer(config.dataKeys);
+  const client = createClient(config.benefits, VERSION, now);
+  const source = censusSource(config.census);
+  const { maxAgeMs, overdueMs } = config.census;
+  const sendLoop = createSendLoop({
+    db,
+    client,
+    sealer,
+    senders: {
+      census: createCensusSender({ db, sealer, now, source, maxAgeMs }),
+      ...createChangeSenders(sealer),
+    },
+    now,
+    random: Math.random,
+    log,
+  });
+  const api = createApi({
+    db,
+    now,
+    log,
+    firstToken: config.api.token,
+    overdueMs,
+    version: VERSION,
+    isReady: createReadiness(db, now),
+    wakeApply: on.wakeApply,
+    onFatal: on.failed,
+  });
+  await api.listen({ host: config.api.host, port: config.api.port });
+
+  const sending = new AbortController();
+  const sent = sendLoop.run(sending.signal).catch(on.failed);
+  const learned = learnRest({ db, sealer, now }).catch((error: unknown) => {
+    log.error({ code: codeOf(error) }, 'a census could not be learned: it is tried again at the next start');
+  });
+  const stopCheckpoints = startCheckpoints(config.databaseUrl, on.failed);
+  const { address, family, port } = api.server.address() as AddressInfo;
+  return {
+    address: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    wakeSend: sendLoop.wake,
+    async stop() {
+      sending.abort();
+      await Promise.all([api.close(), sent, learned]);
+      stopCheckpoints();
+      await client.close();
+      await db.destroy();
+    },
+  };
+}
+
+/** Null for push: payroll brings its censuses. */
+function censusSource({ source, token }: CensusConfig): CensusSource | null {
+  if (source.kind === 'dir') return createDirSource(source.path);
+  if (source.kind === 'http') return createHttpSource(source.url, token, VERSION);
+  return null;
+}

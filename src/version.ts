@@ -1,0 +1,6 @@
+import { readFileSync } from 'node:fs';
+
+const manifest = new URL('../package.json', import.meta.url);
+
+/** The version of this package, as its package.json says. */
+export const VERSION: string = JSON.parse(readFileSync(manifest, 'utf8')).version;

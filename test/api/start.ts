@@ -1,0 +1,173 @@
+/** The private listener on a database of its own, and calls whose answers are held against the reference. */
+import type { Test } from 'tap';
+import type { ApiParts } from '../../src/api/parts.ts';
+import type { Api } from '../../src/api/schemas.ts';
+import { createApi } from '../../src/api/server.ts';
+import { compile } from '../../src/contract/check.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import type { Log, LogFields } from '../../src/observe/log.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+import { createToken } from '../../src/security/tokens.ts';
+import { scratch } from '../database/scratch.ts';
+
+export const NOW = new Date('2026-02-01T12:00:00.000Z');
+export const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
+
+export type Logged = { level: string; fields: LogFields; message: string };
+export type Running = {
+  app: Api;
+  db: Db;
+  url: string;
+  parts: ApiParts;
+  logged: Logged[];
+  woken: { apply: number; send: number };
+  call: (request: Request) => Promise<Answer>;
+  tokenWith: (...scopes: string[]) => Promise<string>;
+};
+export type Request = {
+  method?: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'HEAD' | 'PATCH';
+  url: string;
+  /** Null: none. Without it: the first token, which may do everything. */
+  token?: string | null;
+  headers?: Record<string, string>;
+  body?: unknown;
+};
+export type Answer = {
+  status: number;
+  headers: Record<string, string | string[] | number | undefined>;
+  text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: answers are held against their schemas below.
+  json: any;
+};
+
+/** With parts replaced by those given. */
+export async function start(t: Test, replaced: Partial<ApiParts> = {}): Promise<Running> {
+  const { db, url } = await scratch(t);
+  const logged: Logged[] = [];
+  const woken = { apply: 0, send: 0 };
+  const parts: ApiParts = {
+    db,
+    now: () => NOW,
+    log: logInto(logged),
+    sealer: createSealer([{ id: 'test', key: Buffer.alloc(32, 7) }]),
+    firstToken: FIRST_TOKEN,
+    overdueMs: 3_600_000,
+    version: '0.0.0',
+    isReady: async () => true,
+    wakeApply: () => {
+      woken.apply += 1;
+    },
+    wakeSend: () => {
+      woken.send += 1;
+    },
+    onFatal: (error) => t.fail('nothing fatal happens', { error }),
+    ...replaced,
+  };
+  const app = createApi(parts);
+  t.teardown(() => app.close());
+  await app.ready();
+  let tokens = 0;
+  return {
+    app,
+    db,
+    url,
+    parts,
+    logged,
+    woken,
+    call: (request) => call(app, request),
+    async tokenWith(...scopes) {
+      tokens += 1;
+      const wish = { name: `token ${tokens}`, scopes, expiresAt: null, now: NOW };
+      return (await transact(db, (trx) => createToken(trx, wish))).token;
+    },
+  };
+}
+
+/** Throws when the answer is not one that the reference describes. */
+async function call(
+  app: Api,
+  { method = 'GET', url, token = FIRST_TOKEN, headers, body }: Request,
+): Promise<Answer> {
+  const isText = typeof body === 'string' || Buffer.isBuffer(body);
+  const answer = await app.inject({
+    method,
+    url,
+    headers: {
+      ...(token !== null && { authorization: `Bearer ${token}` }),
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
+    },
+    ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
+  });
+  const type = String(answer.headers['content-type'] ?? '');
+  const json = /json/.test(type) ? JSON.parse(answer.payload) : undefined;
+  assertDescribed(app, method, url, answer.statusCode, type, json);
+  return { status: answer.statusCode, headers: answer.headers, text: answer.payload, json };
+}
+
+type Media = { schema: object };
+type Described = { content?: Record<string, Media>; $ref?: string };
+// biome-ignore lint/suspicious/noExplicitAny: the reference is JSON; its own test checks its shape.
+export type Reference = any;
+
+function assertDescribed(
+  app: Api,
+  method: string,
+  url: string,
+  status: number,
+  type: string,
+  json: unknown,
+): void {
+  const reference: Reference = app.swagger();
+  const path = url.replace(/\?.*$/s, '');
+  const template = Object.keys(reference.paths)
+    .sort((one, other) => one.split('{').length - other.split('{').length)
+    .find((one) => new RegExp(`^${one.replace(/\{[^}]+\}/g, '[^/]+')}$`).test(path));
+  const operation = template === undefined ? undefined : reference.paths[template][method.toLowerCase()];
+  const described: Described | undefined =
+    operation === undefined
+      ? { content: { 'application/problem+json': { schema: reference.components.schemas.Problem } } }
+      : operation.responses[status];
+  if (described === undefined)
+    throw new Error(`${method} ${template} answered ${status}, which it does not describe`);
+  const { content } = resolve(reference, described) as Described;
+  if (json === undefined) return;
+  const media = content?.[type.split(';')[0] as string];
+  if (media === undefined) throw new Error(`${method} ${template} answered ${status} as ${type}`);
+  const problems = checkerOf(reference, media.schema).problems(json);
+  if (problems.length > 0) throw new Error(`${method} ${template} ${status}: ${JSON.stringify(problems)}`);
+}
+
+const checkers = new WeakMap<object, ReturnType<typeof compile>>();
+
+function checkerOf(reference: Reference, schema: object) {
+  let checker = checkers.get(schema);
+  if (checker === undefined) {
+    checker = compile(resolve(reference, schema) as object);
+    checkers.set(schema, checker);
+  }
+  return checker;
+}
+
+/** The same with what every `$ref` points at in its place. Throws for one that leads nowhere. */
+export function resolve(reference: Reference, part: unknown): unknown {
+  if (Array.isArray(part)) return part.map((one) => resolve(reference, one));
+  if (typeof part !== 'object' || part === null) return part;
+  if ('$ref' in part && typeof part.$ref === 'string') {
+    const found = part.$ref
+      .split('/')
+      .slice(1)
+      .reduce((at, name) => at?.[name], reference);
+    if (found === undefined) throw new Error(`${part.$ref} leads nowhere`);
+    return resolve(reference, found);
+  }
+  return Object.fromEntries(Object.entries(part).map(([name, one]) => [name, resolve(reference, one)]));
+}
+
+function logInto(logged: Logged[]): Log {
+  const at = (level: string) => (fields: LogFields, message: string) => {
+    logged.push({ level, fields, message });
+  };
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), fatal: at('fatal') };
+}

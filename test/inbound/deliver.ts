@@ -1,0 +1,76 @@
+/** Sends deliveries to a receiver over real HTTP, signed as the provider signs them. */
+import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Test } from 'tap';
+import { createReceiver, type ReceiverParts } from '../../src/inbound/receiver.ts';
+import { createVerify, type RefusalCause } from '../../src/inbound/signature.ts';
+import { signEvent } from '../../src/simulator/sign.ts';
+
+/** A secret of the right form; the letter makes several. */
+export function secretOf(letter: string): string {
+  return `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`;
+}
+
+export const SECRET = secretOf('a');
+
+export type Arrived = { eventId: string; body: Buffer };
+export type Started = { port: number; accepted: Arrived[]; refused: RefusalCause[] };
+
+/** A receiver on a port of its own; what it accepts is only noted, unless the parts say otherwise. */
+export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {}): Promise<Started> {
+  const accepted: Arrived[] = [];
+  const refused: RefusalCause[] = [];
+  const app = createReceiver({
+    verify: createVerify([SECRET], () => new Date()),
+    accept: async (arrival) => void accepted.push(arrival),
+    refuse: (cause) => void refused.push(cause),
+    isReady: async () => true,
+    ...parts,
+  });
+  t.teardown(() => app.close());
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  return { port: (app.server.address() as AddressInfo).port, accepted, refused };
+}
+
+export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
+
+/** The provider keeps its connections; so many at once that nothing waits here. */
+const agent = new Agent({ keepAlive: true, maxSockets: 256 });
+
+/** One request. Headers may be arrays: a header of several lines. */
+export function send(
+  port: number,
+  method: string,
+  path: string,
+  headers: OutgoingHttpHeaders = {},
+  body: string | Buffer = '',
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sending = request({ host: '127.0.0.1', port, method, path, headers, agent }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('end', () =>
+        resolve({ status: response.statusCode as number, headers: response.headers, body: text }),
+      );
+      response.on('error', reject);
+    });
+    sending.on('error', reject);
+    sending.end(body);
+  });
+}
+
+export function post(
+  port: number,
+  headers: OutgoingHttpHeaders,
+  body: string | Buffer = '',
+): Promise<Answer> {
+  return send(port, 'POST', '/webhooks', { 'content-length': Buffer.byteLength(body), ...headers }, body);
+}
+
+/** Signs now and posts: what the provider does at each attempt. */
+export function deliver(port: number, id: string, body: string): Promise<Answer> {
+  return post(port, signEvent(SECRET, id, new Date(), body), body);
+}

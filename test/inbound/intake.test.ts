@@ -1,0 +1,182 @@
+import BetterSqlite3 from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import type { Stored } from '../../src/inbound/inbox.ts';
+import { createIntake, type Intake } from '../../src/inbound/intake.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { type Commits, countedCommits } from './commits.ts';
+import { deliver, startReceiver } from './deliver.ts';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+
+type Taking = Intake & { commits: Commits; stored: Stored[]; fatal: unknown[] };
+
+async function startIntake(t: Test): Promise<Taking> {
+  const commits = await countedCommits(t);
+  const stored: Stored[] = [];
+  const fatal: unknown[] = [];
+  const intake = createIntake({
+    db: commits.db,
+    now: () => NOW,
+    log: silentLog,
+    onStored: (one) => stored.push(one),
+    onFatal: (error) => fatal.push(error),
+  });
+  return { ...intake, commits, stored, fatal };
+}
+
+function arrival(eventId: string, body = eventId) {
+  return { eventId, body: Buffer.from(body) };
+}
+
+async function inbox({ commits }: Taking): Promise<string[]> {
+  const rows = await commits.db.selectFrom('inbox').selectAll().orderBy('seq').execute();
+  for (const { state, source, received_at } of rows) {
+    if (state !== 'pending' || source !== 'webhook' || received_at !== NOW.toISOString())
+      throw new Error('odd row');
+  }
+  return rows.map(({ event_id, body }) => (body.toString() === event_id ? event_id : `${event_id} ${body}`));
+}
+
+async function conflicts({ commits }: Taking): Promise<string[]> {
+  const rows = await commits.db.selectFrom('conflicts').selectAll().orderBy('conflict_id').execute();
+  return rows.map(({ event_id, body }) => `${event_id} ${body}`);
+}
+
+const numbered = (count: number, from = 0) =>
+  Array.from({ length: count }, (_, index) => `msg_${from + index}`);
+
+t.test('what arrives in one turn is one commit, in the order of arrival', async (t) => {
+  const taking = await startIntake(t);
+  const ids = numbered(100).reverse();
+  await Promise.all(ids.map((id) => taking.accept(arrival(id))));
+  t.strictSame(await inbox(taking), ids);
+  t.equal(taking.commits.count, 1);
+  t.strictSame(taking.stored, [{ accepted: 100, duplicates: 0, conflicts: 0 }]);
+});
+
+t.test('more than one commit should hold, and what arrives meanwhile, form the next ones', async (t) => {
+  const taking = await startIntake(t);
+  const ids = numbered(600);
+  const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
+  await accepting[0];
+  t.equal(
+    (await inbox(taking)).length,
+    256,
+    'the first of a batch is acknowledged with its batch, not with the last',
+  );
+  accepting.push(...ids.slice(500).map((id) => taking.accept(arrival(id))));
+  await Promise.all(accepting);
+  t.strictSame(await inbox(taking), ids);
+  t.strictSame(
+    taking.stored.map(({ accepted }) => accepted),
+    [256, 256, 88],
+  );
+});
+
+t.test('an event is acknowledged when another process can read it', async (t) => {
+  const taking = await startIntake(t);
+  const other = new BetterSqlite3(taking.commits.path, { readonly: true });
+  t.teardown(() => other.close());
+  const accepting = taking.accept(arrival('msg_1'));
+  t.equal(other.prepare('select count(*) from inbox').pluck().get(), 0);
+  await accepting;
+  t.equal(other.prepare('select event_id from inbox').pluck().get(), 'msg_1');
+});
+
+t.test('an event delivered again is stored once, whether one by one or 200 at once over HTTP', async (t) => {
+  const taking = await startIntake(t);
+  const { port } = await startReceiver(t, { accept: taking.accept });
+  for (let attempt = 0; attempt < 3; attempt += 1) {
+    t.equal((await deliver(port, 'msg_slow', 'msg_slow')).status, 204);
+  }
+  const answers = await Promise.all(numbered(200).map(() => deliver(port, 'msg_fast', 'msg_fast')));
+  t.strictSame(new Set(answers.map(({ status }) => status)), new Set([204]));
+  t.strictSame(await inbox(taking), ['msg_slow', 'msg_fast']);
+  t.strictSame(await conflicts(taking), []);
+  const duplicates = taking.stored.reduce((sum, stored) => sum + stored.duplicates, 0);
+  t.equal(duplicates, 2 + 199);
+});
+
+t.test('a duplicate beside new events loses none of them', async (t) => {
+  const taking = await startIntake(t);
+  await taking.accept(arrival('msg_1'));
+  const ids = ['msg_0', 'msg_1', 'msg_2', 'msg_0', 'msg_3'];
+  await Promise.all(ids.map((id) => taking.accept(arrival(id))));
+  t.strictSame(await inbox(taking), ['msg_1', 'msg_0', 'msg_2', 'msg_3']);
+  t.strictSame(taking.stored[1], { accepted: 3, duplicates: 2, conflicts: 0 });
+});
+
+t.test(
+  'a known id with another body is acknowledged, and kept as one conflict however often it comes',
+  async (t) => {
+    const taking = await startIntake(t);
+    await Promise.all([
+      taking.accept(arrival('msg_1', 'first')),
+      taking.accept(arrival('msg_1', 'second')),
+      taking.accept(arrival('msg_1', 'second')),
+      taking.accept(arrival('msg_1', 'first')),
+    ]);
+    t.strictSame(await conflicts(taking), ['msg_1 second'], 'in one batch');
+    for (const body of ['second', 'third', 'first', 'third', '']) await taking.accept(arrival('msg_1', body));
+    t.strictSame(await inbox(taking), ['msg_1 first'], 'the first body stands');
+    t.strictSame(await conflicts(taking), ['msg_1 second', 'msg_1 third', 'msg_1 '], 'across batches');
+  },
+);
+
+t.test('when the commit fails, all of its batch are refused and nothing is stored', async (t) => {
+  const taking = await startIntake(t);
+  taking.commits.failure = 'SQLITE_FULL';
+  const outcomes = await Promise.allSettled(numbered(300).map((id) => taking.accept(arrival(id))));
+  for (const outcome of outcomes) {
+    if (outcome.status !== 'rejected' || outcome.reason.code !== 'NOT_STORED')
+      t.fail('an event was acknowledged');
+  }
+  t.equal(outcomes.length, 300);
+  t.strictSame(await inbox(taking), []);
+  t.strictSame(taking.stored, []);
+  t.strictSame(taking.fatal, [], 'a full disk heals');
+
+  taking.commits.failure = null;
+  await Promise.all(numbered(3).map((id) => taking.accept(arrival(id))));
+  t.strictSame(await inbox(taking), numbered(3), 'when it has healed, the same events are taken');
+});
+
+t.test('a failure of the storage that no retry mends is told to the process, once', async (t) => {
+  const taking = await startIntake(t);
+  taking.commits.failure = 'SQLITE_IOERR_FSYNC';
+  await t.rejects(taking.accept(arrival('msg_1')), { code: 'NOT_STORED' });
+  t.match(taking.fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
+  t.equal(taking.fatal.length, 1);
+});
+
+t.test(
+  'while another process holds the write lock, so many bytes wait and no more, and all are told in time',
+  async (t) => {
+    const taking = await startIntake(t);
+    const { port } = await startReceiver(t, { accept: taking.accept });
+    const other = new BetterSqlite3(taking.commits.path);
+    t.teardown(() => other.close());
+    other.exec('begin immediate');
+
+    // 64 MiB, in two batches: the second must not wait once more.
+    const body = Buffer.alloc(128 * 1024);
+    const began = performance.now();
+    const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }));
+    await t.rejects(taking.accept(arrival('msg_one_more', 'x')), { code: 'NOT_STORED' }, 'refused at once');
+    t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'and so over HTTP');
+    t.ok(performance.now() - began < 1_000, 'without waiting for the lock');
+
+    const outcomes = await Promise.allSettled(waiting);
+    t.strictSame(new Set(outcomes.map(({ status }) => status)), new Set(['rejected']));
+    const tookMs = performance.now() - began;
+    t.ok(tookMs > 2_500 && tookMs < 5_000, `those that waited after 3 s: ${Math.round(tookMs)} ms`);
+
+    other.exec('rollback');
+    t.equal(
+      (await deliver(port, 'msg_http', 'msg_http')).status,
+      204,
+      'what was given back can be used again',
+    );
+    t.strictSame(await inbox(taking), ['msg_http']);
+  },
+);

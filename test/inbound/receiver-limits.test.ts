@@ -1,0 +1,153 @@
+import t, { type Test } from 'tap';
+import { BODY_LIMIT_BYTES } from '../../src/inbound/receiver.ts';
+import { signEvent } from '../../src/simulator/sign.ts';
+import { deliver, post, SECRET, type Started, startReceiver } from './deliver.ts';
+import { answersIn, rawSocket, requestText, statusOf } from './raw-socket.ts';
+
+const BODY = '{"event_type":"a"}';
+/** The limits of these tests: so short that no test waits, so far apart that the order shows which one it was. */
+const TIMES = { headersMs: 150, requestMs: 300, idleMs: 5_000, checkMs: 20 };
+
+function signed(body: string) {
+  return signEvent(SECRET, 'msg_1', new Date(), body);
+}
+
+/** Others are served while a connection hangs. */
+async function othersAreServed(t: Test, { port }: Started) {
+  for (const id of ['msg_a', 'msg_b'])
+    t.equal((await deliver(port, id, BODY)).status, 204, 'others are served');
+}
+
+t.test('a body of 256 KiB is accepted and one byte more refused', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const largest = 'x'.repeat(BODY_LIMIT_BYTES);
+  t.equal((await post(port, signed(largest), largest)).status, 204);
+  const { status, body } = await post(port, signed(`${largest}x`), `${largest}x`);
+  t.equal(status, 413);
+  t.equal(body, '');
+  t.equal(accepted.length, 1);
+});
+
+t.test('a body in pieces without an end is refused at the limit, and the connection closed', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const { socket, closed } = await rawSocket(t, port);
+  socket.write(requestText('/webhooks', { ...signed(BODY), 'transfer-encoding': 'chunked' }));
+  const piece = `4000\r\n${'x'.repeat(0x4000)}\r\n`;
+  const pour = () => {
+    while (!socket.destroyed && socket.write(piece));
+  };
+  socket.on('drain', pour);
+  pour();
+  t.equal(statusOf(await closed), 413);
+  t.ok(socket.bytesWritten < 64 * BODY_LIMIT_BYTES, `not read on for ever: ${socket.bytesWritten} bytes`);
+  t.strictSame(accepted, []);
+});
+
+t.test('a content length above the limit is refused before its body comes', async (t) => {
+  const { port } = await startReceiver(t);
+  const { socket, answers } = await rawSocket(t, port);
+  socket.write(requestText('/webhooks', { ...signed(BODY), 'content-length': '99999999999' }));
+  const [answer] = await answers(1);
+  t.equal(statusOf(answer as string), 413);
+});
+
+t.test('a content length that lies gets nothing accepted', async (t) => {
+  const started = await startReceiver(t, { times: TIMES });
+  const { port, accepted } = started;
+  const lies: Record<string, { length: string; ends: boolean; status: number }> = {
+    'too short: the rest is no request': {
+      length: String(BODY.length - 5),
+      ends: false,
+      status: 400,
+    },
+    'too long, then the end': { length: String(BODY.length + 5), ends: true, status: 400 },
+    'too long, then silence': { length: String(BODY.length + 5), ends: false, status: 408 },
+    negative: { length: '-1', ends: false, status: 400 },
+    'not a number': { length: 'x', ends: false, status: 400 },
+  };
+  for (const [name, { length, ends, status }] of Object.entries(lies)) {
+    const { socket, closed } = await rawSocket(t, port);
+    socket.write(requestText('/webhooks', { ...signed(BODY), 'content-length': length }, BODY));
+    if (ends) socket.end();
+    // What follows a body that was too short may come in time to cut off the answer to it.
+    const heard = answersIn(await closed)
+      .map(statusOf)
+      .filter((heardStatus) => heardStatus !== 401);
+    t.strictSame(heard, [status], name);
+  }
+  t.strictSame(accepted, []);
+  await othersAreServed(t, started);
+});
+
+t.test('two lengths at once, by which proxies are fooled, are refused', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const both = { ...signed(BODY), 'content-length': '18', 'transfer-encoding': 'chunked' };
+  const { socket, closed } = await rawSocket(t, port);
+  socket.write(requestText('/webhooks', both, `12\r\n${BODY}\r\n0\r\n\r\n`));
+  t.equal(statusOf(await closed), 400);
+  t.strictSame(accepted, []);
+});
+
+/** Writes a text a byte at a time, without end. */
+function drip(socket: import('node:net').Socket, texts: Iterable<string>): void {
+  const bytes = texts[Symbol.iterator]();
+  const dripping = setInterval(() => {
+    const { value, done } = bytes.next();
+    if (done || socket.destroyed) clearInterval(dripping);
+    else socket.write(value);
+  }, 5);
+  socket.on('close', () => clearInterval(dripping));
+}
+
+t.test('a connection is closed in time, and others are served meanwhile, when', async (t) => {
+  const started = await startReceiver(t, { times: TIMES });
+  const start = requestText('/webhooks', { ...signed(BODY), 'content-length': '1000' });
+  const slow: Record<string, { before: string; bytes: string; atLeastMs: number }> = {
+    'nothing is said': { before: '', bytes: '', atLeastMs: TIMES.headersMs },
+    'headers drip': {
+      before: start.slice(0, -4),
+      bytes: `\r\nx: ${'x'.repeat(5_000)}`,
+      atLeastMs: TIMES.headersMs,
+    },
+    'headers stop': { before: start.slice(0, 50), bytes: '', atLeastMs: TIMES.headersMs },
+    'the body drips': { before: start, bytes: 'x'.repeat(5_000), atLeastMs: TIMES.requestMs },
+    'the body stops': { before: `${start}x`, bytes: '', atLeastMs: TIMES.requestMs },
+  };
+  const closing = Object.entries(slow).map(async ([name, { before, bytes, atLeastMs }]) => {
+    const began = performance.now();
+    const { socket, closed } = await rawSocket(t, started.port);
+    socket.write(before);
+    drip(socket, bytes);
+    const answer = await closed;
+    const tookMs = performance.now() - began;
+    return { name, answer, tookMs, atLeastMs };
+  });
+  await othersAreServed(t, started);
+  for (const { name, answer, tookMs, atLeastMs } of await Promise.all(closing)) {
+    t.ok([408, null].includes(statusOf(answer)), `${name}: ${statusOf(answer)}`);
+    t.ok(tookMs >= atLeastMs * 0.9 && tookMs < 3_000, `${name}: closed after ${Math.round(tookMs)} ms`);
+  }
+  t.equal(started.accepted.length, 2, 'only the others');
+  t.strictSame(started.refused, []);
+});
+
+t.test(
+  'a reader that does not read its answers is closed, and its requests are not read for ever',
+  async (t) => {
+    const started = await startReceiver(t, { times: { ...TIMES, idleMs: 300 } });
+    const { socket } = await rawSocket(t, started.port);
+    socket.pause();
+    const request = requestText('/livez', {}, '', 'GET');
+    const pour = () => {
+      while (!socket.destroyed && socket.write(request.repeat(500)));
+    };
+    socket.on('drain', pour);
+    pour();
+    await othersAreServed(t, started);
+    // What a closed connection shows to a side that only writes.
+    const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException>();
+    socket.on('error', resolve);
+    t.match((await promise).code, /^(ECONNRESET|EPIPE)$/);
+    await othersAreServed(t, started);
+  },
+);

@@ -1,0 +1,162 @@
+import { gzipSync } from 'node:zlib';
+import t from 'tap';
+import { NotStored } from '../../src/inbound/intake.ts';
+import { signEvent } from '../../src/simulator/sign.ts';
+import { deliver, post, SECRET, send, startReceiver } from './deliver.ts';
+import { rawSocket, requestText, statusOf } from './raw-socket.ts';
+
+const BODY = '{"event_type":"a"}';
+
+function signed(body = BODY, id = 'msg_1') {
+  return signEvent(SECRET, id, new Date(), body);
+}
+
+t.test('an acknowledgement is 204 and carries nothing', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const { status, headers, body } = await deliver(port, 'msg_1', BODY);
+  t.equal(status, 204);
+  t.equal(body, '');
+  t.strictSame(Object.keys(headers).sort(), ['connection', 'date', 'keep-alive']);
+  t.equal(accepted.length, 1);
+});
+
+t.test('a refused delivery gets one answer, whatever the cause, and nothing is accepted', async (t) => {
+  const { port, accepted, refused } = await startReceiver(t);
+  const deliveries = [
+    requestText('/webhooks', { 'content-length': '0' }),
+    requestText('/webhooks', { ...signed(), 'svix-timestamp': '1', 'content-length': '18' }, BODY),
+    requestText('/webhooks', { ...signed(), 'svix-signature': 'v1,x', 'content-length': '18' }, BODY),
+    requestText('/webhooks', { ...signed('\ufffd'), 'content-length': '1' }),
+  ];
+  const answers: string[] = [];
+  for (const [index, text] of deliveries.entries()) {
+    const { socket, answers: heard } = await rawSocket(t, port);
+    socket.write(text);
+    if (index === deliveries.length - 1) socket.write(Buffer.of(0xff));
+    const [answer] = await heard(1);
+    answers.push((answer as string).replace(/^Date: .*\r\n/m, ''));
+  }
+  t.strictSame(refused, ['headers', 'timestamp', 'signature', 'encoding'], 'the causes are told apart here');
+  t.equal(new Set(answers).size, 1, 'and not by the sender');
+  t.equal(statusOf(answers[0] as string), 401);
+  t.match(answers[0], /\r\ncontent-length: 0\r\n/);
+  t.match(answers[0], /\r\n\r\n$/, 'no body');
+  t.strictSame(accepted, []);
+});
+
+t.test('a body of any content type, or of none, arrives byte for byte', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const body = ' {"note" : "Zo\u00eb \ufeff", "a":1, "a":2}\r\n';
+  const types = [
+    'application/json',
+    'application/json; charset=iso-8859-1',
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'application/octet-stream',
+    'nonsense',
+    'a/b/c',
+    ';',
+    '',
+  ];
+  for (const type of types) {
+    t.equal((await post(port, { ...signed(body), 'content-type': type }, body)).status, 204, `'${type}'`);
+  }
+  t.equal((await post(port, signed(body), body)).status, 204, 'none');
+  t.equal(accepted.length, types.length + 1);
+  for (const arrival of accepted) t.equal(arrival.body.toString(), body);
+});
+
+t.test('a body with a content encoding is refused and never inflated', async (t) => {
+  const { port, accepted, refused } = await startReceiver(t);
+  const inflated = 'x'.repeat(64 * 1024 * 1024);
+  const bomb = gzipSync(inflated);
+  for (const encoding of ['gzip', 'GZIP', 'br', 'deflate', 'zstd', 'identity', 'nonsense', '']) {
+    const headers = { ...signed(BODY), 'content-encoding': encoding };
+    const { status, body } = await post(port, headers, encoding === 'gzip' ? bomb : BODY);
+    t.equal(status, 415, `'${encoding}'`);
+    t.equal(body, '');
+  }
+  t.strictSame(accepted, []);
+  t.strictSame(refused, [], 'it is not a refused signature');
+});
+
+t.test('nothing else is served, and no answer says anything', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const requests: [method: string, path: string, status: number][] = [
+    ['GET', '/webhooks', 404],
+    ['PUT', '/webhooks', 404],
+    ['DELETE', '/webhooks', 404],
+    ['OPTIONS', '/webhooks', 404],
+    ['POST', '/webhooks/', 404],
+    ['POST', '/Webhooks', 404],
+    ['POST', '/', 404],
+    ['POST', '/livez', 404],
+    ['GET', '/', 404],
+    ['GET', '/v1/deductions', 404],
+    ['GET', '/docs', 404],
+    ['GET', '/metrics', 404],
+    ['GET', '/%zz', 404],
+    ['GET', `/${'x'.repeat(5_000)}`, 404],
+    ['POST', '/webhooks?a=1', 204],
+  ];
+  for (const [method, path, expected] of requests) {
+    const body = method === 'GET' ? '' : BODY;
+    const headers = { ...signed(), 'content-length': body.length };
+    const answer = await send(port, method, path, headers, body);
+    t.equal(answer.status, expected, `${method} ${path.slice(0, 40)}`);
+    t.equal(answer.body, '', `${method} ${path.slice(0, 40)} says nothing`);
+  }
+  t.equal(accepted.length, 1);
+});
+
+t.test('what could not be stored is answered 503, asks to be sent again, and says no more', async (t) => {
+  const errors = [
+    new NotStored(),
+    new Error('secret detail'),
+    Object.assign(new Error(), { statusCode: 200 }),
+  ];
+  for (const error of errors) {
+    const { port } = await startReceiver(t, { accept: () => Promise.reject(error) });
+    const { status, headers, body } = await deliver(port, 'msg_1', BODY);
+    t.equal(status, 503, error.constructor.name);
+    t.match(headers['retry-after'], /^[1-9]\d*$/);
+    t.equal(body, '');
+  }
+});
+
+t.test('livez answers while the process runs, readyz while it can commit', async (t) => {
+  let ready = true;
+  const { port } = await startReceiver(t, { isReady: async () => ready });
+  for (ready of [true, false, true]) {
+    const live = await send(port, 'GET', '/livez');
+    t.match(live, { status: 200, body: '' });
+    const { status, body } = await send(port, 'GET', '/readyz');
+    t.match({ status, body }, { status: ready ? 200 : 503, body: '' });
+  }
+});
+
+t.test('200 deliveries at once, on connections of their own, are all acknowledged', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const ids = Array.from({ length: 200 }, (_, index) => `msg_${index}`);
+  const answers = await Promise.all(ids.map((id) => deliver(port, id, BODY)));
+  t.strictSame(new Set(answers.map(({ status }) => status)), new Set([204]));
+  t.strictSame(new Set(accepted.map(({ eventId }) => eventId)), new Set(ids));
+});
+
+t.test('200 deliveries in one write on one connection are all answered, in order', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const { socket, answers } = await rawSocket(t, port);
+  const texts = Array.from({ length: 200 }, (_, index) => {
+    const headers = signed(BODY, `msg_${index}`);
+    if (index % 10 === 9) headers['svix-signature'] = 'v1,x';
+    return requestText('/webhooks', { ...headers, 'content-length': String(BODY.length) }, BODY);
+  });
+  socket.write(texts.join(''));
+  const statuses = (await answers(200)).map(statusOf);
+  t.strictSame(
+    statuses,
+    texts.map((_, index) => (index % 10 === 9 ? 401 : 204)),
+  );
+  t.equal(accepted.length, 180);
+});

@@ -1,0 +1,180 @@
+import { createHmac } from 'node:crypto';
+import type { OutgoingHttpHeaders } from 'node:http';
+import t, { type Test } from 'tap';
+import { createVerify, type RefusalCause } from '../../src/inbound/signature.ts';
+import { signEvent } from '../../src/simulator/sign.ts';
+import { post, SECRET, type Started, secretOf, startReceiver } from './deliver.ts';
+
+const NOW = new Date('2026-03-01T12:00:00.000Z');
+const SECONDS = NOW.getTime() / 1_000;
+const ID = 'msg_signed';
+const BODY = '{"event_type":"employee.deduction-updated","note":"Zoë"}';
+
+/** A receiver at a fixed time. The library reads the clock itself, so it is set to the same instant. */
+function frozen(t: Test, secrets: readonly string[] = [SECRET]): Promise<Started> {
+  t.intercept(Date, 'now', { value: () => NOW.getTime() });
+  return startReceiver(t, { verify: createVerify(secrets, () => NOW) });
+}
+
+/** Headers of a good delivery, `seconds` from now. */
+function signed(seconds = 0, secrets: string | string[] = SECRET, body = BODY, id = ID) {
+  return signEvent(secrets, id, new Date(NOW.getTime() + seconds * 1_000), body);
+}
+
+/** The same set under the names that white-labelled senders use. */
+function renamed(headers: OutgoingHttpHeaders): OutgoingHttpHeaders {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name.replace('svix-', 'webhook-'), value]),
+  );
+}
+
+function signatureOf(secret: string): string {
+  return signed(0, secret)['svix-signature'];
+}
+
+t.test('a delivery is accepted on the id that was signed', async (t) => {
+  const { port, accepted, refused } = await frozen(t);
+  const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64');
+  const byHand = createHmac('sha256', key).update(`${ID}.${SECONDS}.${BODY}`).digest('base64');
+  const headers = { 'svix-id': ID, 'svix-timestamp': String(SECONDS), 'svix-signature': `v1,${byHand}` };
+  t.strictSame(signed(), headers, 'the signature is the one that the provider documents');
+  t.equal((await post(port, headers, BODY)).status, 204);
+  t.equal((await post(port, renamed(headers), BODY)).status, 204, 'under the other names too');
+  t.strictSame(
+    accepted.map(({ eventId, body }) => [eventId, body.toString()]),
+    [
+      [ID, BODY],
+      [ID, BODY],
+    ],
+  );
+  t.strictSame(refused, []);
+});
+
+t.test('an attempt within five minutes of now, either way, is accepted and any other refused', async (t) => {
+  const { port, accepted, refused } = await frozen(t);
+  for (const seconds of [-299, 0, 299]) {
+    t.equal((await post(port, signed(seconds), BODY)).status, 204, `${seconds} s`);
+  }
+  for (const seconds of [-301, 301, -86_400, 86_400]) {
+    t.equal((await post(port, signed(seconds), BODY)).status, 401, `${seconds} s`);
+  }
+  t.equal(accepted.length, 3);
+  t.strictSame(refused, Array(4).fill('timestamp'));
+});
+
+t.test('a timestamp is digits only, also where the library would read a number out of it', async (t) => {
+  const { port, accepted, refused } = await frozen(t);
+  const texts = ['123abc', '1.5', '+1', '1', '-1', '1e9', '0x69a4', 'now', `${SECONDS}abc`, `${SECONDS}.5`];
+  texts.push(`+${SECONDS}`, `${SECONDS} 1`, `${SECONDS},${SECONDS}`);
+  for (const text of texts) {
+    const { status } = await post(port, { ...signed(), 'svix-timestamp': text }, BODY);
+    t.equal(status, 401, JSON.stringify(text));
+  }
+  t.strictSame(refused, Array(texts.length).fill('timestamp'));
+  t.strictSame(accepted, []);
+  // HTTP itself strips blanks around a header's text; whoever calls the check otherwise gets no more from it.
+  const verify = createVerify([SECRET], () => NOW);
+  for (const text of [` ${SECONDS}`, `${SECONDS} `, `${SECONDS}\n`, ' ']) {
+    const verdict = verify({ ...signed(), 'svix-timestamp': text }, Buffer.from(BODY));
+    t.strictSame(verdict, { refused: 'timestamp' }, JSON.stringify(text));
+  }
+});
+
+const good = signed();
+const [, digest] = good['svix-signature'].split(',') as [string, string];
+const refusals: [name: string, headers: OutgoingHttpHeaders, cause: RefusalCause, body?: string | Buffer][] =
+  [
+    ['no header at all', {}, 'headers'],
+    ['no id', { ...good, 'svix-id': [] }, 'headers'],
+    ['an empty id', { ...good, 'svix-id': '' }, 'headers'],
+    ['an id of 256 characters', signed(0, SECRET, BODY, 'x'.repeat(256)), 'headers'],
+    ['no timestamp', { ...good, 'svix-timestamp': [] }, 'headers'],
+    ['an empty timestamp', { ...good, 'svix-timestamp': '' }, 'headers'],
+    ['a timestamp of blanks', { ...good, 'svix-timestamp': '   ' }, 'headers'],
+    ['no signature', { ...good, 'svix-signature': [] }, 'headers'],
+    ['an empty signature', { ...good, 'svix-signature': '' }, 'headers'],
+    ['another secret', signed(0, secretOf('b')), 'signature'],
+    ['a signature cut short', { ...good, 'svix-signature': `v1,${digest.slice(0, -4)}` }, 'signature'],
+    ['one letter changed', { ...good, 'svix-signature': `v1,${digest.replace(/./, '#')}` }, 'signature'],
+    ['no version', { ...good, 'svix-signature': digest }, 'signature'],
+    ['a version and nothing else', { ...good, 'svix-signature': 'v1' }, 'signature'],
+    ['an empty v1', { ...good, 'svix-signature': 'v1,' }, 'signature'],
+    ['v1a only', { ...good, 'svix-signature': `v1a,${digest}` }, 'signature'],
+    ['no base64', { ...good, 'svix-signature': 'v1,***' }, 'signature'],
+    ['the signature of another body', good, 'signature', `${BODY} `],
+    ['the signature of another id', { ...good, 'svix-id': 'msg_other' }, 'signature'],
+    ['the signature of another second', { ...good, 'svix-timestamp': String(SECONDS + 1) }, 'signature'],
+    ['no body', good, 'signature', ''],
+    ['an id in two lines, the signed one first', { ...good, 'svix-id': [ID, 'msg_forged'] }, 'signature'],
+    ['an id in two lines, the signed one last', { ...good, 'svix-id': ['msg_forged', ID] }, 'signature'],
+    [
+      'a timestamp in two lines',
+      { ...good, 'svix-timestamp': [String(SECONDS), String(SECONDS)] },
+      'timestamp',
+    ],
+    [
+      'halves of two sets, which the library would put together',
+      { 'svix-id': ID, 'svix-timestamp': String(SECONDS), 'webhook-signature': good['svix-signature'] },
+      'headers',
+    ],
+    [
+      'bytes that are not UTF-8, signed as what they decode to',
+      signed(0, SECRET, '{"note":"\ufffd"}'),
+      'encoding',
+      Buffer.concat([Buffer.from('{"note":"'), Buffer.of(0xff), Buffer.from('"}')]),
+    ],
+  ];
+
+t.test('a delivery is refused, and nothing of it accepted, for', async (t) => {
+  const { port, accepted, refused } = await frozen(t);
+  for (const [name, headers, cause, body = BODY] of refusals) {
+    t.equal((await post(port, headers, body)).status, 401, name);
+    t.equal(refused.pop(), cause, `${name}: ${cause}`);
+  }
+  t.strictSame(accepted, []);
+  t.equal((await post(port, good, BODY)).status, 204, 'while the good one passes');
+});
+
+t.test(
+  'during a rotation old and new secrets are accepted, and the old one no longer after it',
+  async (t) => {
+    const [old, next] = [secretOf('o'), secretOf('n')];
+    const lists: Record<string, string> = {
+      'signed by the old': signatureOf(old),
+      'signed by the new': signatureOf(next),
+      'signed by both, old first': `${signatureOf(old)} ${signatureOf(next)}`,
+      'signed by both, new first': `${signatureOf(next)} ${signatureOf(old)}`,
+      'beside a signature of another kind': `v1a,${digest} ${signatureOf(next)}`,
+      'beside one by a stranger': `${signatureOf(secretOf('s'))} ${signatureOf(old)}`,
+    };
+    for (const secrets of [
+      [old, next],
+      [next, old],
+    ]) {
+      const { port } = await frozen(t, secrets);
+      for (const [name, list] of Object.entries(lists)) {
+        t.equal((await post(port, { ...good, 'svix-signature': list }, BODY)).status, 204, name);
+      }
+    }
+    const { port } = await frozen(t, [next]);
+    t.equal((await post(port, { ...good, 'svix-signature': signatureOf(old) }, BODY)).status, 401);
+    t.equal((await post(port, { ...good, 'svix-signature': signatureOf(next) }, BODY)).status, 204);
+  },
+);
+
+t.test('beside a forged set of headers, the id of the signed set counts', async (t) => {
+  const { port, accepted } = await frozen(t);
+  const forged = { ...good, 'svix-id': 'msg_forged' };
+  const forgeries: Record<string, OutgoingHttpHeaders> = {
+    'with the signature of the other': forged,
+    'with a signature of its own': { ...forged, 'svix-signature': signatureOf(secretOf('f')) },
+    'out of time': { ...forged, 'svix-timestamp': '1' },
+    incomplete: { 'svix-id': 'msg_forged' },
+  };
+  for (const [name, forgery] of Object.entries(forgeries)) {
+    t.equal((await post(port, { ...good, ...renamed(forgery) }, BODY)).status, 204, `webhook-* ${name}`);
+    t.equal(accepted.pop()?.eventId, ID, `webhook-* ${name}`);
+    t.equal((await post(port, { ...renamed(good), ...forgery }, BODY)).status, 204, `svix-* ${name}`);
+    t.equal(accepted.pop()?.eventId, ID, `svix-* ${name}`);
+  }
+});

@@ -1,0 +1,198 @@
+import { writeFileSync } from 'node:fs';
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
+import t from 'tap';
+import { createClient, pathSegment } from '../../src/outbound/client.ts';
+import type { Outcome } from '../../src/outbound/retry.ts';
+import type { Post } from '../../src/outbound/sender.ts';
+import { client, SHORT, START } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+const post: Post = {
+  kind: 'post',
+  path: ['employee-changes', 'demographic'],
+  idempotencyKey: 'r-1',
+  body: Buffer.from('{"a":1}'),
+  patience: SHORT,
+};
+const never = new AbortController().signal;
+
+function answeredOf(outcome: Outcome) {
+  if (!outcome.answered) throw new Error(`no answer: ${outcome.code}`);
+  return outcome;
+}
+
+t.test('a request carries the key, its idempotency key and what it is', async (t) => {
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const outcome = await client(t, `${url}/base/v1`).post(post, never);
+  t.equal(answeredOf(outcome).status, 200);
+  const [request] = received;
+  t.equal(request?.method, 'POST');
+  t.equal(request?.path, '/base/v1/employee-changes/demographic');
+  t.equal(request?.body, '{"a":1}');
+  t.match(request?.headers, {
+    authorization: 'Bearer key-1',
+    'idempotency-key': 'r-1',
+    'content-type': 'application/json',
+    'content-length': '7',
+    'user-agent': 'benefits-sidecar/9.9.9',
+  });
+});
+
+t.test('a stream is sent with its known length', async (t) => {
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  async function* chunks() {
+    yield Buffer.from('{"a":');
+    yield Buffer.from('1}');
+  }
+  const outcome = await client(t, url).post({ ...post, body: { length: 7, chunks: chunks() } }, never);
+  t.equal(answeredOf(outcome).status, 200);
+  t.equal(received[0]?.body, '{"a":1}');
+  t.equal(received[0]?.headers['content-length'], '7');
+  t.notOk(received[0]?.headers['transfer-encoding']);
+});
+
+t.test('a stream that ends short or throws is no answer', async (t) => {
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  async function* short() {
+    yield Buffer.from('{');
+  }
+  async function* broken(): AsyncGenerator<Buffer> {
+    yield Buffer.from('{');
+    throw Object.assign(new Error('no chunk'), { code: 'SEAL_BROKEN' });
+  }
+  const sender = client(t, url);
+  t.match(await sender.post({ ...post, body: { length: 7, chunks: short() } }, never), { answered: false });
+  t.match(await sender.post({ ...post, body: { length: 7, chunks: broken() } }, never), {
+    answered: false,
+    code: 'SEAL_BROKEN',
+  });
+  t.equal(received.length, 0);
+});
+
+t.test('ids are encoded and never lead out of their place in the path', async (t) => {
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const sender = client(t, url);
+  await sender.post({ ...post, path: ['employer', '../a b/ü?#%2e', 'census'] }, never);
+  t.equal(received[0]?.path, '/employer/..%2Fa%20b%2F%C3%BC%3F%23%252e/census');
+  for (const id of ['.', '..', '', 'half \ud800']) {
+    t.equal(pathSegment(id), null);
+    const outcome = await sender.post({ ...post, path: ['employer', id, 'census'] }, never);
+    t.strictSame(outcome, { answered: false, code: 'UNSENDABLE_PATH', sent: false });
+  }
+  t.equal(received.length, 1);
+});
+
+t.test('redirects are not followed', async (t) => {
+  const { url, received } = await stubService(t, (response) =>
+    response.writeHead(302, { location: '/elsewhere' }).end(),
+  );
+  t.equal(answeredOf(await client(t, url).post(post, never)).status, 302);
+  t.equal(received.length, 1);
+});
+
+t.test('an answer without end is read to its bound, and the connection dropped', async (t) => {
+  let closed = () => {};
+  const dropped = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const { url } = await stubService(t, (response) => {
+    response.writeHead(422, { 'content-type': 'text/plain' });
+    response.on('close', closed);
+    const more = (): void => {
+      while (!response.destroyed && response.write('x'.repeat(16_384)));
+      if (!response.destroyed) response.once('drain', more);
+    };
+    more();
+  });
+  const outcome = answeredOf(await client(t, url).post(post, never));
+  t.equal(outcome.status, 422);
+  t.equal(outcome.answer.length, 64 * 1024);
+  await dropped;
+});
+
+t.test('a JSON error is told from other bodies', async (t) => {
+  const bodies = [
+    '{"error":"no such employee","details":{}}',
+    '{"error":""}',
+    '{"message":"x"}',
+    '"error"',
+    '<h1>',
+  ];
+  const { url } = await stubService(t, (response, _, index) => response.writeHead(404).end(bodies[index]));
+  const sender = client(t, url);
+  const seen = [];
+  for (const _ of bodies) seen.push(answeredOf(await sender.post(post, never)).jsonError);
+  t.strictSame(seen, [true, false, false, false, false]);
+});
+
+t.test("Retry-After as a date is counted from the service's own clock", async (t) => {
+  const { url } = await stubService(t, (response) => {
+    response.sendDate = false;
+    json(
+      response,
+      503,
+      {},
+      { date: 'Thu, 01 Jan 2026 00:00:00 GMT', 'retry-after': 'Thu, 01 Jan 2026 00:00:40 GMT' },
+    );
+  });
+  t.equal(answeredOf(await client(t, url).post(post, never)).retryAfterMs, 40_000);
+});
+
+t.test('silence before the answer, within it, and a drip are all ended', async (t) => {
+  const { url } = await stubService(t, (response, request) => {
+    if (request.path.endsWith('silent')) return;
+    response.writeHead(200, { 'content-length': '100' }).write('x');
+    if (request.path.endsWith('drip')) {
+      const timer = setInterval(() => response.write('x'), 50);
+      response.on('close', () => clearInterval(timer));
+    }
+  });
+  const sender = client(t, url);
+  const outcomes = await Promise.all(
+    ['silent', 'half', 'drip'].map((path) => sender.post({ ...post, path: [path] }, never)),
+  );
+  t.match(outcomes, [
+    { answered: false, code: 'UND_ERR_HEADERS_TIMEOUT', sent: true },
+    { answered: false, code: 'UND_ERR_BODY_TIMEOUT', sent: true },
+    { answered: false, code: 'TIMEOUT', sent: true },
+  ]);
+});
+
+t.test('a connection that is reset, or ends in the middle of the answer, is no answer', async (t) => {
+  const { url } = await stubService(t, (response, request) => {
+    if (request.path.endsWith('reset')) response.socket?.resetAndDestroy();
+    else {
+      response.writeHead(200, { 'content-length': '100' }).write('{"half":');
+      setImmediate(() => response.destroy());
+    }
+  });
+  const sender = client(t, url);
+  for (const path of ['reset', 'half']) {
+    t.match(await sender.post({ ...post, path: [path] }, never), { answered: false, sent: true }, path);
+  }
+});
+
+t.test('a service that refuses the connection was sent nothing', async (t) => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  const outcome = await client(t, `http://127.0.0.1:${port}`).post(post, never);
+  t.strictSame(outcome, { answered: false, code: 'ECONNREFUSED', sent: false });
+});
+
+t.test('a key file is read again when asked', async (t) => {
+  const file = `${t.testdir()}/key`;
+  writeFileSync(file, 'key-2\n');
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const sender = createClient({ baseUrl: url, apiKey: 'key-1', apiKeyFile: file }, '9.9.9', () => START);
+  t.teardown(() => sender.close());
+  await sender.post(post, never);
+  sender.refreshKey();
+  await sender.post(post, never);
+  t.strictSame(
+    received.map(({ headers }) => headers.authorization),
+    ['Bearer key-1', 'Bearer key-2'],
+  );
+});

@@ -1,0 +1,96 @@
+/** What the tests of sending share: a clock that they set, a sealer, a send loop on a real database. */
+import type { Test } from 'tap';
+import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { createChangeSenders } from '../../src/outbound/change-sender.ts';
+import { type BenefitsClient, createClient } from '../../src/outbound/client.ts';
+import { enqueue, sealBody } from '../../src/outbound/outbox.ts';
+import { createSendLoop, type SendLoop } from '../../src/outbound/send-loop.ts';
+import type { Patience, Senders } from '../../src/outbound/sender.ts';
+import { employeeSubject } from '../../src/outbound/subject.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+
+export const START = new Date('2026-01-31T09:30:00.000Z');
+
+export type SetClock = { (): Date; advance(ms: number): void };
+
+/** A clock that stands until it is moved. */
+export function setClock(start = START): SetClock {
+  let at = start.getTime();
+  const clock = () => new Date(at);
+  return Object.assign(clock, {
+    advance(ms: number) {
+      at += ms;
+    },
+  });
+}
+
+export const sealer = createSealer([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
+
+/** Short enough for a test to wait for. */
+export const SHORT: Patience = { silenceMs: 300, wholeMs: 2_000 };
+
+export function client(t: Test, url: string, apiKeyFile: string | null = null): BenefitsClient {
+  const made = createClient({ baseUrl: url, apiKey: 'key-1', apiKeyFile }, '9.9.9', () => START);
+  t.teardown(() => made.close());
+  return made;
+}
+
+/** A send loop whose jitter is always the longest. */
+export function sendLoop(
+  t: Test,
+  db: Db,
+  url: string,
+  clock: SetClock,
+  options: { senders?: Senders; concurrency?: number; client?: BenefitsClient } = {},
+): SendLoop {
+  return createSendLoop({
+    db,
+    client: options.client ?? client(t, url),
+    sealer,
+    senders: options.senders ?? createChangeSenders(sealer),
+    now: clock,
+    random: () => 0.999,
+    log: silentLog,
+    ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+  });
+}
+
+/** Owes an employment change of an employee. The body names the request. */
+export function owe(
+  db: Db,
+  requestId: string,
+  employeeId: string,
+  kind: RequestKind = 'demographic',
+  now = START,
+): Promise<void> {
+  const sealed = sealBody(sealer, requestId, Buffer.from(JSON.stringify({ request: requestId })));
+  const subject = employeeSubject(employeeId);
+  return transact(db, (trx) => enqueue(trx, { requestId, kind, subject, sealed }, now.toISOString()));
+}
+
+/** Sends until nothing more is due. */
+export async function sendAll(loop: SendLoop): Promise<void> {
+  for (;;) {
+    const counts = await loop.runOnce();
+    if (Object.values(counts).every((count) => count === 0)) return;
+  }
+}
+
+export type Row = Omit<OutboxTable, 'seq' | 'holding' | 'attempts' | 'unknown_outcome'> & {
+  seq: number;
+  holding: number;
+  attempts: number;
+  unknown_outcome: number;
+  may_have_been_applied: number;
+};
+
+export async function request(db: Db, requestId: string): Promise<Row> {
+  const row = await db
+    .selectFrom('outbox')
+    .selectAll()
+    .where('request_id', '=', requestId)
+    .executeTakeFirstOrThrow();
+  return row as unknown as Row;
+}

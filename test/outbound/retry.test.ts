@@ -1,0 +1,126 @@
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  backoffMs,
+  isUnknown,
+  judge,
+  type Outcome,
+  RETRY_AFTER_MAX_MS,
+  RETRY_MAX_MS,
+  RETRY_MIN_MS,
+  retryAfterMs,
+  type Verdict,
+} from '../../src/outbound/retry.ts';
+
+const answered = (status: number, jsonError = false): Outcome => ({
+  answered: true,
+  status,
+  jsonError,
+  retryAfterMs: null,
+  answer: Buffer.alloc(0),
+});
+
+const verdicts: [Outcome, Verdict][] = [
+  [answered(200), 'delivered'],
+  [answered(202), 'delivered'],
+  [answered(204), 'delivered'],
+  [answered(300), 'close-gate'],
+  [answered(301), 'close-gate'],
+  [answered(308), 'close-gate'],
+  [answered(400), 'rejected'],
+  [answered(401), 'close-gate'],
+  [answered(401, true), 'close-gate'],
+  [answered(403), 'hold'],
+  [answered(404), 'close-gate'],
+  [answered(404, true), 'rejected'],
+  [answered(408), 'retry'],
+  [answered(409), 'rejected'],
+  [answered(413), 'rejected'],
+  [answered(422, true), 'rejected'],
+  [answered(425), 'retry'],
+  [answered(429), 'retry'],
+  [answered(500), 'retry'],
+  [answered(503), 'retry'],
+  [answered(599), 'retry'],
+  [{ answered: false, code: 'ECONNREFUSED', sent: false }, 'retry'],
+  [{ answered: false, code: 'ECONNRESET', sent: true }, 'retry'],
+];
+for (const [outcome, verdict] of verdicts) {
+  const name = outcome.answered
+    ? `${outcome.status}${outcome.jsonError ? ' with a JSON error' : ''}`
+    : `no answer (${outcome.code})`;
+  t.test(`${name} is judged ${verdict}`, async (t) => {
+    t.equal(judge(outcome), verdict);
+  });
+}
+
+t.test('an attempt may have been applied when it got no answer after it was sent, or a 5xx', async (t) => {
+  t.equal(isUnknown({ answered: false, code: 'ECONNRESET', sent: true }), true);
+  t.equal(isUnknown({ answered: false, code: 'ECONNREFUSED', sent: false }), false);
+  t.equal(isUnknown(answered(502)), true);
+  t.equal(isUnknown(answered(429)), false);
+  t.equal(isUnknown(answered(422)), false);
+});
+
+t.test('the backoff grows from one second to fifteen minutes, with full jitter', async (t) => {
+  t.strictSame(
+    [1, 2, 3, 4, 9, 10, 50, 5_000].map((attempt) => backoffMs(attempt, () => 1)),
+    [2_000, 4_000, 8_000, 16_000, 512_000, 900_000, 900_000, 900_000],
+  );
+  t.equal(
+    backoffMs(50, () => 0),
+    RETRY_MIN_MS,
+  );
+  t.equal(
+    backoffMs(10, () => 0.5),
+    (RETRY_MIN_MS + RETRY_MAX_MS) / 2,
+  );
+});
+
+t.test('the backoff is always within its bounds', async () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 1e9 }),
+      fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+      fc.option(fc.integer({ min: 0, max: 1e12 })),
+      (attempt, random, retryAfter) => {
+        const ms = backoffMs(attempt, () => random, retryAfter);
+        return Number.isInteger(ms) && ms >= RETRY_MIN_MS && ms <= RETRY_AFTER_MAX_MS;
+      },
+    ),
+  );
+});
+
+t.test('a Retry-After is honoured when it is later than the own time, up to an hour', async (t) => {
+  t.equal(
+    backoffMs(1, () => 0, 30_000),
+    30_000,
+  );
+  t.equal(
+    backoffMs(10, () => 1, 5_000),
+    RETRY_MAX_MS,
+  );
+  t.equal(
+    backoffMs(1, () => 0, 86_400_000),
+    RETRY_AFTER_MAX_MS,
+  );
+});
+
+const now = new Date('2026-01-31T09:30:00.000Z');
+const headers: [string | undefined, number | null][] = [
+  [undefined, null],
+  ['120', 120_000],
+  [' 0 ', 0],
+  ['Sat, 31 Jan 2026 09:32:00 GMT', 120_000],
+  ['Saturday, 31-Jan-26 09:32:00 GMT', 120_000],
+  ['Sat, 31 Jan 2026 09:00:00 GMT', 0],
+  ['-5', null],
+  ['1.5', null],
+  ['soon', null],
+  ['99999999999', null],
+];
+for (const [header, expected] of headers) {
+  t.test(`Retry-After ${header} is read as ${expected} ms`, async (t) => {
+    t.equal(retryAfterMs(header, now), expected);
+  });
+}

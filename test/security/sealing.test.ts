@@ -1,0 +1,74 @@
+import t from 'tap';
+import { createSealer, DataKeyMissing, type Place, SealBroken } from '../../src/security/sealing.ts';
+
+const old = { id: 'old', key: Buffer.alloc(32, 1) };
+const fresh = { id: 'new', key: Buffer.alloc(32, 2) };
+const place: Place = { table: 'outbox', row: 'r-1', column: 'body' };
+const plain = Buffer.from('{"ssn":"078-05-1120"}');
+
+t.test('what is sealed opens at its place and shows nothing of itself', async (t) => {
+  const sealer = createSealer([fresh]);
+  const sealed = sealer.seal(plain, place);
+  t.strictSame(sealer.open(sealed, place), plain);
+  t.notOk(sealed.includes('078-05-1120'));
+  t.notSame(sealer.seal(plain, place), sealed, 'the nonce is new each time');
+  t.strictSame(sealer.open(sealer.seal(Buffer.alloc(0), place), place), Buffer.alloc(0));
+});
+
+t.test('the first key seals and every key opens', async (t) => {
+  const sealed = createSealer([old]).seal(plain, place);
+  const rotated = createSealer([fresh, old]);
+  t.strictSame(rotated.open(sealed, place), plain);
+  t.strictSame(createSealer([fresh]).open(rotated.seal(plain, place), place), plain);
+});
+
+t.test('a missing key is named', async (t) => {
+  const sealed = createSealer([old]).seal(plain, place);
+  const only = createSealer([fresh]);
+  t.throws(() => only.open(sealed, place), new DataKeyMissing('old'));
+  t.throws(() => only.open(sealed, place), { keyId: 'old', message: /key old/ });
+});
+
+t.test('a key of the same name with other bytes does not open', async (t) => {
+  const sealed = createSealer([old]).seal(plain, place);
+  t.throws(() => createSealer([{ id: 'old', key: Buffer.alloc(32, 9) }]).open(sealed, place), SealBroken);
+});
+
+t.test('any flipped bit and any cut is noticed', async (t) => {
+  const sealer = createSealer([fresh, { id: 'nev', key: fresh.key }]);
+  const sealed = sealer.seal(plain, place);
+  for (let at = 0; at < sealed.length; at += 1) {
+    const flipped = Buffer.from(sealed);
+    flipped[at]! ^= 1;
+    t.throws(() => sealer.open(flipped, place), `byte ${at}`);
+    t.throws(() => sealer.open(sealed.subarray(0, at), place), `cut at ${at}`);
+  }
+});
+
+t.test('a value moved to another table, row or column does not open', async (t) => {
+  const sealer = createSealer([fresh]);
+  const sealed = sealer.seal(plain, place);
+  for (const other of [{ table: 'attempts' }, { row: 'r-2' }, { column: 'answer' }]) {
+    t.throws(() => sealer.open(sealed, { ...place, ...other }), SealBroken);
+  }
+});
+
+t.test('a keyed hash tells the same value from another one, at its place, under any known key', async (t) => {
+  const hash = createSealer([old]).hash(plain, place);
+  const rotated = createSealer([fresh, old]);
+  t.equal(rotated.isHashOf(hash, plain, place), true);
+  t.equal(rotated.isHashOf(hash, Buffer.from('{}'), place), false);
+  t.equal(rotated.isHashOf(hash, plain, { ...place, row: 'r-2' }), false);
+  t.notSame(rotated.hash(plain, place), hash, 'it depends on the key');
+  t.throws(() => createSealer([fresh]).isHashOf(hash, plain, place), DataKeyMissing);
+});
+
+t.test('no error holds anything of the value', async (t) => {
+  const sealer = createSealer([fresh]);
+  try {
+    sealer.open(Buffer.concat([Buffer.from([9, 200]), plain]), place);
+    t.fail('it opened');
+  } catch (error) {
+    t.notMatch((error as Error).message, /078/);
+  }
+});
