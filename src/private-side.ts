@@ -59,7 +59,9 @@ export async function startPrivateSide(
     overdueMs,
     version: VERSION,
     isReady: createReadiness(db, now),
+    sealer,
     wakeApply: on.wakeApply,
+    wakeSend: sendLoop.wake,
     onFatal: on.failed,
   });
   await api.listen({ host: config.api.host, port: config.api.port });

@@ -77,7 +77,13 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     });
     undo.push(() => thread.stop());
 
-    const intake = createIntake({ db, now, log, onStored: () => applyLoop.wake(), onFatal: fail });
+    const intake = createIntake({
+      db,
+      now,
+      log,
+      onStored: (stored) => applyLoop.wake(stored.accepted),
+      onFatal: fail,
+    });
     const receiver = createReceiver({
       verify: createVerify(config.webhookSecrets, now),
       accept: intake.accept,

@@ -6,7 +6,7 @@ import { invalid, Refusal } from './problem.ts';
 
 export const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
 /** A CSV has no place for the organization. */
-const ORGANIZATION_HEADER = 'census-organization';
+export const ORGANIZATION_HEADER = 'census-organization';
 
 /** Hands bodies of both formats on as they come, for the routes of this context only. */
 export function readCensusStreams(app: FastifyInstance): void {

@@ -85,6 +85,7 @@ export function referenceRoutes(app: Api): void {
   );
   app.register(swaggerUi, {
     routePrefix: DOCS_PATH,
+    theme: { title: 'benefits-sidecar' },
     staticCSP: DOCS_POLICY,
     uiConfig: { layout: 'BaseLayout', docExpansion: 'none', deepLinking: true },
   });
@@ -115,14 +116,15 @@ function response(code: RefusalCode): object {
   };
 }
 
-/** `rule` is our own annotation: the reference has a word for it. */
+/** `rule` is our own annotation, and `instant` our own name of a format: the reference has words for them. */
 function tellRules(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(tellRules);
   if (typeof value !== 'object' || value === null) return value;
   const { rule, ...rest } = value as Record<string, unknown>;
   const told = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
+  const format = rest.format === 'instant' ? { format: 'date-time' } : {};
   const kept = rule === undefined || typeof rule === 'string' ? {} : { rule };
   return Object.fromEntries(
-    Object.entries({ ...rest, ...kept, ...told }).map(([name, part]) => [name, tellRules(part)]),
+    Object.entries({ ...rest, ...format, ...kept, ...told }).map(([name, part]) => [name, tellRules(part)]),
   );
 }

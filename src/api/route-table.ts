@@ -66,7 +66,8 @@ function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): Refusa
     ...(scope === 'public' || scope === 'any' ? [] : (['forbidden'] as const)),
     ...(schema?.body === undefined ? [] : (['too-large', 'unsupported-media-type'] as const)),
     ...(config?.refuses ?? []),
-    ...(scope === 'public' ? [] : (['internal', 'unavailable'] as const)),
+    'internal',
+    ...(scope === 'public' ? [] : (['unavailable'] as const)),
   ];
 }
 

@@ -63,10 +63,13 @@ export const FieldProblem = closed({ path: Type.String(), rule: Type.String() })
 
 /** A page of a list. */
 export const pageOf = <const S extends TSchema>(row: S) =>
-  closed({
-    data: Type.Array(row),
-    next_cursor: nullable(Type.String({ description: 'Null when the list ended.' })),
-  });
+  closed(
+    {
+      data: Type.Array(row),
+      next_cursor: nullable(Type.String({ description: 'Null when the list ended.' })),
+    },
+    'A page.',
+  );
 
 /**
  * Gives a schema a name in the reference and answers what points to it there. Answers only: requests are checked

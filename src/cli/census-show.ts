@@ -32,7 +32,7 @@ export function censusShow(
       employees: staged.employees,
       fresh,
     };
-    if (json) out.json({ census, syncs });
+    if (json) out.json({ census, syncs: syncs.map(syncShape) });
     else {
       if (census === null) out.print('no census is staged');
       else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
@@ -42,8 +42,16 @@ export function censusShow(
   });
 }
 
+/** As the API shows a sync. */
+export function syncShape({ request_id: _, ...sync }: CensusSync) {
+  return sync;
+}
+
 function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
-  if (syncs.length === 0) return out.note('no sync was requested yet');
+  if (syncs.length === 0) {
+    out.note('no sync was requested yet');
+    return;
+  }
   out.print('');
   printTable(
     out,

@@ -2,7 +2,7 @@ import { stageCensus } from '../census/staging.ts';
 import { readDataKeys } from '../config.ts';
 import { createSealer } from '../security/sealing.ts';
 import { openCensusFile } from './census-file.ts';
-import { printProblems, refusedShape } from './census-problems.ts';
+import { findingsShape, printProblems } from './census-problems.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';
@@ -20,11 +20,11 @@ export async function censusStage(
   return withDatabase(context, async (db) => {
     const staged = await stageCensus({ db, sealer, now }, id, content);
     if (!staged.ok) {
-      if (json) out.json(refusedShape(staged));
+      if (json) out.json(findingsShape(staged));
       else printProblems(out, staged);
       return 1;
     }
-    if (json) out.json({ census_id: staged.censusId, employer_id: id, employees: staged.employees });
+    if (json) out.json({ census_id: staged.censusId, employees: staged.employees });
     else out.print(`staged ${staged.employees} employees of ${id}; a sync that waited for it goes on`);
     return 0;
   });

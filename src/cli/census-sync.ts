@@ -1,22 +1,32 @@
+import { listSyncs } from '../census/sync-list.ts';
 import { requestSyncByHand } from '../census/syncs.ts';
+import { readCensus } from '../config.ts';
 import { transact } from '../database/transaction.ts';
+import { syncShape } from './census-show.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';
+
+/** Syncs of one employer that may be opened in the moment between opening one and reading it. */
+const JUST_OPENED = 100;
 
 /** Owes an upload of an employer's census, as a request of the service would. A running `serve` sends it at once. */
 export function censusSync(
   context: Context,
   { employer, json }: { employer: string; json?: true },
 ): Promise<number> {
-  const { out, now } = context;
+  const { out, env } = context;
   const id = employerId(employer);
+  const { overdueMs } = readCensus(env);
   return withDatabase(context, async (db) => {
-    const syncId = await transact(db, (trx) =>
-      requestSyncByHand(trx, { employerId: id, now: now().toISOString() }),
-    );
-    if (json) out.json({ sync_id: syncId });
-    else out.print(syncId);
+    const now = context.now();
+    const request = { employerId: id, now: now.toISOString() };
+    const syncId = await transact(db, (trx) => requestSyncByHand(trx, request));
+    if (json) {
+      const page = { limit: JUST_OPENED };
+      const { syncs } = await listSyncs(db, { employerId: id }, page, { now, overdueMs });
+      out.json(syncs.filter((sync) => sync.sync_id === syncId).map(syncShape)[0]);
+    } else out.print(syncId);
     out.note('a running "serve" uploads it now; "benefits-sidecar census show" tells how it went');
     return 0;
   });

@@ -25,8 +25,8 @@ export function readiness(
 }
 
 function printCheck(out: Output, { id, result, count, advice, examples }: CheckResult): void {
-  const mark = out.colour(...MARKS[result]);
-  out.print(`${mark}  ${id}${count > 0 ? `: ${count}` : ''}`);
+  const [colour, word] = MARKS[result];
+  out.print(`${out.colour(colour, word)}  ${id}${count > 0 ? `: ${count}` : ''}`);
   out.print(`      ${advice}`);
   if (examples.length > 0) out.print(`      ${examples.map(printable).join(', ')}`);
 }

@@ -72,6 +72,7 @@ function addRunning(tree: Command, lazily: Lazily): void {
     .option('--webhook-url <url>', 'send events here (default: http://127.0.0.1:8080/webhooks)', address)
     .option('--employer <id>', 'an employer to serve; may be repeated', several(String))
     .option('--employees <number>', 'employees of each employer', wholeNumber(1, EMPLOYEES_MOST), 5)
+    .option('--censuses <folder>', "write payroll's censuses there, for CENSUS_SOURCE=dir:FOLDER")
     .action(lazily(async () => (await import('./simulate.ts')).simulate));
   tree
     .command('replay')

@@ -8,11 +8,16 @@ import type { IncomingDeduction } from '../ledger/fold.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../observe/log.ts';
-import { finishEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
+import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
 import { type Understood, understand } from './understand.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
 const BATCH_EVENTS = 512;
+/**
+ * How long the loop lets events gather before it applies less than a full batch: a commit costs the same for one
+ * event as for fifty, and the thread that applies is the one that acknowledges.
+ */
+const GATHER_MS = 50;
 /** How often an idle loop looks by itself: another process may have put an event back to pending. */
 const IDLE_MS = 1_000;
 /** After a database error: it is not the events' fault, so the same batch is tried again. */
@@ -30,7 +35,8 @@ export type ApplyLoop = {
   /** Applies one batch of pending events; throws only when the database could not do its work. */
   runOnce(): Promise<Applied>;
   run(signal: AbortSignal): Promise<void>;
-  wake(): void;
+  /** There are so many more events to apply; without a number, there may be some. */
+  wake(events?: number): void;
 };
 
 /**
@@ -46,7 +52,9 @@ export function createApplyLoop(options: {
   onFatal: (error: unknown) => void;
 }): ApplyLoop {
   const { db, now, log, effects, onApplied, onFatal } = options;
-  const bell = createBell();
+  const some = createBell();
+  const batchFull = createBell();
+  let gathered = 0;
 
   const runOnce = async (): Promise<Applied> => {
     try {
@@ -58,13 +66,15 @@ export function createApplyLoop(options: {
     }
   };
 
-  const applyBatch = (): Promise<Applied> =>
-    transact(db, async (trx) => {
+  const applyBatch = async (): Promise<Applied> => {
+    if (!(await hasPendingEvents(db))) return nothingApplied();
+    return transact(db, async (trx) => {
       // The lock comes first: whoever reads the work list next finds it without what is applied here.
       await lockLedger(trx);
       const events = await pendingEvents(trx, BATCH_EVENTS);
       return applyEvents(trx, effects, events, now().toISOString());
     });
+  };
 
   const applySingly = async (): Promise<Applied> => {
     const total = nothingApplied();
@@ -106,15 +116,23 @@ export function createApplyLoop(options: {
 
   return {
     runOnce,
-    wake: bell.ring,
+    wake(events = BATCH_EVENTS) {
+      gathered += events;
+      some.ring();
+      if (gathered >= BATCH_EVENTS) batchFull.ring();
+    },
     async run(signal) {
       while (!signal.aborted) {
         try {
+          gathered = 0;
           const applied = await runOnce();
           if (countOf(applied) > 0) onApplied(applied);
           // Between batches other work of this thread has its turn: deliveries are acknowledged meanwhile.
-          if (countOf(applied) > 0) await new Promise(setImmediate);
-          else await bell.wait(IDLE_MS, signal);
+          if (countOf(applied) >= BATCH_EVENTS) await new Promise(setImmediate);
+          else {
+            await some.wait(IDLE_MS, signal);
+            if (gathered < BATCH_EVENTS) await batchFull.wait(GATHER_MS, signal);
+          }
         } catch (error) {
           log.error({ code: codeOf(error) }, 'applying failed: trying again');
           if (isFatal(error)) return onFatal(error);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Selectable, sql } from 'kysely';
 import { insertMany, placeholders, runForRows, slices } from '../database/bulk.ts';
-import type { EventState, InboxTable, Trx } from '../database/tables.ts';
+import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 
 /** A verified message, not yet stored. */
 export type Arrival = { readonly eventId: string; readonly body: Buffer };
@@ -67,6 +67,17 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
     conflicts += Number(result.numInsertedOrUpdatedRows ?? 0);
   }
   return conflicts;
+}
+
+/** Whether there is anything to apply: a look that locks and writes nothing. */
+export async function hasPendingEvents(db: Db): Promise<boolean> {
+  const one = await db
+    .selectFrom('inbox')
+    .select('seq')
+    .where('state', '=', sql.lit('pending'))
+    .limit(1)
+    .executeTakeFirst();
+  return one !== undefined;
 }
 
 /** The oldest pending events, in order of receipt. */

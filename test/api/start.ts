@@ -101,7 +101,7 @@ async function call(
     ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
   });
   const type = String(answer.headers['content-type'] ?? '');
-  const json = /json/.test(type) ? JSON.parse(answer.payload) : undefined;
+  const json = /json/.test(type) && answer.payload !== '' ? JSON.parse(answer.payload) : undefined;
   assertDescribed(app, method, url, answer.statusCode, type, json);
   return { status: answer.statusCode, headers: answer.headers, text: answer.payload, json };
 }
@@ -132,7 +132,7 @@ function assertDescribed(
   if (described === undefined)
     throw new Error(`${method} ${template} answered ${status}, which it does not describe`);
   const { content } = resolve(reference, described) as Described;
-  if (json === undefined) return;
+  if (json === undefined || path.startsWith('/docs/')) return;
   const media = content?.[type.split(';')[0] as string];
   if (media === undefined) throw new Error(`${method} ${template} answered ${status} as ${type}`);
   const problems = checkerOf(reference, media.schema).problems(json);

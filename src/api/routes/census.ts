@@ -7,7 +7,7 @@ import { stageCensus } from '../../census/staging.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
 import { identifier } from '../../contract/fields.ts';
-import { CENSUS_TYPES, readCensusStreams, streamedCensus } from '../census-body.ts';
+import { CENSUS_TYPES, ORGANIZATION_HEADER, readCensusStreams, streamedCensus } from '../census-body.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
 import { type Api, closed, FieldProblem, named } from '../schemas.ts';
@@ -52,9 +52,14 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
       [CENSUS_TYPES.csv]: { schema: Type.String() },
     },
   });
+  const headers = Type.Object({
+    [ORGANIZATION_HEADER]: Type.Optional(
+      Type.String({ description: 'With CSV: the organization, as JSON.' }),
+    ),
+  });
   // The body is a stream, which the census room reads and checks row by row.
   const validatorCompiler: typeof compileValidator = (part) =>
-    part.httpPart === 'body' ? () => true : compileValidator(part);
+    part.httpPart === 'params' ? compileValidator(part) : () => true;
 
   app.put(
     '/v1/employers/:employer_id/census',
@@ -67,6 +72,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
         summary: "Bring an employer's census",
         description: `Checks the whole census and keeps it, encrypted, in place of the one before; one that breaks the contract in any row changes nothing. Syncs that waited for it go on. ${BODY_IN_WORDS}`,
         params: EmployerId,
+        headers,
         body: Body,
         response: { 200: Staged },
       },
@@ -116,6 +122,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
         summary: 'Check a census and keep nothing of it',
         description: `Names what \`PUT\` would refuse it for. ${BODY_IN_WORDS}`,
         params: EmployerId,
+        headers,
         body: Body,
         response: { 200: Report },
       },

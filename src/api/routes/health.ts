@@ -5,6 +5,9 @@ import type { Api } from '../schemas.ts';
 
 const RETRY_AFTER_SECONDS = 1;
 
+/** An answer without a body. */
+const nothing = (description: string) => Type.Unsafe<undefined>({ type: 'null', description });
+
 /** For whoever starts and watches the process. Public: they tell yes or no and nothing else. */
 export function healthRoutes(app: Api, { isReady }: ApiParts): void {
   app.get(
@@ -16,10 +19,10 @@ export function healthRoutes(app: Api, { isReady }: ApiParts): void {
         tags: ['Health'],
         summary: 'Does the process answer?',
         description: 'Answers as long as the process runs.',
-        response: { 200: Type.Null({ description: 'It does.' }) },
+        response: { 200: nothing('It does.') },
       },
     },
-    async (_request, reply) => reply.code(200).send(null),
+    async (_request, reply) => reply.code(200).send(),
   );
 
   app.get(
@@ -32,11 +35,11 @@ export function healthRoutes(app: Api, { isReady }: ApiParts): void {
         summary: 'Can the process commit?',
         description:
           'Asks the database by a commit. Whether payroll can trust the ledger is `/v1/readiness`.',
-        response: { 200: Type.Null({ description: 'It can.' }) },
+        response: { 200: nothing('It can.') },
       },
     },
     async (_request, reply) => {
-      if (await isReady()) return reply.code(200).send(null);
+      if (await isReady()) return reply.code(200).send();
       throw new Refusal('unavailable', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
     },
   );

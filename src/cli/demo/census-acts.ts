@@ -39,7 +39,7 @@ async function uploadCensuses({ stage, holds }: Scene): Promise<void> {
       },
       (seen) => seen !== undefined,
     );
-    const difference = firstDifference(upload?.body, census);
+    const difference = firstDifference(upload!.body, census);
     expect(
       difference === null,
       `the benefits service to receive the census of ${employerId} as payroll has it`,
@@ -47,8 +47,8 @@ async function uploadCensuses({ stage, holds }: Scene): Promise<void> {
     );
     const times = stage.payroll.givenOut(employerId);
     expect(times > 0, `payroll to be asked for the census of ${employerId}`, 'it was not asked');
-    const received = counted((upload?.body as Census).employees.length, 'employee');
-    holds(`${employerId}: ${received} received, equal in every field to what payroll holds.`);
+    const received = counted((upload!.body as Census).employees.length, 'employee');
+    holds(`${employerId}: the benefits service received ${received}, equal in every field to payroll's.`);
   }
 }
 

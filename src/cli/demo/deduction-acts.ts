@@ -25,7 +25,6 @@ const TWICE_EVERY = 3;
 /** What the employee pays after the first change and after the second. */
 const CHANGED = { older: '150.00', newer: '165.00' };
 const AT_ONCE = 3;
-const DAY_MS = 86_400_000;
 
 async function enrol({ stage, tell, holds }: Scene): Promise<void> {
   const { simulator, api } = stage;
@@ -57,7 +56,7 @@ async function enrol({ stage, tell, holds }: Scene): Promise<void> {
 
 async function changeOutOfOrder({ stage, tell, holds }: Scene): Promise<void> {
   const { simulator, api } = stage;
-  const before = await firstDeduction(stage, 'medical');
+  const before = await firstDeduction(stage, 'medical', 0);
   const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
   const older = simulator.changeDeduction(before.id, { member_contribution: CHANGED.older });
   const newer = simulator.changeDeduction(before.id, { member_contribution: CHANGED.newer });
@@ -93,7 +92,7 @@ async function changeOutOfOrder({ stage, tell, holds }: Scene): Promise<void> {
 
 async function end({ stage, now, tell, holds }: Scene): Promise<void> {
   const { simulator, api } = stage;
-  const before = await firstDeduction(stage, 'dental');
+  const before = await firstDeduction(stage, 'dental', 1);
   const { lastDay, dayAfter } = endOfMonth(now());
   const event = simulator.endDeduction(before.id, lastDay);
   tell(
@@ -152,8 +151,25 @@ async function allApplied({ api }: Scene['stage']): Promise<void> {
   );
 }
 
-async function firstDeduction({ api }: Scene['stage'], line: LineOfCoverage): Promise<StateOfDeduction> {
-  const [first] = await api.list<StateOfDeduction>(`/v1/deductions?line_of_coverage=${line}`);
-  if (first === undefined) throw new StepFailed(`a deduction for ${line} in the ledger`, 'none');
+/** A deduction for this line of coverage at the nth employer, from 0. */
+async function firstDeduction(
+  { api, censuses }: Scene['stage'],
+  line: LineOfCoverage,
+  nth: number,
+): Promise<StateOfDeduction> {
+  const employerId = [...censuses.keys()][nth]!;
+  const [first] = await api.list<StateOfDeduction>(
+    `/v1/deductions?employer_id=${encodeURIComponent(employerId)}&line_of_coverage=${line}`,
+  );
+  if (first === undefined)
+    throw new StepFailed(`a deduction for ${line} at ${employerId} in the ledger`, 'none');
   return first;
+}
+
+/** As `YYYY-MM-DD`: the last day of the month that `now` is in, and the first one of the next. */
+function endOfMonth(now: Date): { lastDay: string; dayAfter: string } {
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+  const dayOfNextMonth = (day: number): string =>
+    new Date(Date.UTC(year, month + 1, day)).toISOString().slice(0, 10);
+  return { lastDay: dayOfNextMonth(0), dayAfter: dayOfNextMonth(1) };
 }

@@ -50,5 +50,6 @@ export async function waitFor<T>(
 }
 
 function shown(value: unknown): string {
+  if (value === undefined) return 'nothing';
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -5,11 +5,15 @@ import { printPairs } from '../table.ts';
 import { counted } from './scene.ts';
 import type { Stage } from './stage.ts';
 
-export function introduce(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
+export function introduce(out: Output, stage: Stage): void {
+  out.print(`${out.colour('bold', 'benefits-sidecar: the census goes out, deductions come in')}\n`);
+  printAddresses(out, stage);
+}
+
+function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
   const employers = [...censuses].map(
     ([employerId, { employees }]) => `${employerId} (${counted(employees.length, 'employee')})`,
   );
-  out.print(`${out.colour('bold', 'benefits-sidecar: the census goes out, deductions come in')}\n`);
   printPairs(out, {
     'benefits service': `${simulator.url}, simulated`,
     'payroll system': `${payroll.url}, simulated: ${employers.join(' and ')}`,
@@ -19,7 +23,8 @@ export function introduce(out: Output, { simulator, payroll, censuses, sidecar, 
 }
 
 /** Lines to paste into another terminal. The token goes with the demo: it opens nothing else. */
-export async function invite(out: Output, { api, token, sidecar, censuses }: Stage): Promise<void> {
+export async function invite(out: Output, stage: Stage): Promise<void> {
+  const { api, token, sidecar, censuses } = stage;
   const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
   const late = versions.find((version) => version.late);
   const [employerId = ''] = censuses.keys();
@@ -28,7 +33,9 @@ export async function invite(out: Output, { api, token, sidecar, censuses }: Sta
     ...(late === undefined ? [] : [`/v1/deductions/${encodeURIComponent(late.id)}/versions`]),
     '/v1/readiness',
   ];
-  out.print('\nEverything stays up. In another terminal:\n');
+  out.print('\nEverything stays up:\n');
+  printAddresses(out, stage);
+  out.print('\nTo try the API, in another terminal:\n');
   out.print(`  export API=${sidecar.api} TOKEN=${token}`);
   for (const path of paths) out.print(`  curl -H "Authorization: Bearer $TOKEN" "$API${path}"`);
   out.print(`\nIn a browser: ${sidecar.api}/docs (any user name; the password is the token)`);

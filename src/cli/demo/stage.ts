@@ -8,6 +8,7 @@ import type { Census } from '../../contract/census.ts';
 import { silentLog } from '../../observe/log.ts';
 import { createSidecar, type Sidecar } from '../../sidecar.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
+import { CommandFailed } from '../failure.ts';
 import { type Api, createApi } from './api.ts';
 import { type Payroll, startPayroll } from './payroll.ts';
 
@@ -38,10 +39,14 @@ const SECRET_BYTES = 32;
 export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const undo: (() => Promise<void>)[] = [];
   const clear = async (): Promise<void> => {
-    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
+    const failures: unknown[] = [];
+    for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
+      await step().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
   };
   try {
-    const folder = await mkdtemp(join(tmpdir(), 'benefits-sidecar-demo-'));
+    const folder = await makeFolder();
     undo.push(() => rm(folder, { recursive: true, force: true }));
     const [apiKey, censusToken, token] = [secret('base64url'), secret('base64url'), secret('base64url')];
     const webhookSecret = `whsec_${secret('base64')}`;
@@ -76,6 +81,17 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
   } catch (error) {
     await clear();
     throw error;
+  }
+}
+
+async function makeFolder(): Promise<string> {
+  try {
+    return await mkdtemp(join(tmpdir(), 'benefits-sidecar-demo-'));
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? 'unknown error';
+    throw new CommandFailed(
+      `no scratch folder can be made in ${tmpdir()} (${code}): set TMPDIR to another folder`,
+    );
   }
 }
 

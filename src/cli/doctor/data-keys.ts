@@ -1,0 +1,63 @@
+import { sql } from 'kysely';
+import { chunkPlace } from '../../census/chunks.ts';
+import { readDataKeys } from '../../config.ts';
+import type { Db } from '../../database/tables.ts';
+import type { Environment } from '../../environment.ts';
+import { placeOf } from '../../outbound/outbox.ts';
+import { createSealer, type Place } from '../../security/sealing.ts';
+import { describeFailure } from '../failure.ts';
+import { type Finding, fail, pass } from './finding.ts';
+
+/** Whether DATA_KEYS opens what is stored: the head of every staged census, and of the oldest requests. */
+export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]> {
+  const id = 'data-keys';
+  const sealer = createSealer(readDataKeys(env));
+  const samples = [...(await stagedSamples(db)), ...(await requestSamples(db))];
+  for (const { sealed, place } of samples) {
+    try {
+      sealer.open(sealed, place);
+    } catch (error) {
+      return [
+        fail(
+          id,
+          describeFailure(error),
+          'Put every key that was ever used into DATA_KEYS, the newest first.',
+        ),
+      ];
+    }
+  }
+  const message = samples.length === 0 ? 'nothing is sealed yet' : 'they open what is stored';
+  return [pass(id, message)];
+}
+
+/** Opened in a few milliseconds; a key that is missing shows among the oldest. */
+const REQUESTS_OPENED = 1_000;
+
+type Sample = { sealed: Buffer; place: Place };
+
+/** The organizations: one small chunk of each current census. */
+async function stagedSamples(db: Db): Promise<Sample[]> {
+  const rows = await db
+    .selectFrom('staged_censuses')
+    .innerJoin('census_chunks', 'census_chunks.census_id', 'staged_censuses.census_id')
+    .select(['census_chunks.census_id', 'sealed'])
+    .where('state', '=', sql.lit('current'))
+    .where('chunk', '=', 0)
+    .execute();
+  return rows.map(({ census_id, sealed }) => ({ sealed, place: chunkPlace(census_id, 0) }));
+}
+
+/** Bodies of what is still to be sent, the oldest: those of a key that was taken away. */
+async function requestSamples(db: Db): Promise<Sample[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'body'])
+    .where('finished_at', 'is', null)
+    .where('body', 'is not', null)
+    .orderBy('seq')
+    .limit(REQUESTS_OPENED)
+    .execute();
+  return rows.flatMap(({ request_id, body }) =>
+    body === null ? [] : [{ sealed: body, place: placeOf(request_id, 'body') }],
+  );
+}

@@ -1,0 +1,73 @@
+import { accessSync, constants, existsSync } from 'node:fs';
+import { sql } from 'kysely';
+import { readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { checkSchema } from '../../database/migrate.ts';
+import { openDatabase, sqlitePath } from '../../database/open.ts';
+import type { Db } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import type { Context } from '../context.ts';
+import { describeFailure } from '../failure.ts';
+import { checkDataKeys } from './data-keys.ts';
+import { nearestFolder } from './disk.ts';
+import { type Finding, fail, findingsOf, pass, warn } from './finding.ts';
+import { checkStagedCensuses } from './staged-censuses.ts';
+import { checkWebhooks } from './webhooks.ts';
+
+/** The database, and what only it can tell. Where there is none yet, whether it could be made. */
+export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
+  const url = readDatabaseUrl(env);
+  const path = sqlitePath(url);
+  if (!existsSync(path)) return [missing(path)];
+  const db = openDatabase(url);
+  try {
+    // That it opened says that its commits are durable: anything else is refused there.
+    const findings = [pass('database.opens', `${path} opens, and its commits are durable`)];
+    findings.push(...(await findingsOf('database.migrated', () => checkMigrated(db, readEnvironment(env)))));
+    if (findings.some((finding) => finding.result !== 'pass')) return findings;
+    return [
+      ...findings,
+      await checkWritable(db),
+      ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),
+      ...(await findingsOf('data-keys', () => checkDataKeys(db, env))),
+      ...(await findingsOf('staged-censuses', () => checkStagedCensuses(db, env, now()))),
+    ];
+  } finally {
+    await db.destroy();
+  }
+}
+
+function missing(path: string): Finding {
+  const folder = nearestFolder(path);
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK);
+  } catch {
+    return fail(
+      'database.opens',
+      `there is no database at ${path}, and ${folder} can not be written`,
+      'Set DATABASE_URL to a folder that this user owns, on a local disk.',
+    );
+  }
+  return warn(
+    'database.opens',
+    `there is no database at ${path} yet`,
+    'The first "benefits-sidecar serve" or "benefits-sidecar migrate" makes it.',
+  );
+}
+
+async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<Finding[]> {
+  await checkSchema(db, environment);
+  return [pass('database.migrated', `it is of this release and of ${environment}`)];
+}
+
+/** Commits a write that changes nothing. */
+async function checkWritable(db: Db): Promise<Finding> {
+  const id = 'database.writable';
+  try {
+    await transact(db, (trx) =>
+      trx.updateTable('ledger_head').set({ position: sql<number>`position` }).execute(),
+    );
+    return pass(id, 'it takes a commit');
+  } catch (error) {
+    return fail(id, describeFailure(error), 'Until this is mended the receiver answers 503.');
+  }
+}

@@ -1,0 +1,41 @@
+import { readWebhookSecrets } from '../../config.ts';
+import type { Db } from '../../database/tables.ts';
+import type { Environment } from '../../environment.ts';
+import { refusedSince } from '../../inbound/refusals.ts';
+import { type Finding, pass, unknown, warn } from './finding.ts';
+
+/** The provider retries an event for some 27 hours: what was refused since then can still come. */
+const LATELY_HOURS = 28;
+
+/**
+ * Whether the configured secrets are the provider's shows only when its events come: accepted ones prove it,
+ * refused ones hint at the opposite, though anybody can send those.
+ */
+export async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Finding[]> {
+  const id = 'webhook-secrets';
+  const { length } = readWebhookSecrets(env);
+  const since = new Date(now.getTime() - LATELY_HOURS * 3_600_000);
+  const newest = await db
+    .selectFrom('inbox')
+    .select('received_at')
+    .where('source', '=', 'webhook')
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  const counts = await refusedSince(db, since);
+  const refused = counts.reduce((sum, { refused }) => sum + refused, 0);
+  const accepted =
+    newest === undefined ? 'no event was accepted yet' : `the last event was accepted ${newest.received_at}`;
+  const message = `${length} configured; ${accepted}; ${refused} deliveries refused in the last ${LATELY_HOURS} hours`;
+  if (refused > 0) {
+    const causes = counts.map(({ cause }) => cause).join(', ');
+    return [
+      warn(
+        id,
+        `${message} (${causes})`,
+        "If they were the provider's: compare WEBHOOK_SECRETS with its portal and this machine's clock with the time, then have them resent.",
+      ),
+    ];
+  }
+  return [newest === undefined ? unknown(id, message) : pass(id, message)];
+}

@@ -1,0 +1,43 @@
+/** What the simulator receives and sends, in plain words, one line each. No id or value of a person. */
+import type { Delivery } from '../simulator/provider.ts';
+import type { ReceivedRequest } from '../simulator/record.ts';
+import { RETRY_DELAYS_MS } from '../simulator/schedule.ts';
+import { printable } from './output.ts';
+
+const CHANGES: Readonly<Record<string, string>> = {
+  'new-hire': 'A new hire',
+  termination: 'A termination',
+  demographic: 'A change of address',
+  'compensation-change': 'A change of pay or status',
+};
+
+export function requestInWords({ method, path, status, repeated, body }: ReceivedRequest): string {
+  return `${subjectOf(method, path, body)}: ${outcomeOf(status, repeated)}`;
+}
+
+function subjectOf(method: string, path: string, body: unknown): string {
+  const [, employerId] = /^\/employer\/([^/]+)\/census$/.exec(path) ?? [];
+  if (employerId !== undefined) return `A census of ${printable(employerId)}${countOf(body)} came`;
+  const [, change = ''] = /^\/employee-changes\/([a-z-]+)$/.exec(path) ?? [];
+  return `${CHANGES[change] ?? `${method} of an address that is no endpoint`} came`;
+}
+
+function countOf(body: unknown): string {
+  const employees = (body as { employees?: unknown } | null)?.employees;
+  return Array.isArray(employees) ? ` with ${employees.length} employees` : '';
+}
+
+function outcomeOf(status: number, repeated: boolean): string {
+  if (repeated) return 'known by its idempotency key, answered again and not applied twice';
+  if (status >= 200 && status < 300) return 'accepted';
+  if (status === 401) return 'refused, its API key is not the one above (401)';
+  if (status === 422) return 'refused, it breaks the contract (422)';
+  return `refused (${status})`;
+}
+
+export function deliveryInWords({ eventId, attempt, acknowledged, status, reason }: Delivery): string {
+  const answer = status === null ? `no answer, ${reason}` : `answered ${status}`;
+  if (acknowledged) return `Event ${eventId} acknowledged (${status})`;
+  const next = attempt < RETRY_DELAYS_MS.length ? 'it is tried again' : 'given up after the last attempt';
+  return `Event ${eventId} not acknowledged (${answer}), attempt ${attempt}: ${next}`;
+}

@@ -1,0 +1,132 @@
+import t from 'tap';
+import { createApi } from '../../src/api/server.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { allows, createToken, revokeToken, SCOPES, type Scope } from '../../src/security/tokens.ts';
+import { FIRST_TOKEN, NOW, start } from './start.ts';
+
+/** An address of a route: ids that nobody has, and a file that the reference page has. */
+const addressOf = (url: string) => url.replace(/:[a-z_]+/g, 'unknown').replace('*', 'index.css');
+
+t.test(
+  'every token on every route: 403 without the scope, also for unknown ids; neither 401 nor 403 with it',
+  async (t) => {
+    const { app, call, tokenWith } = await start(t);
+    const routes = app.routeTable.routes.filter(({ scope }) => scope !== 'public');
+    t.ok(routes.length >= 20, 'all routes are in the table');
+    for (const scope of SCOPES) {
+      const token = await tokenWith(scope);
+      for (const { methods, url, scope: needed } of routes) {
+        for (const method of methods) {
+          const request = { method: method as 'GET', url: addressOf(url), token };
+          const { status, json, headers } = await call(request);
+          if (needed === 'any' || allows([scope], needed as Scope)) {
+            t.notOk([401, 403].includes(status), `${scope} may ${method} ${url}: ${status}`);
+          } else {
+            t.equal(status, 403, `${scope} may not ${method} ${url}`);
+            t.match(json.detail, needed);
+            t.match(headers['www-authenticate'], `error="insufficient_scope", scope="${needed}"`);
+          }
+        }
+      }
+    }
+  },
+);
+
+t.test(
+  'without a token, or with one that does not count, no route but the public ones answers',
+  async (t) => {
+    const { app, call, db, tokenWith } = await start(t);
+    const expired = await transact(db, (trx) =>
+      createToken(trx, { name: 'old', scopes: ['all'], expiresAt: NOW, now: new Date(0) }),
+    );
+    const revoked = await tokenWith('all');
+    await transact(db, (trx) => revokeToken(trx, 'token 1', NOW));
+    const given = {
+      none: null,
+      'an unknown one': `bsc_${'A'.repeat(43)}`,
+      'an expired one': expired.token,
+      'a revoked one': revoked,
+    };
+    for (const { methods, url, scope } of app.routeTable.routes) {
+      for (const [name, token] of Object.entries(given)) {
+        const { status, headers } = await call({ method: methods[0] as 'GET', url: addressOf(url), token });
+        if (scope === 'public') {
+          t.equal(status, 200, `${url} is public`);
+          continue;
+        }
+        t.equal(status, 401, `${name}: ${methods[0]} ${url}`);
+        t.match(headers['www-authenticate'], /^Bearer realm="benefits-sidecar"/);
+        t.equal(/error="invalid_token"/.test(String(headers['www-authenticate'])), token !== null);
+      }
+    }
+  },
+);
+
+t.test('public are livez and readyz, by declaration', async (t) => {
+  const { app } = await start(t);
+  const open = app.routeTable.routes.filter(({ scope }) => scope === 'public').map(({ url }) => url);
+  t.strictSame(open.sort(), ['/livez', '/readyz']);
+});
+
+t.test('the token counts whatever the case of the scheme, and nothing that only looks like it', async (t) => {
+  const { call, tokenWith } = await start(t);
+  const token = await tokenWith('ledger:read');
+  const status = async (authorization: string) =>
+    (await call({ url: '/v1/deductions', token: null, headers: { authorization } })).status;
+  for (const header of [`Bearer ${token}`, `bearer ${token}`, `BEARER  ${token} `]) {
+    t.equal(await status(header), 200, header.replace(token, '…'));
+  }
+  const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`;
+  for (const header of [token, `Token ${token}`, `Bearer ${token} x`, 'Bearer', '', basic(`any:${token}`)]) {
+    t.equal(await status(header), 401, header.replace(token, '…'));
+  }
+});
+
+t.test(
+  'the reference also takes the token as the password of Basic, for browsers; no other route does',
+  async (t) => {
+    const { app, call, tokenWith } = await start(t);
+    const token = await tokenWith('events:read');
+    const headers = { authorization: `Basic ${Buffer.from(`any:${token}`).toString('base64')}` };
+    for (const { methods, url, scope } of app.routeTable.routes) {
+      const { status, headers: answered } = await call({
+        method: methods[0] as 'GET',
+        url: addressOf(url),
+        token: null,
+        headers,
+      });
+      if (scope === 'public') continue;
+      t.equal(status === 401, scope !== 'any', `${url}: ${status}`);
+      t.equal(/Basic/.test(String(answered['www-authenticate'])), false, 'no password is asked for then');
+    }
+    const wrong = { authorization: `Basic ${Buffer.from('any:wrong').toString('base64')}` };
+    const asked = await call({ url: '/docs', token: null, headers: wrong });
+    t.equal(asked.status, 401);
+    t.match(asked.headers['www-authenticate'], /, Basic realm="benefits-sidecar"/, 'a browser asks for it');
+  },
+);
+
+t.test('a route without a declared scope stops the start', async (t) => {
+  const { parts } = await start(t);
+  const app = createApi(parts);
+  t.teardown(() => app.close());
+  app.register(async (more) => {
+    more.get('/v1/forgotten', async () => 'open to all');
+  });
+  await t.rejects(async () => app.ready(), /GET \/v1\/forgotten declares no scope/);
+});
+
+t.test('the configured first token may do everything, and only where there is one', async (t) => {
+  const { call } = await start(t);
+  t.equal((await call({ url: '/v1/events' })).status, 200);
+  const without = await start(t, { firstToken: null });
+  t.equal((await without.call({ url: '/v1/events', token: FIRST_TOKEN })).status, 401);
+});
+
+t.test('a HEAD request goes by the same rule as GET', async (t) => {
+  const { call, tokenWith } = await start(t);
+  const token = await tokenWith('events:read');
+  t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token: null })).status, 401);
+  t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token })).status, 200);
+  t.equal((await call({ method: 'HEAD', url: '/v1/deductions', token })).status, 405, 'others have no HEAD');
+});

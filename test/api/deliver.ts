@@ -1,0 +1,56 @@
+/** Events as the sidecar itself takes them in: stored, then applied by the real loop. */
+import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { createApplyLoop } from '../../src/inbound/apply.ts';
+import { storeArrivals } from '../../src/inbound/inbox.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { deduction } from '../contract/samples.ts';
+
+export type Delivery = { eventId: string; body: Buffer };
+
+export function eventOf(eventId: string, eventType: string, data: object, createdAt?: string): Delivery {
+  const envelope = {
+    id: `env_${eventId}`,
+    event_type: eventType,
+    data,
+    ...(createdAt && { created_at: createdAt }),
+  };
+  return { eventId, body: Buffer.from(JSON.stringify(envelope)) };
+}
+
+/** A deduction event. The fields given replace those of a plain sample. */
+export function deductionOf(eventId: string, fields: object, createdAt = '2026-01-10T00:00:00Z'): Delivery {
+  return eventOf(eventId, 'employee.deduction-updated', { ...deduction, ...fields }, createdAt);
+}
+
+export async function receive(
+  db: Db,
+  deliveries: readonly Delivery[],
+  at = '2026-01-15T00:00:00.000Z',
+): Promise<void> {
+  await transact(db, (trx) => storeArrivals(trx, deliveries, at));
+}
+
+/** Until nothing is pending. */
+export async function apply(db: Db, at = '2026-01-15T00:00:00.000Z'): Promise<void> {
+  const loop = createApplyLoop({
+    db,
+    now: () => new Date(at),
+    log: silentLog,
+    effects: { requestSync, completeSyncs },
+    onApplied: () => {},
+    onFatal: (error) => {
+      throw error;
+    },
+  });
+  for (;;) {
+    const { applied, ignored, quarantined } = await loop.runOnce();
+    if (applied + ignored + quarantined === 0) return;
+  }
+}
+
+export async function deliver(db: Db, deliveries: readonly Delivery[], at?: string): Promise<void> {
+  await receive(db, deliveries, at);
+  await apply(db, at);
+}

@@ -1,0 +1,111 @@
+import t from 'tap';
+import { checkCensus } from '../../src/census/check.ts';
+import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
+import { censusOf, contentOf, organization, person } from './parts.ts';
+
+t.test('every row and field that breaks the contract is named, and none of its values', async (t) => {
+  const secret = 'SECRET-VALUE';
+  const text = censusOf([
+    person('e-1', { dob: secret, ssn: 5 }),
+    person('e-2'),
+    person('e-3', { address: { line1: secret, city: 'x', state: secret, zip_code: '1' }, nickname: secret }),
+    secret,
+    { ...person('e-5'), employee_id: '' },
+  ]);
+  const report = await checkCensus(contentOf(text));
+  t.strictSame(
+    report.problems.map(({ path }) => path),
+    [
+      'employees[0].dob',
+      'employees[0].ssn',
+      'employees[2].nickname',
+      'employees[2].address.state',
+      'employees[3]',
+      'employees[4].employee_id',
+    ],
+  );
+  t.equal(report.problemCount, 6);
+  t.equal(report.employees, 5);
+  t.notOk(JSON.stringify(report).includes(secret));
+});
+
+t.test('an employee given twice names both rows', async (t) => {
+  const report = await checkCensus(
+    contentOf(censusOf([person('e-1'), person('e-2'), person('e-1'), person('e-1')])),
+  );
+  t.strictSame(report.problems, [
+    { path: 'employees[2].employee_id', rule: 'is the same as employees[0].employee_id' },
+    { path: 'employees[3].employee_id', rule: 'is the same as employees[0].employee_id' },
+  ]);
+});
+
+t.test('a row that breaks another rule still counts as the first of its id', async (t) => {
+  const report = await checkCensus(contentOf(censusOf([person('e-1', { dob: 'x' }), person('e-1')])));
+  t.strictSame(
+    report.problems.map(({ path }) => path),
+    ['employees[0].dob', 'employees[1].employee_id'],
+  );
+});
+
+t.test('a census needs an organization and one employee', async (t) => {
+  const without = await checkCensus(contentOf(JSON.stringify({ employees: [person('e-1')] })));
+  t.strictSame(without.problems, [{ path: 'organization', rule: 'is required' }]);
+  t.strictSame((await checkCensus(contentOf('{}'))).problems, [
+    { path: 'organization', rule: 'is required' },
+    { path: 'employees', rule: 'must have at least 1 element' },
+  ]);
+  const bad = JSON.stringify({
+    organization: { ...organization, contact: { email: 'x' } },
+    employees: [person('e-1')],
+  });
+  t.match((await checkCensus(contentOf(bad))).problems.map(({ path }) => path).sort(), [
+    'organization.contact.email',
+    'organization.contact.first_name',
+    'organization.contact.last_name',
+  ]);
+});
+
+t.test('the first 1,000 problems are kept and all are counted', async (t) => {
+  const rows = Array.from({ length: 1_500 }, (_, n) => person(`e-${n}`, { dob: 'x' }));
+  const report = await checkCensus(contentOf(censusOf(rows)));
+  t.equal(report.problemCount, 1_500);
+  t.equal(report.problems.length, 1_000);
+  t.equal(report.problems.at(-1)?.path, 'employees[999].dob');
+});
+
+t.test('rows are handed on until the first problem', async (t) => {
+  const ids: string[] = [];
+  const rows = [
+    person('e-1', { pay_group: 'north' }),
+    person('e-2'),
+    person('e-3', { dob: 'x' }),
+    person('e-4'),
+  ];
+  await checkCensus(contentOf(censusOf(rows)), ({ employee, payGroup }) => {
+    ids.push(`${employee.employee_id} ${payGroup} ${'pay_group' in employee}`);
+  });
+  t.strictSame(ids, ['e-1 north false', 'e-2 null false']);
+});
+
+t.test('a pay group is a text', async (t) => {
+  for (const pay_group of [1, null, '', 'x'.repeat(256)]) {
+    const { problems } = await checkCensus(contentOf(censusOf([person('e-1', { pay_group })])));
+    t.match(problems, [{ path: 'employees[0].pay_group', rule: 'must be a text of 1 to 255 characters' }]);
+  }
+});
+
+t.test('a census beyond 256 MiB is refused without reading on', async (t) => {
+  let bytes = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('{"employees":[');
+    // A long white space costs nothing to read: the limit counts bytes, whatever they are.
+    const gap = Buffer.concat([Buffer.alloc(1_000_000, ' '), Buffer.from('1,')]);
+    for (;;) {
+      bytes += gap.length;
+      yield gap;
+    }
+  }
+  const { problems } = await checkCensus({ format: 'json', content: endless() });
+  t.match(problems.at(-1), { path: '', rule: 'must be at most 256 MiB' });
+  t.ok(bytes <= CENSUS_BYTES_MAX + 2_000_000);
+});

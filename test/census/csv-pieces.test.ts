@@ -1,0 +1,168 @@
+import t from 'tap';
+import { checkCensus } from '../../src/census/check.ts';
+import type { Employee } from '../../src/contract/employee.ts';
+import { organization, parts } from './parts.ts';
+
+const HEADER = [
+  ...['employee_id', 'first_name', 'last_name', 'dob', 'address.line1', 'address.line2', 'address.city'],
+  ...['address.state', 'address.zip_code', 'hire_date', 'email', 'hours_worked', 'pay_rate[0].amount'],
+  ...['pay_rate[0].period', 'pay_rate[0].effective_start', 'employment_status', 'pay_group'],
+];
+const row = (id: string, fields: Record<string, string> = {}): string => {
+  const cells: Record<string, string> = {
+    employee_id: id,
+    first_name: 'Grace',
+    last_name: 'Murray',
+    dob: '1990-12-09',
+    'address.line1': '1 Main Street',
+    'address.line2': '',
+    'address.city': 'Albany',
+    'address.state': 'NY',
+    'address.zip_code': '12207',
+    hire_date: '2020-02-29',
+    email: 'grace@example.org',
+    hours_worked: '40',
+    'pay_rate[0].amount': '25.50',
+    'pay_rate[0].period': 'hourly',
+    'pay_rate[0].effective_start': '2025-01-01',
+    employment_status: 'full_time',
+    pay_group: '',
+    ...fields,
+  };
+  return HEADER.map((name) => cells[name]).join();
+};
+const lines = (...rows: string[]): string => [HEADER.join(), ...rows, ''].join('\r\n');
+
+async function read(text: string | Uint8Array, beside: unknown = organization) {
+  const rows: { employee: Employee; payGroup: string | null }[] = [];
+  const bytes = beside === undefined ? null : Buffer.from(JSON.stringify(beside));
+  const census = { format: 'csv', content: parts(text), organization: bytes } as const;
+  const report = await checkCensus(census, (each) => {
+    rows.push(each);
+  });
+  return { rows, ...report };
+}
+
+t.test('cells become the fields that their columns name; an empty cell is an absent field', async (t) => {
+  const { rows, problems } = await read(
+    lines(row('e-1', { first_name: '"Grace ""G"""', pay_group: 'north' }), row('e-2')),
+  );
+  t.strictSame(problems, []);
+  t.strictSame(rows[0]?.employee.address, {
+    line1: '1 Main Street',
+    city: 'Albany',
+    state: 'NY',
+    zip_code: '12207',
+  });
+  t.strictSame(rows[0]?.employee.pay_rate, [
+    { amount: '25.50', period: 'hourly', effective_start: '2025-01-01' },
+  ]);
+  t.equal(rows[0]?.employee.first_name, 'Grace "G"');
+  t.strictSame(
+    rows.map(({ payGroup }) => payGroup),
+    ['north', null],
+  );
+});
+
+t.test('a byte order mark, empty lines, line feeds alone and line breaks in cells are fine', async (t) => {
+  const text = `\uFEFF${lines(row('e-1', { 'address.line1': '"1 Main\nStreet"' }), '', row('e-2'))}`;
+  const { rows, problems } = await read(text.replaceAll('\r\n', '\n'));
+  t.strictSame(problems, []);
+  t.equal(rows[0]?.employee.address.line1, '1 Main\nStreet');
+  t.equal(rows.length, 2);
+});
+
+t.test('a later pay rate may stand beside an empty one, which is then missing its fields', async (t) => {
+  const header = `${HEADER.join()},pay_rate[2].amount`;
+  const { problems } = await read(`${header}\n${row('e-1')},9.00\n${row('e-2')},\n`);
+  t.strictSame(
+    problems.map(({ path }) => path).sort(),
+    [
+      ...['amount', 'effective_start', 'period'].map((field) => `employees[0].pay_rate[1].${field}`),
+      ...['effective_start', 'period'].map((field) => `employees[0].pay_rate[2].${field}`),
+    ].sort(),
+  );
+});
+
+t.test('columns that are none, and columns given twice, are named', async (t) => {
+  const odd = [
+    'nickname',
+    'address',
+    'address.',
+    'pay_rate.amount',
+    'pay_rate[99].amount',
+    'constructor',
+    'dob',
+    '',
+  ];
+  const text = `${[...HEADER, ...odd].join()}\n${row('e-1')},,,,,,,,\n`;
+  const { problems } = await read(text);
+  t.strictSame(
+    problems.map(({ path }) => path),
+    [18, 19, 20, 21, 22, 23, 'dob', 25].map((name) => (typeof name === 'number' ? `column ${name}` : name)),
+  );
+});
+
+t.test('a problem names its row by index and its column by path', async (t) => {
+  const { problems } = await read(lines(row('e-1'), row('e-2', { 'address.state': 'XX' }), row('e-1')));
+  t.strictSame(problems, [
+    { path: 'employees[1].address.state', rule: 'must be a US state code' },
+    { path: 'employees[2].employee_id', rule: 'is the same as employees[0].employee_id' },
+  ]);
+});
+
+t.test('a row of another length is a problem of its own', async (t) => {
+  const { problems, employees } = await read(lines(row('e-1'), 'e-2,only', `${row('e-3')},more`, row('e-4')));
+  t.strictSame(
+    problems.map(({ path, rule }) => `${path} ${rule}`),
+    [1, 2].map((index) => `employees[${index}] must have as many cells as the header`),
+  );
+  t.equal(employees, 4);
+});
+
+const broken: [string, string | Uint8Array, string][] = [
+  ['an empty file', '', 'is empty: a CSV begins with a header'],
+  [
+    'a quote that does not close',
+    lines(row('e-1'), '"e-2'),
+    'is not valid CSV at line 3 (CSV_QUOTE_NOT_CLOSED)',
+  ],
+  [
+    'a quote in a cell',
+    lines(row('e-1', { first_name: 'a"b' })),
+    'is not valid CSV at line 2 (INVALID_OPENING_QUOTE)',
+  ],
+  [
+    'another encoding',
+    Buffer.from(lines(row('e-1', { first_name: 'Zo\xeb' })), 'latin1'),
+    'is not valid UTF-8',
+  ],
+  ['NUL', lines(row('e-1', { first_name: 'a\0b' })), 'has a NUL character in a cell'],
+  ['a header alone', HEADER.join(), 'must have at least 1 element'],
+];
+for (const [name, text, rule] of broken) {
+  t.test(`${name} is refused and no cell is quoted`, async (t) => {
+    const { problems } = await read(text);
+    t.equal(problems.at(-1)?.rule, rule);
+  });
+}
+
+t.test('a cell without end is refused in bounded memory', async (t) => {
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(`${HEADER.join()}\n"`);
+    for (;;) yield Buffer.alloc(64 * 1024, 'x');
+  }
+  const { problems } = await checkCensus({ format: 'csv', content: endless() });
+  t.match(problems.at(-1), { rule: 'must be at most 1 MiB' });
+});
+
+t.test('the organization beside it is required and checked', async (t) => {
+  t.match((await read(lines(row('e-1')), undefined)).problems, [
+    { path: 'organization', rule: 'is required' },
+  ]);
+  t.match((await read(lines(row('e-1')), { ...organization, fein: 1 })).problems, [
+    { path: 'organization.fein' },
+  ]);
+  const bad = { format: 'csv', content: parts(lines(row('e-1'))), organization: Buffer.from('{') } as const;
+  t.match((await checkCensus(bad)).problems, [{ path: 'organization', rule: 'is not valid JSON' }]);
+});

@@ -1,0 +1,142 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { checkCensus } from '../../src/census/check.ts';
+import { censusOf, contentOf, organization, parts, person } from './parts.ts';
+
+async function read(...all: (string | Uint8Array)[]) {
+  const ids: string[] = [];
+  const report = await checkCensus({ format: 'json', content: parts(...all) }, ({ employee }) => {
+    ids.push(employee.employee_id);
+  });
+  return { ids, ...report };
+}
+
+const good = censusOf([person('e-1', { first_name: 'Zoë 😀' }), person('e-2')]);
+
+t.test('a census is read however its bytes are cut', async () => {
+  const bytes = Buffer.from(good);
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 12 }), async (cuts) => {
+      const at = [0, ...cuts.sort((a, b) => a - b), bytes.length];
+      const { ids, problems } = await read(
+        ...at.slice(1).map((end, index) => bytes.subarray(at[index], end)),
+      );
+      return problems.length === 0 && ids.join() === 'e-1,e-2';
+    }),
+    { numRuns: 50 },
+  );
+});
+
+t.test('byte by byte, with a byte order mark, and with the organization last', async (t) => {
+  const text = JSON.stringify({ employees: [person('e-1'), person('e-2')], organization }, null, 2);
+  const bytes = Buffer.from(`\uFEFF${text}\n`);
+  const whole = await read(...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
+  t.strictSame(whole.problems, []);
+  t.strictSame(whole.ids, ['e-1', 'e-2']);
+  t.strictSame(whole.organization, organization);
+});
+
+const broken: [string, string | Uint8Array, string, string][] = [
+  ['nothing', '', '', 'ends in the middle'],
+  ['an array', '[]', '', 'must be an object'],
+  ['null', 'null', '', 'must be an object'],
+  ['an object without end', '{', '', 'ends in the middle'],
+  ['a census without end', good.slice(0, -2), 'employees[1]', 'ends in the middle'],
+  ['text behind it', `${good}x`, '', 'is not valid JSON near byte'],
+  ['a second census behind it', `${good}{}`, '', 'is not valid JSON near byte'],
+  ['a comma too many', good.replace(']}', ',]}'), 'employees[0]', ''],
+  ['a comma at the start of the list', '{"employees":[,]}', 'employees[0]', 'is not valid JSON near byte'],
+  ['a comma at the end of the list', `{"employees":[1,]}`, 'employees[1]', 'is not valid JSON near byte'],
+  [
+    'no comma between rows',
+    good.replace('},{"employee_id"', '} {"employee_id"'),
+    'employees[0]',
+    'is not valid JSON near',
+  ],
+  ['no colon', '{"employees" []}', '', 'is not valid JSON near byte'],
+  ['a name that is no text', '{1:[]}', '', 'is not valid JSON near byte'],
+  [
+    'bytes that are no UTF-8',
+    Buffer.from(good.replace('Zoë 😀', 'Zo\xeb'), 'latin1'),
+    'employees[0]',
+    'is not valid JSON near',
+  ],
+];
+for (const [name, text, path, rule] of broken) {
+  t.test(`${name} is refused where it stands`, async (t) => {
+    const { problems, problemCount } = await read(text);
+    t.ok(problemCount > 0);
+    const problem = problems.find((each) => each.path === path && each.rule.startsWith(rule));
+    t.ok(problem, JSON.stringify(problems));
+  });
+}
+
+t.test('a row that is not strict JSON is one problem, and the rows behind it are still read', async (t) => {
+  const dob = '"dob":"1990-12-09"';
+  const bad = [
+    good.replace(dob, `${dob},${dob}`),
+    good.replace(dob, `${dob},"__proto__":{}`),
+    good.replace(dob, '"dob":"\\u0000"'),
+    good.replace(dob, '"dob":"\\ud800"'),
+    good.replace(dob, `"dob":${'['.repeat(40)}${']'.repeat(40)}`),
+  ];
+  for (const text of bad) {
+    const { problems, employees } = await read(text);
+    t.match(problems, [{ path: 'employees[0]' }]);
+    t.equal(employees, 2);
+  }
+});
+
+t.test('fields beside the two are named, once each', async (t) => {
+  const { problems } = await read(censusOf([person('e-1')], { version: 2, 'odd name': {} }));
+  t.strictSame(problems, [
+    { path: 'version', rule: 'is not a field of the interface' },
+    { path: '["odd name"]', rule: 'is not a field of the interface' },
+  ]);
+  t.match((await read('{"employees":[],"employees":[]}')).problems[0], {
+    path: 'employees',
+    rule: 'is given twice',
+  });
+  const many = `{${Array.from({ length: 200 }, (_, n) => `"f${n}":1`).join()}}`;
+  t.match((await read(many)).problems.at(-1), { rule: 'must have at most 100 fields' });
+});
+
+t.test('employees must be a list', async (t) => {
+  const { problems } = await read(`{"organization":${JSON.stringify(organization)},"employees":{}}`);
+  t.match(problems[0], { path: 'employees', rule: 'must be an array' });
+});
+
+t.test('a field without end is refused in bounded memory', async (t) => {
+  let sent = 0;
+  async function* endless(begin: string): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(begin);
+    for (;;) {
+      sent += 1;
+      yield Buffer.alloc(64 * 1024, 'x');
+    }
+  }
+  for (const begin of ['{"employees":["', '{"organization":"', '{"', '{"employees":[{"a":"']) {
+    sent = 0;
+    const report = await checkCensus({ format: 'json', content: endless(begin) });
+    t.match(report.problems, [{ rule: 'must be at most 1 MiB' }]);
+    t.ok(sent <= 18, `${sent} parts were read`);
+  }
+});
+
+t.test('white space without end is refused as well', async (t) => {
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (;;) yield Buffer.alloc(64 * 1024, ' ');
+  }
+  const report = await checkCensus({ format: 'json', content: endless() });
+  t.equal(report.problemCount, 1);
+});
+
+t.test('a source that breaks off is not the fault of the census', async (t) => {
+  async function* breaking(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(good.slice(0, 100));
+    throw new Error('reset');
+  }
+  await t.rejects(checkCensus({ format: 'json', content: breaking() }), { message: 'reset' });
+  const stopped = AbortSignal.abort(new Error('stopped'));
+  await t.rejects(checkCensus(contentOf(good), undefined, stopped), { message: 'stopped' });
+});

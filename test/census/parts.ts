@@ -1,0 +1,53 @@
+/** What the tests of censuses share. */
+import type { Test } from 'tap';
+import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
+import { readUploadBody } from '../../src/census/staged.ts';
+import { type Staged, stageCensus } from '../../src/census/staging.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { employee, organization } from '../contract/samples.ts';
+import { type SetClock, sealer } from '../outbound/parts.ts';
+
+export { organization };
+
+export type Fields = Record<string, unknown>;
+
+/** An employee of the contract's sample with another id. */
+export const person = (employee_id: string, fields: Fields = {}): Fields => ({
+  ...employee,
+  employee_id,
+  ...fields,
+});
+
+/** A census as JSON text. */
+export const censusOf = (employees: readonly unknown[], fields: Fields = {}): string =>
+  JSON.stringify({ organization, employees, ...fields });
+
+/** Texts and bytes as a stream of parts. */
+export async function* parts(...all: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
+  for (const part of all) yield Buffer.from(part as string);
+}
+
+export const contentOf = (text: string | Uint8Array, format: CensusFormat = 'json'): CensusContent => ({
+  format,
+  content: parts(text),
+});
+
+export function stage(
+  db: Db,
+  clock: SetClock,
+  text: string,
+  { employerId = 'a', uploading = null }: { employerId?: string; uploading?: string | null } = {},
+): Promise<Staged> {
+  return stageCensus({ db, sealer, now: clock }, employerId, contentOf(text), { uploading });
+}
+
+/** The upload body of an employer as text; checks the length that was promised. */
+export async function uploadText(t: Test, db: Db, employerId = 'a'): Promise<string | null> {
+  const body = await readUploadBody(db, sealer, employerId);
+  if (body === null) return null;
+  const all: Uint8Array[] = [];
+  for await (const part of body.chunks) all.push(part);
+  const text = Buffer.concat(all);
+  t.equal(text.length, body.length, 'the length is known before');
+  return text.toString('utf8');
+}

@@ -1,0 +1,245 @@
+import BetterSqlite3 from 'better-sqlite3';
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { reprocessEvent } from '../../src/inbound/events.ts';
+import { type Body, leaveTrace, NOW, startApplying, traces } from './applying.ts';
+import { deductionBody, syncBody } from './bodies.ts';
+import { CASES } from './understand-cases.ts';
+
+/** A deduction event of a deduction of its own. */
+function deduction(name: string): Body {
+  return [name, deductionBody({ id: `ded-${name}` })];
+}
+
+const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
+
+t.test('events are applied in order of receipt, a batch a commit, on positions without gaps', async (t) => {
+  const { store, loop, commits, ledger, db } = await startApplying(t);
+  const names = numbered(600);
+  await store(...names.map(deduction), ['unknown', deductionBody({}, { event_type: 'x' })]);
+  commits.count = 0;
+  t.match(await loop.runOnce(), { applied: 512, ignored: 0, quarantined: 0 });
+  t.equal(commits.count, 1);
+  t.strictSame(await ledger(), names.slice(0, 512));
+  t.match(await loop.runOnce(), { applied: 88, ignored: 1, quarantined: 0 });
+  t.strictSame(await ledger(), names);
+  t.match(await loop.runOnce(), { applied: 0, ignored: 0, quarantined: 0 }, 'nothing is left');
+  const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'e0').executeTakeFirst();
+  t.match(row, {
+    event_type: 'employee.deduction-updated',
+    envelope_id: 'evt_1',
+    finished_at: NOW.toISOString(),
+    reason: null,
+  });
+});
+
+t.test('every signed body ends as applied, ignored or quarantined, and none harms another', async (t) => {
+  const { store, loop, states } = await startApplying(t);
+  await store(...CASES.map(({ body }, index): Body => [`e${index}`, body]));
+  await loop.runOnce();
+  t.strictSame(
+    await states(),
+    CASES.map(({ state, reason }, index) => `e${index}: ${state}${reason === null ? '' : ` ${reason}`}`),
+  );
+});
+
+t.test(
+  'a poison event is quarantined, what it wrote is undone, and the events around it are applied',
+  async (t) => {
+    const requestSync = async (
+      trx: Parameters<typeof leaveTrace>[0],
+      { employerId }: { employerId: string },
+    ) => {
+      await leaveTrace(trx, employerId);
+      if (employerId === 'poison') throw Object.assign(new Error('value'), { code: 'POISON' });
+      if (employerId === 'nameless') throw new Error('value');
+    };
+    const { store, loop, states, ledger, db, logged } = await startApplying(t, { effects: { requestSync } });
+    await store(
+      deduction('a'),
+      ['good', syncBody('sync-request', 'good')],
+      ['poison', syncBody('sync-request', 'poison')],
+      deduction('b'),
+      ['nameless', syncBody('sync-request', 'nameless')],
+      deduction('c'),
+    );
+    t.strictSame(await loop.runOnce(), { applied: 4, ignored: 0, quarantined: 2, syncsRequested: 1 });
+    const why = (code: string) =>
+      `applying it failed (${code}): reprocess it after an upgrade, or dismiss it`;
+    t.strictSame(await states(), [
+      'a: applied',
+      'good: applied',
+      `poison: quarantined ${why('POISON')}`,
+      'b: applied',
+      `nameless: quarantined ${why('internal error')}`,
+      'c: applied',
+    ]);
+    t.strictSame(await ledger(), ['a', 'b', 'c']);
+    t.strictSame(await traces(db), ['good']);
+    const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'poison').executeTakeFirst();
+    t.match(
+      row,
+      { event_type: 'employee-census.sync-request', envelope_id: 'evt_2' },
+      'it can be found by its type',
+    );
+    t.notMatch(logged.join(), 'value', 'the log names the code only');
+  },
+);
+
+t.test('an event that is put back while a poison one fails is not quarantined in its place', async (t) => {
+  let putBack: (() => void) | null = null;
+  const requestSync = async () => {
+    const moment = putBack;
+    const get = () => {
+      moment?.();
+      return 'POISON';
+    };
+    // The loop looks at an error's code when its transaction has ended: the moment for another process to write.
+    throw Object.defineProperty(new Error(), 'code', { get });
+  };
+  const { store, loop, states, commits, logged } = await startApplying(t, {
+    effects: { requestSync },
+    onLog: (message) => {
+      if (!message.includes('one by one')) return;
+      putBack = () => {
+        putBack = null;
+        other.exec("update inbox set state = 'pending', finished_at = null where event_id = 'innocent'");
+      };
+    },
+  });
+  const other = new BetterSqlite3(commits.path);
+  t.teardown(() => other.close());
+  await store(['innocent', deductionBody({}, { event_type: 'x' })]);
+  await loop.runOnce();
+  await store(['poison', syncBody('sync-request')], deduction('a'));
+  await loop.runOnce();
+  t.match(await states(), [/^innocent: ignored/, /^poison: quarantined/, /^a: applied/]);
+  t.equal(logged.filter((line) => line.includes('was quarantined')).length, 1);
+});
+
+t.test(
+  'what an event asks of the neighbours is done in the transaction that marks it, or not at all',
+  async (t) => {
+    const asked: unknown[] = [];
+    const { store, loop, commits, states, db } = await startApplying(t, {
+      effects: {
+        requestSync: async (trx, request) => {
+          asked.push(request);
+          await leaveTrace(trx, request.employerId);
+        },
+        completeSyncs: async (trx, complete) => {
+          asked.push(complete);
+          await leaveTrace(trx, complete.employerId);
+          return 1;
+        },
+      },
+    });
+    await store(['one', syncBody('sync-request', 'first')], ['two', syncBody('sync-complete', 'second')]);
+    commits.failure = 'SQLITE_FULL';
+    await t.rejects(loop.runOnce(), { code: 'SQLITE_FULL' });
+    t.strictSame(await states(), ['one: pending', 'two: pending'], 'no mark');
+    t.strictSame(await traces(db), [], 'no effect');
+    commits.failure = null;
+    t.match(await loop.runOnce(), { applied: 2, syncsRequested: 1 });
+    t.strictSame(await states(), ['one: applied', 'two: applied']);
+    t.strictSame(await traces(db), ['first', 'second']);
+    const now = NOW.toISOString();
+    t.strictSame(asked.slice(-2), [
+      { employerId: 'first', eventId: 'one', now },
+      { employerId: 'second', receivedAt: now, now },
+    ]);
+  },
+);
+
+t.test('a database error quarantines nothing: the loop tries again until it works', async (t) => {
+  const aborting = new AbortController();
+  const codes: string[] = [];
+  const { store, loop, commits, states, applied, logged } = await startApplying(t, {
+    onLog: (message) => {
+      if (!message.includes('trying again')) return;
+      codes.push(message);
+      // The disk has room again, but now another process holds the lock; then that one lets go.
+      commits.failure = null;
+      if (codes.length === 1) other.exec('begin immediate');
+      else other.exec('rollback');
+    },
+    onApplied: () => aborting.abort(),
+  });
+  const other = new BetterSqlite3(commits.path);
+  t.teardown(() => other.close());
+  await store(deduction('a'), ['bad', 'x'], deduction('b'));
+  commits.failure = 'SQLITE_FULL';
+  await loop.run(aborting.signal);
+  t.strictSame(
+    logged.map((line) => /"code":"(\w+)"/.exec(line)?.[1]),
+    ['SQLITE_FULL', 'LOCK_TIMEOUT'],
+  );
+  t.strictSame(applied, [{ applied: 2, ignored: 0, quarantined: 1, syncsRequested: 0 }]);
+  t.match(await states(), [/^a: applied$/, /^bad: quarantined the body is not valid JSON$/, /^b: applied$/]);
+});
+
+t.test('a failure of the storage that no retry mends ends the loop and is told to the process', async (t) => {
+  const { store, loop, commits, states, fatal } = await startApplying(t);
+  await store(deduction('a'));
+  commits.failure = 'SQLITE_IOERR_FSYNC';
+  await loop.run(new AbortController().signal);
+  t.match(fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
+  t.equal(fatal.length, 1);
+  t.strictSame(await states(), ['a: pending']);
+});
+
+t.test('a loop that waits for work begins when it is woken, and ends when it is told', async (t) => {
+  const aborting = new AbortController();
+  const { store, loop, states } = await startApplying(t, { onApplied: () => aborting.abort() });
+  const running = loop.run(aborting.signal);
+  await store(deduction('a'));
+  loop.wake();
+  await running;
+  t.strictSame(await states(), ['a: applied']);
+});
+
+t.test('an event that is applied again has no second effect in the ledger', async (t) => {
+  const { store, loop, states, ledger, db } = await startApplying(t);
+  await store(
+    deduction('a'),
+    ['a-later', deductionBody({ id: 'ded-a', member_contribution: '1' })],
+    deduction('b'),
+  );
+  await loop.runOnce();
+  const tables = () =>
+    Promise.all([
+      db.selectFrom('versions').selectAll().orderBy('position').execute(),
+      db.selectFrom('deductions').selectAll().orderBy('deduction_id').execute(),
+    ]);
+  const before = await tables();
+  for (const eventId of ['a', 'b', 'a']) {
+    t.ok(await transact(db, (trx) => reprocessEvent(trx, eventId)));
+    t.ok((await states()).includes(`${eventId}: pending`));
+    t.match(await loop.runOnce(), { applied: 1 });
+  }
+  await transact(db, (trx) => reprocessEvent(trx, 'a'));
+  await store(deduction('new'));
+  t.match(await loop.runOnce(), { applied: 2 }, 'beside a new one');
+  t.strictSame(await states(), ['a: applied', 'a-later: applied', 'b: applied', 'new: applied']);
+  const [versions, deductions] = await tables();
+  t.strictSame(versions.slice(0, 3), before[0]);
+  t.strictSame(
+    deductions.filter(({ deduction_id }) => deduction_id !== 'ded-new'),
+    before[1],
+  );
+  t.strictSame(await ledger(), ['a', 'a-later', 'b', 'new']);
+});
+
+t.test('an event that failed is applied when it is processed again after the cause is gone', async (t) => {
+  let broken = true;
+  const requestSync = async () => {
+    if (broken) throw new Error();
+  };
+  const { store, loop, states, db } = await startApplying(t, { effects: { requestSync } });
+  await store(['e', syncBody('sync-request')]);
+  t.match(await loop.runOnce(), { quarantined: 1 });
+  broken = false;
+  await transact(db, (trx) => reprocessEvent(trx, 'e'));
+  t.match(await loop.runOnce(), { applied: 1, quarantined: 0 });
+  t.strictSame(await states(), ['e: applied']);
+});

@@ -1,0 +1,183 @@
+import t, { type Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import {
+  dismissEvent,
+  type EventFilter,
+  getEvent,
+  listEvents,
+  reprocessEvent,
+  reprocessEvents,
+} from '../../src/inbound/events.ts';
+import { storeArrivals } from '../../src/inbound/inbox.ts';
+import { type Applying, type Body, NOW, startApplying } from './applying.ts';
+import { deductionBody } from './bodies.ts';
+
+const DISMISSED_AT = '2026-03-02T09:00:00.000Z';
+
+/** Six events, one or two of each state, and a conflict. */
+async function filled(t: Test): Promise<Applying> {
+  const applying = await startApplying(t);
+  const tie = (name: string, amount: string): Body => [
+    name,
+    deductionBody({ id: 'tied', member_contribution: amount }),
+  ];
+  await applying.store(
+    ['quarantined-1', 'x'],
+    ['applied', deductionBody()],
+    ['ignored', deductionBody({}, { event_type: 'x' })],
+    ['quarantined-2', deductionBody({ id: 1 })],
+    tie('tie-first', '1'),
+    tie('tie-second', '2'),
+  );
+  await applying.loop.runOnce();
+  await applying.store(['applied', 'another body'], ['pending', deductionBody({ id: 'ded-2' })]);
+  return applying;
+}
+
+function ids(events: { event_id: string }[]): string[] {
+  return events.map((event) => event.event_id);
+}
+
+t.test('events are listed newest first, page by page, each once', async (t) => {
+  const { db } = await filled(t);
+  const seen: string[] = [];
+  let before: number | undefined;
+  for (;;) {
+    const { events, next } = await listEvents(db, {}, { before, limit: 3 });
+    seen.push(...ids(events));
+    if (next === null) break;
+    t.equal(events.length, 3);
+    before = next;
+  }
+  t.strictSame(seen, [
+    'pending',
+    'tie-second',
+    'tie-first',
+    'quarantined-2',
+    'ignored',
+    'applied',
+    'quarantined-1',
+  ]);
+  const exact = await listEvents(db, {}, { limit: 7 });
+  t.equal(exact.next, null, 'no empty page behind the last');
+});
+
+t.test('a list of events keeps to all that is asked of it', async (t) => {
+  const { db } = await filled(t);
+  const at = NOW.toISOString();
+  const updated = 'employee.deduction-updated';
+  const filters: [filter: EventFilter, expected: string[]][] = [
+    [{ state: 'quarantined' }, ['quarantined-2', 'quarantined-1']],
+    [{ state: 'pending' }, ['pending']],
+    [{ state: 'ignored' }, ['ignored']],
+    [{ eventType: 'x' }, ['ignored']],
+    [{ eventType: updated, state: 'applied' }, ['tie-second', 'tie-first', 'applied']],
+    [{ eventType: updated, state: 'ignored' }, []],
+    [{ state: 'quarantined', from: at }, ['quarantined-2', 'quarantined-1']],
+    [{ state: 'quarantined', until: at }, []],
+    [
+      { state: 'quarantined', from: at, until: '2026-03-01T12:00:00.001Z' },
+      ['quarantined-2', 'quarantined-1'],
+    ],
+    [{ from: '2026-03-01T12:00:00.001Z' }, []],
+  ];
+  for (const [filter, expected] of filters) {
+    const { events } = await listEvents(db, filter, { limit: 10 });
+    t.strictSame(ids(events), expected, JSON.stringify(filter));
+  }
+});
+
+t.test('an event is shown with what came under its id with another body', async (t) => {
+  const { db } = await filled(t);
+  const found = await getEvent(db, 'applied');
+  t.equal(found?.event.body.toString(), deductionBody());
+  t.strictSame(
+    found?.conflicts.map(({ body }) => body.toString()),
+    ['another body'],
+  );
+  t.strictSame((await getEvent(db, 'ignored'))?.conflicts, []);
+  t.equal(await getEvent(db, 'unknown'), null);
+});
+
+t.test('an event of any state can be processed again; the marks of its last time are gone', async (t) => {
+  const { db, loop, states } = await filled(t);
+  await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', DISMISSED_AT));
+  const before = await states();
+  for (const eventId of ['applied', 'ignored', 'quarantined-1', 'quarantined-1', 'pending']) {
+    t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId)), true, eventId);
+  }
+  t.equal(await transact(db, (trx) => reprocessEvent(trx, 'unknown')), false);
+  const { events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
+  t.strictSame(
+    events.map(({ event_id, reprocessed, reason, finished_at, dismissed_at }) => [
+      event_id,
+      reprocessed,
+      reason ?? finished_at ?? dismissed_at,
+    ]),
+    [
+      ['pending', 0, null],
+      ['ignored', 1, null],
+      ['applied', 1, null],
+      ['quarantined-1', 1, null],
+    ],
+  );
+  await loop.runOnce();
+  t.strictSame(
+    await states(),
+    [...before.slice(0, -1), 'pending: applied'],
+    'each ends where it ended before',
+  );
+});
+
+t.test('many events are processed again step by step, each once', async (t) => {
+  const { db } = await filled(t);
+  const step = (filter: EventFilter, after: number, limit: number) =>
+    transact(db, (trx) => reprocessEvents(trx, filter, { after, limit }));
+  const filter = { eventType: 'employee.deduction-updated' };
+  const first = await step(filter, 0, 3);
+  t.equal(first.reprocessed, 3);
+  t.strictSame(await step(filter, first.next as number, 3), { reprocessed: 1, next: null });
+  t.strictSame(await step({}, 0, 100), { reprocessed: 2, next: null }, 'those that are not pending yet');
+  t.strictSame(await step({}, 0, 100), { reprocessed: 0, next: null });
+  const { events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
+  t.equal(events.length, 7);
+});
+
+t.test('what asks for a person can be dismissed with a reason, and nothing else can', async (t) => {
+  const { db } = await filled(t);
+  const dismiss = (eventId: string) =>
+    transact(db, (trx) => dismissEvent(trx, eventId, 'seen', DISMISSED_AT));
+  const found: Record<string, string> = {
+    'quarantined-1': 'dismissed',
+    applied: 'dismissed',
+    'tie-first': 'nothing to dismiss',
+    'tie-second': 'dismissed',
+    ignored: 'nothing to dismiss',
+    pending: 'nothing to dismiss',
+    unknown: 'unknown',
+  };
+  for (const [eventId, dismissal] of Object.entries(found))
+    t.equal(await dismiss(eventId), dismissal, eventId);
+
+  const marks = { dismissed_at: DISMISSED_AT, dismissed_reason: 'seen' };
+  t.match((await getEvent(db, 'quarantined-1'))?.event, { state: 'quarantined', ...marks });
+  t.match((await getEvent(db, 'tie-second'))?.event, marks);
+  const conflicted = await getEvent(db, 'applied');
+  t.match(conflicted?.conflicts, [marks]);
+  t.match(conflicted?.event, { dismissed_at: null }, 'the event itself asked for nobody');
+  const open = await listEvents(db, { state: 'quarantined', open: true }, { limit: 10 });
+  t.strictSame(ids(open.events), ['quarantined-2']);
+});
+
+t.test('a conflict that was dismissed stays dismissed when the same body comes again', async (t) => {
+  const { db, store } = await filled(t);
+  await transact(db, (trx) => dismissEvent(trx, 'applied', 'seen', DISMISSED_AT));
+  await store(['applied', 'another body']);
+  t.match((await getEvent(db, 'applied'))?.conflicts, [{ dismissed_at: DISMISSED_AT }]);
+  const arrivals = [{ eventId: 'applied', body: Buffer.from('a third body') }];
+  await transact(db, (trx) => storeArrivals(trx, arrivals, NOW.toISOString()));
+  t.match((await getEvent(db, 'applied'))?.conflicts, [
+    { dismissed_at: DISMISSED_AT },
+    { dismissed_at: null },
+  ]);
+});

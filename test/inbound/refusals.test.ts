@@ -1,0 +1,93 @@
+import t from 'tap';
+import { createRefusals, refusedSince } from '../../src/inbound/refusals.ts';
+import { countedCommits } from './commits.ts';
+
+const START = new Date('2026-03-01T12:00:30.000Z');
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const LONG_AGO = new Date(0);
+
+function clock(): { now: () => Date; pass(ms: number): void } {
+  let at = START.getTime();
+  return {
+    now: () => new Date(at),
+    pass: (ms) => {
+      at += ms;
+    },
+  };
+}
+
+t.test(
+  'refused deliveries are counted by minute and cause, however often the counts are written',
+  async (t) => {
+    const { db } = await countedCommits(t);
+    const { now, pass } = clock();
+    const refusals = createRefusals(now);
+    refusals.count('signature');
+    refusals.count('signature');
+    refusals.count('headers');
+    await refusals.flush(db);
+    refusals.count('signature');
+    await refusals.flush(db);
+    pass(MINUTE_MS);
+    refusals.count('signature');
+    await refusals.flush(db);
+    t.strictSame(await db.selectFrom('refused_signatures').selectAll().execute(), [
+      { minute: '2026-03-01T12:00Z', cause: 'headers', refused: 1 },
+      { minute: '2026-03-01T12:00Z', cause: 'signature', refused: 3 },
+      { minute: '2026-03-01T12:01Z', cause: 'signature', refused: 1 },
+    ]);
+    t.strictSame(await refusedSince(db, START), [
+      { cause: 'headers', refused: 1 },
+      { cause: 'signature', refused: 4 },
+    ]);
+    t.strictSame(await refusedSince(db, now()), [{ cause: 'signature', refused: 1 }]);
+  },
+);
+
+t.test('without refusals nothing is written', async (t) => {
+  const commits = await countedCommits(t);
+  await createRefusals(() => START).flush(commits.db);
+  t.equal(commits.count, 0);
+});
+
+t.test('while the database can not commit the counts wait, and are written once', async (t) => {
+  const commits = await countedCommits(t);
+  const refusals = createRefusals(() => START);
+  refusals.count('timestamp');
+  commits.failure = 'SQLITE_FULL';
+  await refusals.flush(commits.db);
+  refusals.count('timestamp');
+  commits.failure = null;
+  await refusals.flush(commits.db);
+  await refusals.flush(commits.db);
+  t.strictSame(await refusedSince(commits.db, LONG_AGO), [{ cause: 'timestamp', refused: 2 }]);
+});
+
+t.test('counts are kept for seven days', async (t) => {
+  const { db } = await countedCommits(t);
+  const { now, pass } = clock();
+  const refusals = createRefusals(now);
+  refusals.count('encoding');
+  await refusals.flush(db);
+  for (const [ms, refused] of [
+    [7 * DAY_MS - MINUTE_MS, 2],
+    [2 * MINUTE_MS, 2],
+  ] as const) {
+    pass(ms);
+    refusals.count('encoding');
+    await refusals.flush(db);
+    t.strictSame(await refusedSince(db, LONG_AGO), [{ cause: 'encoding', refused }]);
+  }
+});
+
+t.test('what was counted last is written when the loop ends', async (t) => {
+  const { db } = await countedCommits(t);
+  const refusals = createRefusals(() => START);
+  const aborting = new AbortController();
+  const running = refusals.run(db, aborting.signal);
+  refusals.count('signature');
+  aborting.abort();
+  await running;
+  t.strictSame(await refusedSince(db, LONG_AGO), [{ cause: 'signature', refused: 1 }]);
+});

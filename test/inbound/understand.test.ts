@@ -1,0 +1,65 @@
+import t from 'tap';
+import { LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
+import { understand } from '../../src/inbound/understand.ts';
+import { deductionBody, syncBody } from './bodies.ts';
+import { CANARY, CASES } from './understand-cases.ts';
+
+/** What an object inherits, to see that no body changed it. */
+function inherited(): string[] {
+  return Object.getOwnPropertyNames(Object.prototype).sort();
+}
+
+t.test('a signed body', async (t) => {
+  const before = inherited();
+  for (const { name, body, state, reason } of CASES) {
+    const { meaning } = understand(Buffer.from(body as string));
+    const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined';
+    t.equal(unhandled ? meaning.kind : 'applied', state, `${name} is ${state}`);
+    t.equal(unhandled ? meaning.reason : null, reason, `${name}: ${reason}`);
+    t.notMatch(JSON.stringify(unhandled ? meaning.reason : ''), CANARY, `${name}: no value in the reason`);
+  }
+  t.strictSame(inherited(), before, 'no body reached the prototype of all objects');
+  t.equal(({} as Record<string, unknown>).polluted, undefined);
+});
+
+t.test('a reason names the first five problems, and no value of any', async (t) => {
+  const data = {
+    id: '',
+    employee_id: { [CANARY]: CANARY },
+    line_of_coverage: CANARY,
+    member_contribution: CANARY,
+    employer_contribution: 1,
+    period: CANARY,
+    taxability: CANARY,
+  };
+  const { meaning } = understand(Buffer.from(deductionBody(data)));
+  if (meaning.kind !== 'quarantined') return t.fail('accepted');
+  t.equal(meaning.reason.split('; ').length, 5);
+  t.match(meaning.reason, /^data\.id: must have at least 1 character; data\.employee_id: must be a string; /);
+  t.notMatch(meaning.reason, CANARY);
+});
+
+t.test('what is told of an event: its type, its own id and its time as sent', async (t) => {
+  const time = '2026-03-01t07:00:00,123456789-05:00';
+  t.match(understand(Buffer.from(deductionBody({}, { id: 'evt_9', created_at: time }))), {
+    eventType: 'employee.deduction-updated',
+    envelopeId: 'evt_9',
+    createdAt: time,
+    meaning: { kind: 'deduction' },
+  });
+  t.strictSame(understand(Buffer.from(syncBody('sync-request', 'é'))), {
+    eventType: 'employee-census.sync-request',
+    envelopeId: 'evt_2',
+    createdAt: null,
+    meaning: { kind: 'sync-request', employerId: 'é' },
+  });
+  t.match(understand(Buffer.from('{}')), { eventType: null, envelopeId: null, createdAt: null });
+});
+
+t.test('every line of coverage of the interface is understood, with its amounts as sent', async (t) => {
+  for (const line of LINES_OF_COVERAGE) {
+    const sent = { line_of_coverage: line, member_contribution: '0150.10', employer_contribution: '-0' };
+    const { meaning } = understand(Buffer.from(deductionBody(sent)));
+    t.match(meaning, { kind: 'deduction', deduction: sent }, line);
+  }
+});

@@ -1,0 +1,227 @@
+import { sql } from 'kysely';
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { claim, heartbeat } from '../../src/outbound/claims.ts';
+import { finish, putOff } from '../../src/outbound/finish.ts';
+import type { Outcome } from '../../src/outbound/retry.ts';
+import type { Claim, Senders } from '../../src/outbound/sender.ts';
+import { open, scratch } from '../database/scratch.ts';
+import { owe, request, SHORT, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+const DAY_MS = 86_400_000;
+const ok: Outcome = {
+  answered: true,
+  status: 200,
+  jsonError: false,
+  retryAfterMs: null,
+  answer: Buffer.alloc(0),
+};
+
+async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[]> {
+  const wish = { owner, limit, inFlight: new Set<string>(), senders: {} };
+  return (await transact(db, (trx) => claim(trx, wish, now))).claims;
+}
+
+const by = (owner: string) => ({ owner, senders: {}, sealer, random: () => 0 });
+
+t.test('a claim is taken over when its lease expired, not before', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await owe(db, 'r-1', 'e-1');
+  t.equal((await take(db, 'first', clock())).length, 1);
+  clock.advance(29_999);
+  t.equal((await take(db, 'second', clock())).length, 0);
+  clock.advance(1);
+  t.match(await take(db, 'second', clock()), [{ requestId: 'r-1', attempt: 2 }]);
+  t.match(await request(db, 'r-1'), { claimed_by: 'second', unknown_outcome: 1 });
+  const attempts = await db.selectFrom('attempts').selectAll().orderBy('attempt').execute();
+  t.match(attempts, [
+    { attempt: 1, reason: /stopped in the middle/ },
+    { attempt: 2, finished_at: null },
+  ]);
+});
+
+t.test('a heartbeat keeps the claim', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await owe(db, 'r-1', 'e-1');
+  const [claimed] = await take(db, 'first', clock());
+  clock.advance(20_000);
+  t.equal(await transact(db, (trx) => heartbeat(trx, 'first', claimed!, clock())), true);
+  clock.advance(20_000);
+  t.equal((await take(db, 'second', clock())).length, 0);
+});
+
+t.test('a stale owner can not finish, put off or renew', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await owe(db, 'r-1', 'e-1');
+  const [stale] = await take(db, 'first', clock());
+  clock.advance(30_000);
+  const [taken] = await take(db, 'second', clock());
+  const before = await request(db, 'r-1');
+  const settle = async () => ({ outcome: 'cancelled', reason: 'x' }) as const;
+  t.equal(await transact(db, (trx) => finish(trx, by('first'), stale!, ok, clock())), null);
+  t.equal(await transact(db, (trx) => putOff(trx, by('first'), stale!, settle, clock())), null);
+  t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
+  t.strictSame(await request(db, 'r-1'), before);
+  t.match(await transact(db, (trx) => finish(trx, by('second'), taken!, ok, clock())), {
+    verdict: 'delivered',
+  });
+});
+
+t.test('an owner that took its own expired claim again can not finish the first attempt', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await owe(db, 'r-1', 'e-1');
+  const [first] = await take(db, 'same', clock());
+  clock.advance(30_000);
+  await take(db, 'same', clock());
+  t.equal(await transact(db, (trx) => finish(trx, by('same'), first!, ok, clock())), null);
+});
+
+t.test('claims come oldest first and at most as many as asked for', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  for (const id of ['c', 'a', 'b']) await owe(db, id, id, 'demographic', clock());
+  t.strictSame(
+    (await take(db, 'one', clock(), 2)).map(({ requestId }) => requestId),
+    ['c', 'a'],
+  );
+});
+
+t.test('after the clock jumped back by two days nothing is stuck', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, (response, _, index) =>
+    json(response, index === 0 ? 503 : 200),
+  );
+  await owe(db, 'retried', 'e-1');
+  await sendAll(sendLoop(t, db, url, clock));
+  await owe(db, 'abandoned', 'e-2');
+  await take(db, 'gone', clock());
+  clock.advance(-2 * DAY_MS);
+  await sendAll(sendLoop(t, db, url, clock));
+  t.match(await request(db, 'retried'), { state: 'delivered' }, 'its due time lay too far ahead');
+  t.match(await request(db, 'abandoned'), { state: 'delivered' }, 'its lease lay too far ahead');
+  t.equal(received.length, 3);
+});
+
+t.test('after the clock jumped ahead by two days nothing goes out twice at once', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, async (response) => {
+    clock.advance(2 * DAY_MS);
+    t.strictSame(await loop.runOnce(), await loop.runOnce(), 'the same loop leaves its own claim alone');
+    json(response, 200);
+  });
+  await owe(db, 'r-1', 'e-1');
+  const loop = sendLoop(t, db, url, clock);
+  t.equal((await loop.runOnce()).delivered, 1);
+  t.equal(received.length, 1);
+  t.match(await request(db, 'r-1'), { state: 'delivered', attempts: 1 });
+});
+
+t.test('when another loop took it over, the first one writes nothing down', async (t) => {
+  const { db, url: file } = await scratch(t);
+  const clock = setClock();
+  const other = open(t, file);
+  const { url } = await stubService(t, async (response, _, index) => {
+    if (index === 0) {
+      clock.advance(30_000);
+      t.equal((await sendLoop(t, other, url, clock).runOnce()).rejected, 1);
+      json(response, 200);
+    } else json(response, 422, { error: 'known already' });
+  });
+  await owe(db, 'r-1', 'e-1');
+  t.equal((await sendLoop(t, db, url, clock).runOnce()).lost, 1);
+  t.match(await request(db, 'r-1'), { state: 'rejected', may_have_been_applied: 1 });
+});
+
+t.test('two loops on one database send each request once, in order', async (t) => {
+  const { db, url: file } = await scratch(t);
+  const { url, received } = await stubService(t, (response) => setImmediate(() => json(response, 200)));
+  for (let n = 0; n < 60; n += 1) await owe(db, `r-${n}`, `e-${n % 20}`);
+  const clock = setClock();
+  const loops = [sendLoop(t, db, url, clock), sendLoop(t, open(t, file), url, clock)];
+  await Promise.all(loops.map(sendAll));
+  await sendAll(loops[0]!);
+  const sent = received.map(({ headers }) => String(headers['idempotency-key']));
+  t.equal(sent.length, 60);
+  t.equal(new Set(sent).size, 60);
+  for (let employee = 0; employee < 20; employee += 1) {
+    const own = sent.map((id) => Number(id.slice(2))).filter((n) => n % 20 === employee);
+    t.strictSame(own, [employee, employee + 20, employee + 40]);
+  }
+});
+
+t.test('a stop lets what is in flight end; the rest waits for the next start', async (t) => {
+  const { db } = await scratch(t);
+  const stop = new AbortController();
+  const { url, received } = await stubService(t, (response) => {
+    stop.abort();
+    setImmediate(() => json(response, 200));
+  });
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'r-2', 'e-1');
+  await sendLoop(t, db, url, setClock()).run(stop.signal);
+  t.equal(received.length, 1);
+  t.match(
+    [await request(db, 'r-1'), await request(db, 'r-2')],
+    [{ state: 'delivered' }, { state: 'pending' }],
+  );
+});
+
+t.test('a kind that coalesces takes in the newer pending request when it is retried', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const merged: [string, string][] = [];
+  const senders: Senders = {
+    census: {
+      prepare: async ({ requestId }) => ({
+        kind: 'post',
+        path: ['employer', 'a', 'census'],
+        idempotencyKey: requestId,
+        body: Buffer.from('{}'),
+        patience: SHORT,
+      }),
+      merged: async (_, kept, cancelled) => {
+        merged.push([kept, cancelled]);
+      },
+    },
+  };
+  const { enqueue } = await import('../../src/outbound/outbox.ts');
+  const census = (requestId: string) =>
+    transact(db, (trx) =>
+      enqueue(trx, { requestId, kind: 'census', subject: 'employer:a', sealed: null }, clock().toISOString()),
+    );
+  const { url } = await stubService(t, async (response, _, index) => {
+    if (index === 0) await census('newer');
+    json(response, index === 0 ? 503 : 200);
+  });
+  await census('older');
+  await t.rejects(census('second pending'), 'one pending a subject');
+  const loop = sendLoop(t, db, url, clock, { senders });
+  t.equal((await loop.runOnce()).retry, 1);
+  t.strictSame(merged, [['older', 'newer']]);
+  t.match(await request(db, 'newer'), { state: 'cancelled', reason: /taken in by request older/ });
+  t.match(await request(db, 'older'), { state: 'pending', attempts: 1, head: 1 });
+  clock.advance(60_000);
+  t.equal((await loop.runOnce()).delivered, 1);
+});
+
+t.test('claiming reads no more than it needs at any backlog', async (t) => {
+  const { db } = await scratch(t);
+  await owe(db, 'r-1', 'e-1');
+  const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>
+    (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
+  const due = sql<{ detail: string }>`explain query plan select request_id from outbox
+    where state = 'pending' and head = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
+  t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
+  t.notMatch(await plan(due), /TEMP B-TREE/);
+  const next = sql<{ detail: string }>`explain query plan select seq from outbox
+    where subject = ${'x'} and finished_at is null order by seq limit 1`;
+  t.match(await plan(next), /INDEX outbox_unfinished/);
+});

@@ -1,0 +1,142 @@
+import { writeFileSync } from 'node:fs';
+import t from 'tap';
+import { readGate } from '../../src/outbound/gate.ts';
+import { scratch } from '../database/scratch.ts';
+import { client, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+const closing: [string, number, string, Record<string, string>][] = [
+  ['401', 401, '{"error":"no key"}', {}],
+  ['a redirect', 302, '', { location: '/login' }],
+  ['404 without a JSON error', 404, '<h1>Not found</h1>', {}],
+];
+for (const [name, status, body, headers] of closing) {
+  t.test(`${name} closes the gate for all, one probe at a time from 1 s to 60 s`, async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const { url, received } = await stubService(t, (response) =>
+      response.writeHead(status, headers).end(body),
+    );
+    await owe(db, 'r-1', 'e-1');
+    const loop = sendLoop(t, db, url, clock);
+    t.equal((await loop.runOnce())['close-gate'], 1);
+    t.match(await readGate(db), {
+      state: 'closed',
+      reason: `answered ${status}`,
+      since: clock().toISOString(),
+    });
+    for (const id of ['r-2', 'r-3', 'r-4']) await owe(db, id, id);
+    for (const seconds of [1, 2, 4, 8, 16, 32, 60, 60]) {
+      clock.advance(seconds * 1_000 - 1);
+      await sendAll(loop);
+      const before = received.length;
+      clock.advance(1);
+      await sendAll(loop);
+      t.equal(received.length, before + 1, `one probe after ${seconds} s`);
+    }
+    t.match(await request(db, 'r-1'), { state: 'pending', may_have_been_applied: 0, unknown_outcome: 0 });
+  });
+}
+
+t.test('a 404 with a JSON error rejects its own request only', async (t) => {
+  const { db } = await scratch(t);
+  const { url } = await stubService(t, (response) => json(response, 404, { error: 'no such employee' }));
+  await owe(db, 'r-1', 'e-1');
+  t.equal((await sendLoop(t, db, url, setClock()).runOnce()).rejected, 1);
+  t.match(await readGate(db), { state: 'open' });
+});
+
+t.test('a mended key is read from its file by the next probe, and all flows again', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const file = `${t.testdir({ dir: {} })}/dir/key`;
+  writeFileSync(file, 'old-key');
+  const { url, received } = await stubService(t, (response, { headers }) =>
+    json(response, headers.authorization === 'Bearer new-key' ? 200 : 401, { error: 'no' }),
+  );
+  for (let n = 1; n <= 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
+  const loop = sendLoop(t, db, url, clock, { client: client(t, url, file) });
+  await sendAll(loop);
+  writeFileSync(file, 'new-key');
+  const before = received.length;
+  clock.advance(1_000);
+  const steps: number[] = [];
+  for (;;) {
+    const { delivered } = await loop.runOnce();
+    if (delivered === 0) break;
+    steps.push(delivered);
+  }
+  t.strictSame(steps.slice(0, 4), [1, 2, 8, 8], 'slowly at first: 1, then twice as many for each success');
+  t.equal(received.length - before, 20);
+  t.match(await readGate(db), { state: 'open', reason: null, probe_at: null });
+});
+
+t.test('a key file that can not be read leaves the old key in use', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : 200));
+  await owe(db, 'r-1', 'e-1');
+  const loop = sendLoop(t, db, url, clock, { client: client(t, url, `${t.testdir()}/none`) });
+  await sendAll(loop);
+  clock.advance(1_000);
+  t.equal((await loop.runOnce()).delivered, 1);
+});
+
+for (const status of [200, 422, 429, 503, 403]) {
+  t.test(`an answer ${status} to the probe opens the gate`, async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : status));
+    await owe(db, 'r-1', 'e-1');
+    const loop = sendLoop(t, db, url, clock);
+    await sendAll(loop);
+    clock.advance(1_000);
+    await sendAll(loop);
+    t.match(await readGate(db), { state: 'open' });
+  });
+}
+
+t.test('a probe without an answer leaves the gate closed', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url } = await stubService(t, (response, _, index) =>
+    index === 0 ? json(response, 401) : response.socket?.resetAndDestroy(),
+  );
+  await owe(db, 'r-1', 'e-1');
+  const loop = sendLoop(t, db, url, clock);
+  await sendAll(loop);
+  clock.advance(1_000);
+  t.equal((await loop.runOnce()).retry, 1);
+  t.match(await readGate(db), { state: 'closed', probes: 1 });
+});
+
+t.test('one request that always closes the gate does not keep the others out', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url } = await stubService(t, (response, { body }) =>
+    body.includes('odd') ? response.writeHead(404).end('no such page') : json(response, 200),
+  );
+  await owe(db, 'odd', 'e-0');
+  const loop = sendLoop(t, db, url, clock);
+  for (let n = 1; n <= 12; n += 1) await owe(db, `r-${n}`, `e-${n}`, 'demographic', clock());
+  for (let seconds = 0; seconds < 300; seconds += 1) {
+    await sendAll(loop);
+    clock.advance(1_000);
+  }
+  const left = await db.selectFrom('outbox').select('request_id').where('state', '<>', 'delivered').execute();
+  t.strictSame(left, [{ request_id: 'odd' }]);
+});
+
+t.test('the gate outlives the process, and a clock that jumped back does not lock it', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, (response, _, index) =>
+    json(response, index === 0 ? 401 : 200),
+  );
+  await owe(db, 'r-1', 'e-1');
+  await sendAll(sendLoop(t, db, url, clock));
+  t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 0, 'another loop finds it closed');
+  clock.advance(-2 * 86_400_000);
+  t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 1);
+  t.equal(received.length, 2);
+});

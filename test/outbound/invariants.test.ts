@@ -1,0 +1,95 @@
+import fc from 'fast-check';
+import t from 'tap';
+import type { Db, RequestKind } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbound/by-hand.ts';
+import { claim } from '../../src/outbound/claims.ts';
+import { finish } from '../../src/outbound/finish.ts';
+import { enqueue } from '../../src/outbound/outbox.ts';
+import type { Outcome } from '../../src/outbound/retry.ts';
+import type { Claim } from '../../src/outbound/sender.ts';
+import { scratch } from '../database/scratch.ts';
+import { sealer, setClock } from './parts.ts';
+
+const SUBJECTS = ['employee:a', 'employee:b'];
+const KINDS: RequestKind[] = ['new-hire', 'demographic'];
+const STATUSES = [200, 422, 503, 403, 401, 0];
+
+const step = fc.oneof(
+  fc.record({ do: fc.constant('enqueue' as const), subject: fc.nat(1), kind: fc.nat(1) }),
+  fc.record({ do: fc.constant('claim' as const), limit: fc.integer({ min: 1, max: 3 }) }),
+  fc.record({ do: fc.constant('finish' as const), pick: fc.nat(), status: fc.nat(STATUSES.length - 1) }),
+  fc.record({ do: fc.constantFrom('cancel' as const, 'release' as const, 'retry' as const), pick: fc.nat() }),
+  fc.record({ do: fc.constant('wait' as const), seconds: fc.constantFrom(1, 40, 1_000, 200_000, -200_000) }),
+);
+
+t.test('whatever happens, a subject has the head that it should have, or is held', async (t) => {
+  const { db } = await scratch(t);
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {
+      await empty(db);
+      const clock = setClock();
+      const claims: Claim[] = [];
+      let count = 0;
+      for (const now of steps) {
+        const at = clock();
+        await transact(db, async (trx) => {
+          const iso = at.toISOString();
+          const ids = (await trx.selectFrom('outbox').select('request_id').orderBy('seq').execute()).map(
+            ({ request_id }) => request_id,
+          );
+          if (now.do === 'enqueue') {
+            const kind = KINDS[now.kind] as RequestKind;
+            const subject = SUBJECTS[now.subject] as string;
+            await enqueue(trx, { requestId: `r-${count++}`, kind, subject, sealed: null }, iso);
+          } else if (now.do === 'claim') {
+            const wish = { owner: 'o', limit: now.limit, inFlight: new Set<string>(), senders: {} };
+            claims.push(...(await claim(trx, wish, at)).claims);
+          } else if (now.do === 'finish') {
+            const [claimed] = claims.splice(now.pick % Math.max(1, claims.length), 1);
+            const by = { owner: 'o', senders: {}, sealer, random: () => 0 };
+            if (claimed) await finish(trx, by, claimed, outcomeOf(STATUSES[now.status] as number), at);
+          } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
+          else if (ids.length > 0) {
+            const id = ids[now.pick % ids.length] as string;
+            if (now.do === 'cancel') await cancelByHand(trx, id, { reason: 'x', now: iso });
+            if (now.do === 'release') await releaseByHand(trx, id);
+            if (now.do === 'retry') await retryByHand(trx, id, { force: true, now: iso });
+          }
+        });
+        await assertHeads(db);
+      }
+    }),
+    { numRuns: 60 },
+  );
+  t.pass('held for all');
+});
+
+async function assertHeads(db: Db): Promise<void> {
+  const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
+  for (const subject of SUBJECTS) {
+    const own = rows.filter((row) => row.subject === subject);
+    const unfinished = own.filter((row) => row.state === 'pending' || row.state === 'sending');
+    const sending = own.filter((row) => row.state === 'sending');
+    const heads = own.filter((row) => row.head === 1).map((row) => row.seq);
+    const held = own.some((row) => row.holding === 1);
+    const first = sending[0] ?? (held ? undefined : unfinished[0]);
+    const expected = first === undefined ? [] : [first.seq];
+    if (sending.length > 1 || heads.join() !== expected.join()) {
+      throw new Error(`${subject}: heads ${heads}, expected ${expected}, ${sending.length} sending`);
+    }
+  }
+}
+
+function outcomeOf(status: number): Outcome {
+  if (status === 0) return { answered: false, code: 'ECONNRESET', sent: true };
+  return { answered: true, status, jsonError: true, retryAfterMs: null, answer: Buffer.from('{}') };
+}
+
+async function empty(db: Db): Promise<void> {
+  await transact(db, async (trx) => {
+    await trx.deleteFrom('attempts').execute();
+    await trx.deleteFrom('outbox').execute();
+    await trx.updateTable('gate').set({ state: 'open', probe_at: null, probes: 0 }).execute();
+  });
+}

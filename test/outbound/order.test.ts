@@ -1,0 +1,175 @@
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbound/by-hand.ts';
+import { scratch } from '../database/scratch.ts';
+import { owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+const now = START.toISOString();
+const retry = (db: Db, id: string, force = false) =>
+  transact(db, (trx) => retryByHand(trx, id, { force, now }));
+const cancel = (db: Db, id: string) =>
+  transact(db, (trx) => cancelByHand(trx, id, { reason: 'a typo', now }));
+const release = (db: Db, id: string) => transact(db, (trx) => releaseByHand(trx, id));
+
+/** A service that answers by the request's id: 422 for those named, else 200. */
+async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>) {
+  const { db } = await scratch(t);
+  const stub = await stubService(t, (response, { headers }) =>
+    json(response, rejected.has(String(headers['idempotency-key'])) ? 422 : 200, { error: 'no' }),
+  );
+  const clock = setClock();
+  const sent = () => stub.received.map(({ headers }) => headers['idempotency-key']);
+  return { db, clock, sent, loop: sendLoop(t, db, stub.url, clock) };
+}
+
+t.test('the requests of a subject go one after the other, in order', async (t) => {
+  const { db, sent, loop } = await service(t, new Set());
+  for (const id of ['a-1', 'b-1', 'a-2', 'a-3', 'b-2']) await owe(db, id, id[0] as string);
+  t.equal((await loop.runOnce()).delivered, 2);
+  t.strictSame(new Set(sent()), new Set(['a-1', 'b-1']));
+  await sendAll(loop);
+  t.strictSame(
+    sent().filter((id) => String(id).startsWith('a')),
+    ['a-1', 'a-2', 'a-3'],
+  );
+});
+
+t.test('a later request waits while an earlier one is retried', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, (response, _, index) =>
+    json(response, index === 0 ? 500 : 200),
+  );
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'r-2', 'e-1');
+  const loop = sendLoop(t, db, url, clock);
+  await sendAll(loop);
+  t.equal(received.length, 1);
+  clock.advance(60_000);
+  await sendAll(loop);
+  t.strictSame(
+    received.map(({ headers }) => headers['idempotency-key']),
+    ['r-1', 'r-1', 'r-2'],
+  );
+});
+
+t.test('an employer and an employee of the same id are two subjects', async (t) => {
+  const { db } = await scratch(t);
+  await owe(db, 'r-1', '42');
+  const { enqueue } = await import('../../src/outbound/outbox.ts');
+  const { employerSubject } = await import('../../src/outbound/subject.ts');
+  const subject = employerSubject('42');
+  await transact(db, (trx) => enqueue(trx, { requestId: 'r-2', kind: 'census', subject, sealed: null }, now));
+  t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ head: 1 }, { head: 1 }]);
+});
+
+t.test("a rejected new hire holds the employee's later changes", async (t) => {
+  const { db, sent, loop } = await service(t, new Set(['hire']));
+  await owe(db, 'hire', 'e-1', 'new-hire');
+  await owe(db, 'move', 'e-1');
+  await sendAll(loop);
+  await owe(db, 'raise', 'e-1', 'compensation-change');
+  await sendAll(loop);
+  t.strictSame(sent(), ['hire']);
+  t.match(await request(db, 'hire'), { state: 'rejected', holding: 1 });
+});
+
+t.test('another rejected change holds nothing', async (t) => {
+  const { db, sent, loop } = await service(t, new Set(['move']));
+  await owe(db, 'move', 'e-1');
+  await owe(db, 'raise', 'e-1', 'compensation-change');
+  await sendAll(loop);
+  t.strictSame(sent(), ['move', 'raise']);
+});
+
+t.test('released, what waits behind the new hire goes out', async (t) => {
+  const { db, sent, loop } = await service(t, new Set(['hire']));
+  await owe(db, 'hire', 'e-1', 'new-hire');
+  await owe(db, 'move', 'e-1');
+  await sendAll(loop);
+  t.equal(await release(db, 'hire'), 'done');
+  t.equal(await release(db, 'hire'), 'not-holding');
+  await sendAll(loop);
+  t.strictSame(sent(), ['hire', 'move']);
+});
+
+t.test('cancelled, the new hire holds nothing and its body is erased', async (t) => {
+  const { db, sent, loop } = await service(t, new Set(['hire']));
+  await owe(db, 'hire', 'e-1', 'new-hire');
+  await owe(db, 'move', 'e-1');
+  await sendAll(loop);
+  t.equal(await cancel(db, 'hire'), 'done');
+  t.match(await request(db, 'hire'), { state: 'cancelled', body: null, reason: 'a typo' });
+  await sendAll(loop);
+  t.strictSame(sent(), ['hire', 'move']);
+});
+
+t.test('retried by hand, the new hire goes before what waits behind it', async (t) => {
+  const rejected = new Set(['hire']);
+  const { db, sent, loop } = await service(t, rejected);
+  await owe(db, 'hire', 'e-1', 'new-hire');
+  await owe(db, 'move', 'e-1');
+  await sendAll(loop);
+  rejected.clear();
+  t.equal(await retry(db, 'hire'), 'done');
+  t.match([await request(db, 'hire'), await request(db, 'move')], [{ head: 1, answer: null }, { head: 0 }]);
+  await sendAll(loop);
+  t.strictSame(sent(), ['hire', 'hire', 'move']);
+});
+
+t.test('retried by hand, a change overtakes a later one that is not sent yet', async (t) => {
+  const rejected = new Set(['move']);
+  const { db, sent, loop } = await service(t, rejected);
+  await owe(db, 'move', 'e-1');
+  await sendAll(loop);
+  await owe(db, 'raise', 'e-1', 'compensation-change');
+  rejected.clear();
+  await retry(db, 'move');
+  await sendAll(loop);
+  t.strictSame(sent(), ['move', 'move', 'raise']);
+});
+
+t.test('a retry by hand is refused when a newer one was delivered, unless forced', async (t) => {
+  const { db, loop } = await service(t, new Set(['old']));
+  await owe(db, 'old', 'e-1');
+  await owe(db, 'new', 'e-1');
+  await sendAll(loop);
+  t.equal(await retry(db, 'old'), 'newer-delivered');
+  t.match(await request(db, 'old'), { state: 'rejected' });
+  t.equal(await retry(db, 'old', true), 'done');
+  t.match(await request(db, 'old'), { state: 'pending', head: 1 });
+});
+
+t.test('only what is rejected is retried, only what is not finished is cancelled', async (t) => {
+  const { db, loop } = await service(t, new Set());
+  await owe(db, 'r-1', 'e-1');
+  t.equal(await retry(db, 'r-1'), 'not-rejected');
+  t.equal(await release(db, 'r-1'), 'not-holding');
+  await sendAll(loop);
+  t.equal(await cancel(db, 'r-1'), 'finished');
+  for (const act of [retry, cancel, release]) t.equal(await act(db, 'nobody'), 'not-found');
+});
+
+t.test('cancelling the head lets the next one go', async (t) => {
+  const { db, sent, loop } = await service(t, new Set());
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'r-2', 'e-1');
+  t.equal(await cancel(db, 'r-1'), 'done');
+  await sendAll(loop);
+  t.strictSame(sent(), ['r-2']);
+});
+
+t.test('what is being sent can not be called back', async (t) => {
+  const { db } = await scratch(t);
+  const { url } = await stubService(t, async (response) => {
+    answers.push(await cancel(db, 'r-1'), await retry(db, 'r-1'));
+    json(response, 200);
+  });
+  const answers: string[] = [];
+  await owe(db, 'r-1', 'e-1');
+  await sendAll(sendLoop(t, db, url, setClock()));
+  t.strictSame(answers, ['being-sent', 'not-rejected']);
+  t.match(await request(db, 'r-1'), { state: 'delivered' });
+});

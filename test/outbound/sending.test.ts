@@ -1,0 +1,192 @@
+import t from 'tap';
+import { placeOf } from '../../src/outbound/outbox.ts';
+import { scratch } from '../database/scratch.ts';
+import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+t.test('a delivered request is erased, its keyed hash stays', async (t) => {
+  const { db } = await scratch(t);
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  await owe(db, 'r-1', 'e-1', 'termination');
+  const counts = await sendLoop(t, db, url, setClock()).runOnce();
+  t.equal(counts.delivered, 1);
+  t.equal(received[0]?.path, '/employee-changes/termination');
+  t.equal(received[0]?.body, '{"request":"r-1"}');
+  t.equal(received[0]?.headers['idempotency-key'], 'r-1');
+  const row = await request(db, 'r-1');
+  t.match(row, { state: 'delivered', head: 0, body: null, status: 200, claimed_by: null, attempts: 1 });
+  t.ok(sealer.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
+});
+
+t.test('each employment change goes to its own address', async (t) => {
+  const { db } = await scratch(t);
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const kinds = ['new-hire', 'termination', 'demographic', 'compensation-change'] as const;
+  for (const kind of kinds) await owe(db, `r-${kind}`, `e-${kind}`, kind);
+  await sendAll(sendLoop(t, db, url, setClock()));
+  t.strictSame(
+    received.map(({ path }) => path).sort(),
+    kinds.map((kind) => `/employee-changes/${kind}`).sort(),
+  );
+});
+
+t.test('a rejection keeps the answer, sealed and cut at 4 KiB', async (t) => {
+  const { db } = await scratch(t);
+  const answer = JSON.stringify({ error: 'x'.repeat(9_000) });
+  const { url } = await stubService(t, (response) => response.writeHead(422).end(answer));
+  await owe(db, 'r-1', 'e-1');
+  t.equal((await sendLoop(t, db, url, setClock()).runOnce()).rejected, 1);
+  const row = await request(db, 'r-1');
+  t.match(row, {
+    state: 'rejected',
+    status: 422,
+    reason: 'answered 422',
+    holding: 0,
+    may_have_been_applied: 0,
+  });
+  t.notOk(row.answer?.includes('xxx'));
+  t.equal(sealer.open(row.answer!, placeOf('r-1', 'answer')).toString(), answer.slice(0, 4096));
+  t.ok(row.body, 'it can be sent again by hand');
+});
+
+t.test('what may pass is tried again with backoff, under the same idempotency key', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, (response, _, index) =>
+    json(response, [500, 503, 408, 200][index] as number),
+  );
+  await owe(db, 'r-1', 'e-1');
+  const loop = sendLoop(t, db, url, clock);
+  const dueIn: number[] = [];
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    t.equal((await loop.runOnce()).retry, 1);
+    t.equal((await loop.runOnce()).retry, 0, 'it is not due yet');
+    const row = await request(db, 'r-1');
+    const waitMs = Date.parse(row.due_at) - clock().getTime();
+    dueIn.push(waitMs);
+    clock.advance(waitMs);
+  }
+  t.strictSame(dueIn, [1_999, 3_997, 7_993]);
+  t.equal((await loop.runOnce()).delivered, 1);
+  t.strictSame(new Set(received.map(({ headers }) => headers['idempotency-key'])), new Set(['r-1']));
+  const attempts = await db.selectFrom('attempts').select(['attempt', 'status', 'reason']).execute();
+  t.strictSame(
+    attempts.map(({ attempt, status }) => [attempt, status]),
+    [
+      [1, 500],
+      [2, 503],
+      [3, 408],
+      [4, 200],
+    ],
+  );
+});
+
+t.test('429 waits as long as the service asks, in seconds or until a date', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url } = await stubService(t, (response, _, index) => {
+    const date = clock().toUTCString();
+    const until = new Date(clock().getTime() + 90_000).toUTCString();
+    json(response, 429, {}, { date, 'retry-after': index === 0 ? '45' : until });
+  });
+  await owe(db, 'r-1', 'e-1');
+  const loop = sendLoop(t, db, url, clock);
+  for (const expected of [45_000, 90_000]) {
+    t.equal((await loop.runOnce()).retry, 1);
+    const waitMs = Date.parse((await request(db, 'r-1')).due_at) - clock().getTime();
+    t.equal(waitMs, expected);
+    clock.advance(waitMs);
+  }
+});
+
+t.test('the answer that was lost: the same key again, and a later rejection says so', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const applied = new Set<unknown>();
+  const { url, received } = await stubService(t, (response, { headers }) => {
+    const known = applied.has(headers['idempotency-key']);
+    applied.add(headers['idempotency-key']);
+    if (known) json(response, 409, { error: 'known already' });
+    else response.socket?.resetAndDestroy();
+  });
+  await owe(db, 'r-1', 'e-1');
+  const loop = sendLoop(t, db, url, clock);
+  t.equal((await loop.runOnce()).retry, 1);
+  t.match(await request(db, 'r-1'), { unknown_outcome: 1, status: null, reason: /^no answer: / });
+  clock.advance(60_000);
+  t.equal((await loop.runOnce()).rejected, 1);
+  t.match(await request(db, 'r-1'), { state: 'rejected', status: 409, may_have_been_applied: 1 });
+  t.equal(received.length, 2);
+  t.equal(applied.size, 1);
+});
+
+t.test('403 holds its subject and is retried slowly, others go on', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, (response, { body }) =>
+    json(response, body.includes('r-1') ? 403 : 200),
+  );
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'r-2', 'e-1');
+  await owe(db, 'r-3', 'e-2');
+  await sendAll(sendLoop(t, db, url, clock));
+  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'answered 403', head: 1 });
+  t.equal(Date.parse((await request(db, 'r-1')).due_at) - clock().getTime(), 15 * 60_000);
+  t.match(await request(db, 'r-2'), { state: 'pending', head: 0, attempts: 0 });
+  t.match(await request(db, 'r-3'), { state: 'delivered' });
+  t.equal(received.length, 2);
+});
+
+t.test('a body that does not open is put off and named, and harms no other', async (t) => {
+  const { db } = await scratch(t);
+  const { url } = await stubService(t, (response) => json(response, 200));
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'r-2', 'e-2');
+  const { body } = await request(db, 'r-2');
+  const { transact } = await import('../../src/database/transaction.ts');
+  await transact(db, (trx) =>
+    trx.updateTable('outbox').set({ body }).where('request_id', '=', 'r-1').execute(),
+  );
+  const counts = await sendLoop(t, db, url, setClock()).runOnce();
+  t.match(counts, { delivered: 1, later: 1 });
+  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'could not be prepared: SEAL_BROKEN' });
+});
+
+t.test('run sends what comes, and ends when told with nothing in flight', async (t) => {
+  const { db } = await scratch(t);
+  const arrived = Promise.withResolvers<void>();
+  const { url } = await stubService(t, (response) => {
+    arrived.resolve();
+    setImmediate(() => json(response, 200));
+  });
+  const loop = sendLoop(t, db, url, setClock());
+  const stop = new AbortController();
+  const running = loop.run(stop.signal);
+  await owe(db, 'r-1', 'e-1');
+  loop.wake();
+  await arrived.promise;
+  stop.abort();
+  await running;
+  t.match(await request(db, 'r-1'), { state: 'delivered' });
+});
+
+t.test('nothing personal is in a reason, an attempt or the raw file', async (t) => {
+  const { db, url: file } = await scratch(t);
+  const canary = '078-05-1120';
+  const { url } = await stubService(t, (response, _, index) =>
+    index === 0 ? json(response, 500, { error: canary }) : json(response, 422, { error: canary }),
+  );
+  const clock = setClock();
+  const { enqueue, sealBody } = await import('../../src/outbound/outbox.ts');
+  const { transact } = await import('../../src/database/transaction.ts');
+  const sealed = sealBody(sealer, 'r-1', Buffer.from(canary));
+  const change = { requestId: 'r-1', kind: 'new-hire', subject: 'employee:1', sealed } as const;
+  await transact(db, (trx) => enqueue(trx, change, clock().toISOString()));
+  const loop = sendLoop(t, db, url, clock);
+  await loop.runOnce();
+  clock.advance(60_000);
+  t.equal((await loop.runOnce()).rejected, 1);
+  const { readFileSync } = await import('node:fs');
+  const path = file.slice('sqlite:'.length);
+  for (const name of [path, `${path}-wal`]) t.notOk(readFileSync(name).includes(canary), name);
+});
