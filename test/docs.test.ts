@@ -1,9 +1,9 @@
+/** The pages keep up with the code: what they name is there, and what they list is complete. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import t from 'tap';
-import type { Context } from '../src/cli/context.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { createTree } from '../src/cli/tree.ts';
 import { systemClock } from '../src/clock.ts';
@@ -16,9 +16,23 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const pages = globSync(['*.md', '{db,docs,fixtures}/**/*.md'], { cwd: ROOT }).sort();
 const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string>>;
 
-/** All that the groups of a pattern caught, over all places. */
+/** What the group of a pattern caught, over all places. */
 function caught(text: string, pattern: RegExp): string[] {
   return [...text.matchAll(pattern)].map(([, group = '']) => group);
+}
+
+/** The part of a text between two others. */
+function between(text: string, before: string, after: string): string {
+  return text.split(before)[1]?.split(after)[0] ?? '';
+}
+
+/** Everything of this pattern that is wrong on some page, as `page: what`. */
+function wrongOnPages(pattern: RegExp, isRight: (what: string, page: string) => boolean): string[] {
+  return pages.flatMap((page) =>
+    caught(read(page), pattern)
+      .filter((what) => !isRight(what, page))
+      .map((what) => `${page}: ${what}`),
+  );
 }
 
 /** Headings as links name them. */
@@ -33,78 +47,74 @@ function anchorsOf(page: string): string[] {
 }
 
 t.test('every link between files leads to a file, and to a heading that is there', async (t) => {
-  for (const page of pages) {
-    for (const target of caught(read(page), /\]\(([^)\s]+)\)/g)) {
-      if (/^https?:/.test(target)) continue;
-      const [path = '', anchor] = target.split('#');
-      const file = path === '' ? page : relative(ROOT, join(ROOT, dirname(page), path));
-      const leads = existsSync(join(ROOT, file)) && (!anchor || anchorsOf(file).includes(anchor));
-      t.ok(leads, `${page}: ${target}`);
-    }
-  }
+  const leads = (target: string, page: string): boolean => {
+    const [path = '', anchor] = target.split('#');
+    const file = path === '' ? page : join(dirname(page), path);
+    return existsSync(join(ROOT, file)) && (anchor === undefined || anchorsOf(file).includes(anchor));
+  };
+  t.strictSame(wrongOnPages(/\]\((?!https?:)([^)\s]+)\)/g, leads), []);
 });
 
 t.test('every file of the project that is named in code type is there', async (t) => {
-  for (const page of pages) {
-    for (const path of caught(read(page), /`((?:src|db|docs|test|bench|\.ci)\/[\w./-]+)`/g)) {
-      t.ok(existsSync(join(ROOT, path)), `${page}: ${path}`);
-    }
-  }
+  const isThere = (path: string) => existsSync(join(ROOT, path));
+  t.strictSame(wrongOnPages(/`((?:src|db|docs|test|bench|fixtures|\.ci)\/[\w./-]*)`/g, isThere), []);
 });
 
-t.test('a named constant of the limits is in the file that it is linked to', async (t) => {
+t.test('a constant in the table of limits is in the file that it links to', async (t) => {
   const limits = read('docs/architecture.md').split('## Limits')[1] ?? '';
-  for (const [, name = '', path = ''] of limits.matchAll(/\[`(\w+)`\]\(\.\.\/([^)]+)\)/g)) {
-    t.match(read(path), new RegExp(`\\b${name}\\b`), `${path}: ${name}`);
-  }
+  const links = [...limits.matchAll(/\[`(\w+)`\]\(\.\.\/([^)]+)\)/g)];
+  const wrong = links.filter(([, name = '', path = '']) => !new RegExp(`\\b${name}\\b`).test(read(path)));
+  t.ok(links.length > 0, 'there are some');
+  t.strictSame(
+    wrong.map(([link]) => link),
+    [],
+  );
+});
+
+t.test('a promise that docs/security.md says is proven is so by a test of that name', async (t) => {
+  const proofs = [...read('docs/security.md').matchAll(/"([^"]+)" in \[`[^`]+`\]\(\.\.\/([^)]+)\)/g)];
+  const wrong = proofs.filter(([, name = '', path = '']) => !read(path).includes(name));
+  t.ok(proofs.length > 0, 'there are some');
+  t.strictSame(
+    wrong.map(([proof]) => proof),
+    [],
+  );
 });
 
 t.test('the README names every variable of the configuration, and no other', async (t) => {
   const asked = new Set<string>();
-  const env = new Proxy<Record<string, string>>(REQUIRED, {
-    get: (given, name: string) => {
-      asked.add(name);
-      return given[name];
-    },
-  });
-  readConfig(env);
-  const table = read('README.md').split('### Configuration')[1]?.split('###')[0] ?? '';
-  const rows = caught(table, /^\| (`[A-Z].*?) \|/gm);
+  const get = (given: typeof REQUIRED, name: string) => {
+    asked.add(name);
+    return given[name];
+  };
+  readConfig(new Proxy(REQUIRED, { get }));
+  const rows = caught(between(read('README.md'), '### Configuration', '###'), /^\| (`[A-Z].*?) \|/gm);
   const named = rows.flatMap((row) =>
     caught(row, /`([A-Z_]+)`/g).flatMap((name) => (row.includes('°') ? [name, `${name}_FILE`] : [name])),
   );
   t.strictSame(named.sort(), [...asked].sort());
 });
 
-t.test('every command and option in the docs is one that there is', async (t) => {
+t.test('every command, option and script in the docs is one that there is', async (t) => {
   const out = createOutput({ stdout: process.stdout, stderr: process.stderr }, {}, () => {});
-  const context: Context = { env: {}, out, now: systemClock, stopped: () => AbortSignal.abort() };
+  const context = { env: {}, out, now: systemClock, stopped: () => AbortSignal.abort() };
   const tree = createTree(context, () => {});
-  for (const page of pages) {
-    const text = read(page).replaceAll('benefits-sidecar="', '');
-    for (const line of caught(text, /benefits-sidecar ([a-z][^`\n"|]*)(?=[`\n])/g)) {
-      t.equal(problemOf(tree, line.split(/\s+(?:#| {2})/)[0] ?? ''), null, `${page}: ${line}`);
-    }
-    for (const [script = ''] of caught(text, /npm (?:run )?(test:?\w*|(?<=run )[\w:]+)/g).map((name) => [
-      name,
-    ])) {
-      t.ok(manifest.scripts?.[script], `${page}: npm run ${script}`);
-    }
-  }
+  const isCommand = (line: string) => stands(tree, line.split(/ {2,}|#/)[0] ?? '');
+  t.strictSame(wrongOnPages(/benefits-sidecar ([a-z][^`\n"]*)["`\n]/g, isCommand), []);
+  const isScript = (name: string) => Object.hasOwn(manifest.scripts ?? {}, name);
+  t.strictSame(wrongOnPages(/npm (?:run )?((?<=run )[\w:]+|test\b)/g, isScript), []);
 });
 
-/** What is wrong with a command line, or null. Several subcommands may be named at once, as in `token create|list`. */
-function problemOf(tree: Command, line: string): string | null {
+/** Whether a line is a command and its options are the command's. */
+function stands(tree: Command, line: string): boolean {
   let command = tree;
   for (const word of line.trim().split(/\s+/)) {
     const next = command.commands.find((sub) => sub.name() === word);
-    if (next !== undefined) command = next;
-    else if (command.commands.length > 0) return `there is no command ${word}`;
-    const [option = ''] = word.split('=');
-    if (!option.startsWith('--')) continue;
-    if (!command.options.some(({ long }) => long === option)) return `it has no ${option}`;
+    if (next === undefined && command.commands.length > 0) return false;
+    command = next ?? command;
+    if (word.startsWith('--') && !command.options.some(({ long }) => long === word)) return false;
   }
-  return command.commands.length > 0 ? 'it names a group, not a command' : null;
+  return command.commands.length === 0;
 }
 
 t.test('docs/states.md has exactly the states that the schema allows', async (t) => {
@@ -115,30 +125,25 @@ t.test('docs/states.md has exactly the states that the schema allows', async (t)
       if (states !== undefined) allowed.set(table, caught(states, /'(\w+)'/g));
     }
   }
-  const drawn = new Map<string, string[]>();
   const page = read('docs/states.md');
-  for (const [, table = '', states = ''] of page.matchAll(/^\| `(\w+)` \| (`.*`) \|$/gm)) {
-    drawn.set(table, caught(states, /`(\w+)`/g));
-  }
-  t.strictSame(new Map([...drawn].sort()), new Map([...allowed].sort()));
+  const rows = [...page.matchAll(/^\| `(\w+)` \| (`.*`) \|$/gm)];
+  const listed = new Map(rows.map(([, table = '', states = '']) => [table, caught(states, /`(\w+)`/g)]));
+  t.strictSame(Object.fromEntries(listed), Object.fromEntries(allowed));
 
-  for (const [, table = '', diagram = ''] of page.matchAll(/^## .*\(`(\w+)`\)\n+```mermaid\n(.*?)^```/gms)) {
-    const names = caught(diagram.replaceAll('[*]', ''), /^ *(\w+) -->/gm);
-    const targets = caught(diagram, /--> (\w+)/g);
-    t.strictSame([...new Set([...names, ...targets])].sort(), drawn.get(table)?.toSorted(), table);
+  const drawings = [...page.matchAll(/^## [^\n]*\(`(\w+)`\)\n+```mermaid\n(.*?)^```/gms)];
+  t.equal(drawings.length, allowed.size, 'each is drawn');
+  for (const [, table = '', drawing = ''] of drawings) {
+    const drawn = [...caught(drawing, /^ *(\w+) -->/gm), ...caught(drawing, /--> (\w+)/g)];
+    t.strictSame([...new Set(drawn)].sort(), allowed.get(table)?.toSorted(), table);
   }
 });
 
 t.test('docs/security.md names every scope, and every field of a log line', async (t) => {
   const page = read('docs/security.md');
-  const table = page.split('| scope | may |')[1]?.split('\n\n')[0] ?? '';
-  t.strictSame(caught(table, /`([a-z]+(?::[a-z]+)?)`/g).sort(), [...SCOPES].sort());
-  const fields = caught(
-    read('src/observe/log.ts').split('LogFields')[1]?.split('}>')[0] ?? '',
-    /^ {2}(\w+):/gm,
-  );
-  const told = page.split('src/observe/log.ts)):')[1]?.split('.\n')[0] ?? '';
-  t.strictSame(caught(told, /`(\w+)`/g).sort(), fields.sort());
+  const scopes = caught(between(page, '| scope | may |', '\n\n'), /`([a-z]+(?::[a-z]+)?)`/g);
+  t.strictSame(scopes.sort(), [...SCOPES].sort());
+  const fields = caught(between(read('src/observe/log.ts'), 'type LogFields', '}>'), /^ {2}(\w+):/gm);
+  t.strictSame(caught(between(page, 'These are the fields:', '.\n'), /`(\w+)`/g).sort(), fields.sort());
 });
 
 t.test('every dependency has a decision that names it', async (t) => {
@@ -146,8 +151,7 @@ t.test('every dependency has a decision that names it', async (t) => {
     .filter((page) => page.startsWith('docs/decisions/'))
     .map(read)
     .join('\n');
-  for (const name of Object.keys({ ...manifest.dependencies, ...manifest.devDependencies })) {
-    if (name.startsWith('@types/')) continue;
-    t.ok(decisions.includes(`\`${name}\``), name);
-  }
+  const chosen = Object.keys({ ...manifest.dependencies, ...manifest.devDependencies });
+  const unnamed = chosen.filter((name) => !name.startsWith('@types/') && !decisions.includes(`\`${name}\``));
+  t.strictSame(unnamed, []);
 });

@@ -13,7 +13,7 @@ declare module 'fastify' {
     scope?: RouteScope;
   }
   interface FastifyRequest {
-    /** Null on public routes only. */
+    /** Null on public routes, and of a request without a token that counts. */
     caller: Caller | null;
   }
 }
@@ -31,9 +31,9 @@ export function createAuthorize(db: Db, now: Clock, firstToken: string | null) {
     const token = tokenOf(request.headers.authorization, scope === 'any');
     const caller = token === null ? null : await authenticate(db, token, now(), firstToken);
     if (caller === null) throw unauthorized(token !== null, scope === 'any');
+    request.caller = caller;
     // A route without a scope stops the start; should one ever get here, nobody may call it.
     if (scope === undefined || (scope !== 'any' && !allows(caller.scopes, scope))) throw forbidden(scope);
-    request.caller = caller;
   };
 }
 

@@ -5,7 +5,7 @@ import fastify, {
   type FastifyRequest,
   type FastifyServerOptions,
 } from 'fastify';
-import { isFatal } from '../database/errors.ts';
+import { codeOf, isFatal } from '../database/errors.ts';
 import { createAuthorize } from './auth.ts';
 import { readJsonBodies } from './body.ts';
 import { causeOf, refusalOf } from './failure.ts';
@@ -84,11 +84,15 @@ export function createApi(parts: ApiParts): Api {
   });
   return app;
 
+  /** A request that is wrong is its caller's affair; who was not let in, and what failed here, is told. */
   function tell(error: unknown, { code }: Refusal, request: FastifyRequest): void {
     const { status } = REFUSALS[code];
+    const fields = { route: `${request.method} ${request.routeOptions.url}`, status };
+    if (status === 401 || status === 403) {
+      log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
+    }
     if (status < 500) return;
-    const route = `${request.method} ${request.routeOptions.url}`;
-    log.error({ route, status, code, cause: causeOf(error) }, 'a request failed');
+    log.error({ ...fields, code: codeOf(error) || code, cause: causeOf(error) }, 'a request failed');
     if (isFatal(error)) parts.onFatal(error);
   }
 }

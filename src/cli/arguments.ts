@@ -40,8 +40,9 @@ export function truth(text: string): boolean {
 }
 
 export function address(text: string): string {
-  if (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)) return text;
-  throw new InvalidArgumentError('It must be an http:// or https:// address.');
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '') return text;
+  throw new InvalidArgumentError('It must be an http:// or https:// address without a user.');
 }
 
 /** For an option that may be given several times. */

@@ -6,6 +6,7 @@ import { findingsShape, printProblems } from './census-problems.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';
+import { printable } from './output.ts';
 
 /** Keeps a census that passes the check for the next upload; one that does not leaves nothing behind. */
 export async function censusStage(
@@ -25,7 +26,10 @@ export async function censusStage(
       return 1;
     }
     if (json) out.json({ census_id: staged.censusId, employees: staged.employees });
-    else out.print(`staged ${staged.employees} employees of ${id}; a sync that waited for it goes on`);
+    else
+      out.print(
+        `staged ${staged.employees} employees of ${printable(id)}; a sync that waited for it goes on`,
+      );
     return 0;
   });
 }

@@ -1,4 +1,6 @@
 /** What went wrong, in one line: what happened and what to do next. */
+import type { Environment } from '../environment.ts';
+import { type Output, printable } from './output.ts';
 
 /** The command was called in a way that can't be meant; exit code 2. */
 export class WrongUsage extends Error {
@@ -31,6 +33,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: 'the file of DATABASE_URL is not a database: check the path, or restore a backup',
   SQLITE_CORRUPT: 'the database is damaged: stop serving and restore a backup',
   SQLITE_FULL: 'the disk is full: make room and try again',
+  SQLITE_IOERR: 'reading or writing the database failed: check the disk, then start again',
   SQLITE_BUSY: 'the database is in use by another process: try again',
 };
 
@@ -39,18 +42,23 @@ const REMEDY: Readonly<Record<string, string>> = {
   CONFIG: '"benefits-sidecar doctor" checks every variable',
 };
 
-/**
- * One line for people. Errors of the language itself are named by their class only: their messages may quote what
- * was being read.
- */
+/** Errors of the language itself: their messages may quote what was being read. */
+const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError']);
+
+/** Tells a failure on stderr in one line; where it happened only with LOG_LEVEL=debug or trace. */
+export function tellFailure(out: Output, env: Environment, error: unknown): void {
+  out.note(`benefits-sidecar: ${printable(describeFailure(error))}`);
+  if (error instanceof Error && /^(debug|trace)$/.test(env.LOG_LEVEL ?? '')) out.note(error.stack ?? '');
+}
+
+/** One line for people. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'an unknown failure: LOG_LEVEL=debug shows where';
   const failure: Failure = error;
   const code = typeof failure.code === 'string' ? failure.code : '';
   const advice = ADVICE[code] ?? ADVICE[code.replace(/^(SQLITE_[A-Z]+)_.*/, '$1')];
   if (advice !== undefined) return fill(advice, failure);
-  const ours = code !== '' || failure.name === 'Error';
-  if (!ours) return `an unexpected ${failure.name}: LOG_LEVEL=debug shows where`;
+  if (UNQUOTED.has(failure.name)) return `an unexpected ${failure.name}: LOG_LEVEL=debug shows where`;
   const [line = ''] = failure.message.split('\n');
   const remedy = REMEDY[code];
   return remedy === undefined ? line : `${line}: ${remedy}`;

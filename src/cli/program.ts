@@ -3,7 +3,7 @@ import { CommanderError } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
 import { type Context, catchSignals } from './context.ts';
-import { describeFailure, WrongUsage } from './failure.ts';
+import { tellFailure, WrongUsage } from './failure.ts';
 import { createOutput, type Stream } from './output.ts';
 import { createTree } from './tree.ts';
 
@@ -34,8 +34,7 @@ export async function run(
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-    out.note(`benefits-sidecar: ${describeFailure(error)}`);
-    if (error instanceof Error && /^(debug|trace)$/.test(env.LOG_LEVEL ?? '')) out.note(error.stack ?? '');
+    tellFailure(out, env, error);
     return error instanceof WrongUsage ? USAGE : FAILED;
   }
 }

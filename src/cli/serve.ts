@@ -3,10 +3,11 @@ import { readConfig } from '../config.ts';
 import { createLog } from '../observe/log.ts';
 import { createSidecar } from '../sidecar.ts';
 import type { Context } from './context.ts';
-import { describeFailure } from './failure.ts';
+import { tellFailure } from './failure.ts';
 
 /** What the promise of a stop within 10 s allows; after it the process is ended as it is, and loses nothing. */
 const STOPS_WITHIN_MS = 10_000;
+const LATE = `not everything stopped within ${STOPS_WITHIN_MS / 1_000} s: what was under way is taken up at the next start`;
 
 /**
  * Runs the sidecar until SIGTERM or SIGINT, which end it in order and with exit code 0, or until it can't go on,
@@ -15,14 +16,14 @@ const STOPS_WITHIN_MS = 10_000;
 export async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): Promise<number> {
   const config = readConfig(env);
   const log = createLog(config.logLevel, out.stdout.isTTY === true);
-  const say = (failure: unknown): void => out.note(`benefits-sidecar: ${describeFailure(failure)}`);
+  const say = (failure: unknown): void => tellFailure(out, env, failure);
   // Also before the start is done: a signal then waits for it, and stops what was started.
   const starting = createSidecar(config, { log, migrate });
   let failure: Error | null = null;
   const closer = closeWithGrace(
     { delay: STOPS_WITHIN_MS, logger: { error: say }, onTimeout: () => say(new Error(LATE)) },
     async ({ err, signal }) => {
-      if (err !== undefined) log.fatal({ code: err.name }, 'an unexpected failure');
+      if (err !== undefined) say(err);
       log.info({ reason: signal ?? 'failure' }, 'stopping');
       await (await starting).stop();
       log.info({}, 'stopped');
@@ -40,5 +41,3 @@ export async function serve({ env, out }: Context, { migrate }: { migrate: boole
   closer.close();
   return new Promise(() => {});
 }
-
-const LATE = `not everything stopped within ${STOPS_WITHIN_MS / 1_000} s: what was under way is taken up at the next start`;

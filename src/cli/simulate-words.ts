@@ -16,10 +16,11 @@ export function requestInWords({ method, path, status, repeated, body }: Receive
 }
 
 function subjectOf(method: string, path: string, body: unknown): string {
+  if (method !== 'POST') return `${printable(method)} ${printable(path)} came`;
   const [, employerId] = /^\/employer\/([^/]+)\/census$/.exec(path) ?? [];
   if (employerId !== undefined) return `A census of ${printable(employerId)}${countOf(body)} came`;
   const [, change = ''] = /^\/employee-changes\/([a-z-]+)$/.exec(path) ?? [];
-  return `${CHANGES[change] ?? `${method} of an address that is no endpoint`} came`;
+  return `${CHANGES[change] ?? 'A request to an address that is no endpoint'} came`;
 }
 
 function countOf(body: unknown): string {
@@ -32,7 +33,7 @@ function outcomeOf(status: number, repeated: boolean): string {
   if (status >= 200 && status < 300) return 'accepted';
   if (status === 401) return 'refused, its API key is not the one above (401)';
   if (status === 422) return 'refused, it breaks the contract (422)';
-  return `refused (${status})`;
+  return `not accepted (${status})`;
 }
 
 export function deliveryInWords({ eventId, attempt, acknowledged, status, reason }: Delivery): string {

@@ -11,8 +11,8 @@ export type EventFilter = {
   /** Received at or after, and before: instants in milliseconds UTC. */
   from?: string | undefined;
   until?: string | undefined;
-  /** With dismissed ones left out: what still asks for a person. */
-  open?: boolean | undefined;
+  /** Whether a person has dismissed it. */
+  dismissed?: boolean | undefined;
 };
 
 /** Events newest first, from behind `before` (a seq). */
@@ -132,12 +132,14 @@ export async function dismissEvent(
 }
 
 // The state is a literal, not a parameter: only then can the engine use the index of that state alone.
-function filtered(db: Db | Trx, { state, eventType, from, until, open }: EventFilter) {
+function filtered(db: Db | Trx, { state, eventType, from, until, dismissed }: EventFilter) {
   return db
     .selectFrom('inbox')
     .$if(state !== undefined, (query) => query.where('state', '=', sql.lit(state as EventState)))
     .$if(eventType !== undefined, (query) => query.where('event_type', '=', eventType as string))
     .$if(from !== undefined, (query) => query.where('received_at', '>=', from as string))
     .$if(until !== undefined, (query) => query.where('received_at', '<', until as string))
-    .$if(open === true, (query) => query.where('dismissed_at', 'is', null));
+    .$if(dismissed !== undefined, (query) =>
+      query.where('dismissed_at', dismissed === true ? 'is not' : 'is', null),
+    );
 }

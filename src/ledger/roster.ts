@@ -15,8 +15,8 @@ export type { RosterFact };
 /** What is to be known of an employment from now on. */
 export type NewFact = Omit<RosterFact, 'position'>;
 
-/** What says so: a census or an employment change, by its id, and the instant that it speaks of. */
-export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf: string };
+/** What says so: a census or an employment change, by its id. `asOf`: the instant that it speaks of, else now. */
+export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
 const FIELDS = [
   'employee_id',
@@ -43,7 +43,7 @@ export async function recordFacts(
   const known = new Map((await newestOf(trx, facts)).map((row) => [keyOf(row), row]));
   const changed = facts.filter((fact) => {
     const row = known.get(keyOf(fact));
-    if (row !== undefined && row.recorded_at > source.asOf) return false;
+    if (row !== undefined && row.recorded_at > (source.asOf ?? now)) return false;
     return row === undefined || FIELDS.some((field) => row[field] !== fact[field]);
   });
   if (changed.length === 0) return 0;

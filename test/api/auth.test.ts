@@ -116,6 +116,20 @@ t.test('a route without a declared scope stops the start', async (t) => {
   await t.rejects(async () => app.ready(), /GET \/v1\/forgotten declares no scope/);
 });
 
+t.test('who was not let in is in the log, by the name of the token and never by the token', async (t) => {
+  const { call, logged, tokenWith } = await start(t);
+  const token = await tokenWith('events:read');
+  await call({ url: '/v1/deductions/d1', token });
+  await call({ url: '/v1/deductions/d1', token: `${token}x` });
+  t.strictSame(
+    logged.map(({ level, fields }) => ({ level, fields })),
+    [
+      { level: 'warn', fields: { route: 'GET /v1/deductions/:deduction_id', status: 403, token: 'token 1' } },
+      { level: 'warn', fields: { route: 'GET /v1/deductions/:deduction_id', status: 401 } },
+    ],
+  );
+});
+
 t.test('the configured first token may do everything, and only where there is one', async (t) => {
   const { call } = await start(t);
   t.equal((await call({ url: '/v1/events' })).status, 200);

@@ -35,7 +35,7 @@ const lines = (...rows: string[]): string => [HEADER.join(), ...rows, ''].join('
 
 async function read(text: string | Uint8Array, beside: unknown = organization) {
   const rows: { employee: Employee; payGroup: string | null }[] = [];
-  const bytes = beside === undefined ? null : Buffer.from(JSON.stringify(beside));
+  const bytes = beside === null ? null : Buffer.from(JSON.stringify(beside));
   const census = { format: 'csv', content: parts(text), organization: bytes } as const;
   const report = await checkCensus(census, (each) => {
     rows.push(each);
@@ -125,7 +125,7 @@ const broken: [string, string | Uint8Array, string][] = [
   [
     'a quote that does not close',
     lines(row('e-1'), '"e-2'),
-    'is not valid CSV at line 3 (CSV_QUOTE_NOT_CLOSED)',
+    'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED)',
   ],
   [
     'a quote in a cell',
@@ -157,9 +157,7 @@ t.test('a cell without end is refused in bounded memory', async (t) => {
 });
 
 t.test('the organization beside it is required and checked', async (t) => {
-  t.match((await read(lines(row('e-1')), undefined)).problems, [
-    { path: 'organization', rule: 'is required' },
-  ]);
+  t.match((await read(lines(row('e-1')), null)).problems, [{ path: 'organization', rule: 'is required' }]);
   t.match((await read(lines(row('e-1')), { ...organization, fein: 1 })).problems, [
     { path: 'organization.fein' },
   ]);

@@ -37,6 +37,8 @@ const Report = closed(
   'What is wrong with a census.',
 );
 
+const CENSUS = { ...Census, description: 'An organization and all of its active employees.' };
+
 const BODY_IN_WORDS =
   'As JSON, the body of a census upload; each employee may have a `pay_group` besides, which is kept here. Or as ' +
   'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`), a ' +
@@ -48,7 +50,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
   readCensusStreams(app);
   const Body = Type.Unsafe<unknown>({
     content: {
-      [CENSUS_TYPES.json]: { schema: named(app, 'Census', Census) },
+      [CENSUS_TYPES.json]: { schema: named(app, 'Census', CENSUS) },
       [CENSUS_TYPES.csv]: { schema: Type.String() },
     },
   });

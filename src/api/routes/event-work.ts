@@ -106,7 +106,7 @@ export function eventWorkRoutes(app: Api, parts: ApiParts): void {
         description:
           'Those that came before this request and to which everything given applies, the oldest first. Dismissed ones are left alone.',
         body: Reprocessing,
-        response: { 200: closed({ reprocessed: Type.Integer({ description: 'How many were put back.' }) }) },
+        response: { 200: closed({ reprocessed: Type.Integer() }, 'How many were put back.') },
       },
     },
     async ({ body, caller }) => {
@@ -114,7 +114,7 @@ export function eventWorkRoutes(app: Api, parts: ApiParts): void {
       const before = now().toISOString();
       // Without an end the loop would run after events that come in, and are applied, meanwhile.
       const until = asked.until === undefined || asked.until > before ? before : asked.until;
-      const filter = { ...asked, state: body.state, open: true, until };
+      const filter: EventFilter = { ...asked, state: body.state, dismissed: false, until };
       const reprocessed = await reprocessAll(filter);
       log.info({ count: reprocessed, ...by(caller) }, 'events were put back to pending');
       return { reprocessed };

@@ -98,7 +98,7 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
     },
     async ({ query }) => {
       const page = { before: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const filter = { ...filterOf(query), state: query.state, open: query.dismissed === false };
+      const filter: EventFilter = { ...filterOf(query), state: query.state, dismissed: query.dismissed };
       const { events, next } = await listEvents(db, filter, page);
       return { data: events.map(summaryOf), next_cursor: position.encode(next) };
     },

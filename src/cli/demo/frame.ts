@@ -2,7 +2,6 @@
 import type { VersionOfDeduction } from '../../api/routes/deductions.ts';
 import type { Output } from '../output.ts';
 import { printPairs } from '../table.ts';
-import { counted } from './scene.ts';
 import type { Stage } from './stage.ts';
 
 export function introduce(out: Output, stage: Stage): void {
@@ -11,12 +10,9 @@ export function introduce(out: Output, stage: Stage): void {
 }
 
 function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
-  const employers = [...censuses].map(
-    ([employerId, { employees }]) => `${employerId} (${counted(employees.length, 'employee')})`,
-  );
   printPairs(out, {
     'benefits service': `${simulator.url}, simulated`,
-    'payroll system': `${payroll.url}, simulated: ${employers.join(' and ')}`,
+    'payroll system': `${payroll.url}, simulated: ${[...censuses.keys()].join(' and ')}`,
     sidecar: `${sidecar.receiver} for webhooks, ${sidecar.api} for payroll`,
     'scratch folder': `${folder}, with its SQLite database`,
   });

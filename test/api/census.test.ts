@@ -1,0 +1,200 @@
+import t from 'tap';
+import { failSyncs } from '../../src/census/sync-progress.ts';
+import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { address, census, employee, organization } from '../contract/samples.ts';
+import { NOW, type Running, start } from './start.ts';
+
+const URL = '/v1/employers/acme%20%2F%20co/census';
+const EMPLOYER = 'acme / co';
+const bad = {
+  ...census,
+  employees: [employee, { ...employee, employee_id: 'emp-2', address: { ...address, state: 'XX' } }],
+};
+
+const put = ({ call }: Running, body: unknown, headers: Record<string, string> = {}) =>
+  call({ method: 'PUT', url: URL, body, headers });
+
+t.test(
+  'a census that passes is kept encrypted, read back as it would be uploaded, and teaches the roster',
+  async (t) => {
+    const running = await start(t);
+    const { call, db, woken, logged } = running;
+    const { status, json } = await put(running, census);
+    t.equal(status, 200);
+    t.equal(json.employees, 1);
+    t.equal(woken.send, 1, 'syncs may wait for it');
+    const read = await call({ url: URL });
+    t.strictSame(read.json, census);
+    t.match(read.headers['content-type'], /^application\/json/);
+    t.equal(read.headers['cache-control'], 'no-store');
+    const roster = await db.selectFrom('roster').selectAll().execute();
+    t.match(roster, [{ employee_id: employee.employee_id, employer_id: EMPLOYER }]);
+    t.match(logged, [
+      { fields: { employer_id: EMPLOYER, census_id: json.census_id, count: 1, token: 'API_TOKEN' } },
+      { fields: { employer_id: EMPLOYER, census_id: json.census_id, token: 'API_TOKEN' } },
+    ]);
+  },
+);
+
+t.test('an employer without a staged census is 404', async (t) => {
+  const { call } = await start(t);
+  t.equal((await call({ url: URL })).status, 404);
+});
+
+t.test('a census comes as CSV too, the organization beside it', async (t) => {
+  const running = await start(t);
+  const columns = [
+    'employee_id',
+    'first_name',
+    'last_name',
+    'dob',
+    'hire_date',
+    'email',
+    'hours_worked',
+    'employment_status',
+  ] as const;
+  const csv = [
+    [
+      ...columns,
+      'address.line1',
+      'address.city',
+      'address.state',
+      'address.zip_code',
+      'pay_rate[0].amount',
+      'pay_rate[0].period',
+      'pay_rate[0].effective_start',
+    ],
+    [...columns.map((name) => employee[name]), ...Object.values(address), '25.50', 'hourly', '2025-01-01'],
+  ]
+    .map((cells) => cells.join(','))
+    .join('\n');
+  const type = { 'content-type': 'text/csv; charset=utf-8' };
+  const without = await put(running, csv, type);
+  t.equal(without.status, 422);
+  t.match(without.json.errors, [{ path: 'organization', rule: 'is required' }]);
+  const utf8 = { ...organization, legal_business_name: 'Bäckerei 🙂' };
+  const header = Buffer.from(JSON.stringify(utf8)).toString('latin1');
+  const answer = await put(running, csv, { ...type, 'census-organization': header });
+  t.equal(answer.status, 200, answer.text);
+  t.strictSame((await running.call({ url: URL })).json, { organization: utf8, employees: [employee] });
+});
+
+t.test('a breach is named by path and rule, and the census before it stays', async (t) => {
+  const running = await start(t);
+  await put(running, census);
+  const { status, json } = await put(running, bad);
+  t.equal(status, 422);
+  t.equal(json.type, 'urn:benefits-sidecar:problem:census-refused');
+  t.strictSame(json.errors, [{ path: 'employees[1].address.state', rule: 'must be a US state code' }]);
+  t.strictSame((await running.call({ url: URL })).json, census);
+  t.equal(running.woken.send, 1, 'nothing new to send');
+});
+
+t.test('of many breaches the first 1,000 are named and all are counted', async (t) => {
+  const running = await start(t);
+  const many = Array.from({ length: 1_500 }, (_, index) => ({
+    ...employee,
+    employee_id: `e${index}`,
+    dob: 'never',
+  }));
+  const { status, json } = await put(running, { ...census, employees: many });
+  t.equal(status, 422);
+  t.equal(json.errors.length, 1_000);
+  t.equal(json.error_count, 1_500);
+});
+
+t.test('validating names the same and keeps nothing', async (t) => {
+  const { call, db } = await start(t);
+  const validate = async (body: unknown) =>
+    (await call({ method: 'POST', url: `${URL}/validate`, body })).json;
+  t.strictSame(await validate(census), { valid: true, employees: 1, problem_count: 0, problems: [] });
+  t.strictSame(await validate(bad), {
+    valid: false,
+    employees: 2,
+    problem_count: 1,
+    problems: [{ path: 'employees[1].address.state', rule: 'must be a US state code' }],
+  });
+  t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
+});
+
+t.test('a person asks for a sync: it is opened, and the send loop is woken', async (t) => {
+  const { call, woken } = await start(t);
+  const { status, json } = await call({ method: 'POST', url: `${URL}/sync` });
+  t.equal(status, 202);
+  t.match(json, { employer_id: EMPLOYER, state: 'requested', event_id: null, overdue: false, problems: [] });
+  t.equal(woken.send, 1);
+  t.strictSame((await call({ url: '/v1/census-syncs' })).json, { data: [json], next_cursor: null });
+});
+
+t.test('syncs are listed newest first, by employer, state and being overdue', async (t) => {
+  const running = await start(t);
+  const { call, db } = running;
+  const minutesAgo = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000).toISOString();
+  await transact(db, async (trx) => {
+    await requestSync(trx, { employerId: 'one', eventId: 'e1', now: minutesAgo(120) });
+    await requestSync(trx, { employerId: 'two', eventId: 'e2', now: minutesAgo(61) });
+    await requestSync(trx, { employerId: 'two', eventId: 'e3', now: minutesAgo(59) });
+  });
+  const one = await db
+    .selectFrom('census_syncs')
+    .selectAll()
+    .where('event_id', '=', 'e1')
+    .executeTakeFirstOrThrow();
+  await transact(db, async (trx) => {
+    await trx
+      .updateTable('census_syncs')
+      .set({ upload_started_at: minutesAgo(100) })
+      .where('event_id', '=', 'e1')
+      .execute();
+    await completeSyncs(trx, { employerId: 'one', receivedAt: minutesAgo(90), now: minutesAgo(90) });
+  });
+  t.ok(one.request_id);
+  const list = async (query: string) =>
+    (await call({ url: `/v1/census-syncs?${query}` })).json.data.map(
+      (sync: { event_id: string }) => sync.event_id,
+    );
+  t.strictSame(await list(''), ['e3', 'e2', 'e1']);
+  t.strictSame(await list('employer_id=two'), ['e3', 'e2']);
+  t.strictSame(await list('state=completed'), ['e1']);
+  t.strictSame(await list('overdue=true'), ['e2']);
+  t.strictSame(await list('overdue=false'), ['e3', 'e1']);
+  const first = await call({ url: '/v1/census-syncs?limit=2' });
+  t.strictSame(await list(`limit=2&cursor=${first.json.next_cursor}`), ['e1']);
+});
+
+t.test('a failed sync tells its problems, on one page a thousand at most', async (t) => {
+  const { call, db } = await start(t);
+  const problems = Array.from({ length: 700 }, (_, index) => ({
+    path: `employees[${index}].dob`,
+    rule: 'is required',
+  }));
+  for (const [at, employer] of ['one', 'two', 'three'].entries()) {
+    const now = new Date(NOW.getTime() - at * 1_000).toISOString();
+    await transact(db, async (trx) => {
+      await requestSync(trx, { employerId: employer, eventId: employer, now });
+      const { request_id } = await trx
+        .selectFrom('census_syncs')
+        .select('request_id')
+        .where('event_id', '=', employer)
+        .executeTakeFirstOrThrow();
+      await failSyncs(trx, request_id as string, {
+        reason: 'the census breaks the contract',
+        problemCount: 900,
+        problems,
+      });
+    });
+  }
+  const { json } = await call({ url: '/v1/census-syncs' });
+  t.strictSame(
+    json.data.map((sync: { problems: [] }) => sync.problems.length),
+    [700, 300, 0],
+  );
+  t.match(json.data, [
+    { problem_count: 900, reason: /breaks/ },
+    { problem_count: 900 },
+    { problem_count: 900 },
+  ]);
+  const { data } = (await call({ url: '/v1/census-syncs?employer_id=three' })).json;
+  t.strictSame(data[0].problems, problems);
+});

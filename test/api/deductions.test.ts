@@ -1,0 +1,202 @@
+import t from 'tap';
+import { stageCensus } from '../../src/census/staging.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { census, deduction, employee } from '../contract/samples.ts';
+import { deductionOf, deliver } from './deliver.ts';
+import { type Running, start } from './start.ts';
+
+const FULL = {
+  ...deduction,
+  id: 'ded-full',
+  member_contribution: '150.0',
+  employer_contribution: '+350',
+  coverage_type: 'member_family',
+  description: 'Gold <plan>',
+  effective_start: '2026-01-01T05:31:56Z',
+  effective_end: '2026-12-31',
+};
+
+/** Employees of an employer, by a census of its own. */
+async function employ({ parts }: Running, employerId: string, ...employees: string[]): Promise<void> {
+  const body = { ...census, employees: employees.map((employee_id) => ({ ...employee, employee_id })) };
+  const content = (async function* () {
+    yield Buffer.from(JSON.stringify(body));
+  })();
+  await stageCensus(parts, employerId, { format: 'json', content });
+}
+
+const ids = (answer: { json: { data: { id: string }[] } }) => answer.json.data.map(({ id }) => id);
+
+t.test('a deduction is the fields as sent and what the ledger knows', async (t) => {
+  const { call, db } = await start(t);
+  await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
+  t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
+    ...FULL,
+    employer_id: null,
+    version: 1,
+    position: 1,
+    event_time: '2026-01-10T00:00:00.000000000Z',
+    recorded_at: '2026-01-15T00:00:00.000Z',
+  });
+});
+
+t.test('optional fields that the service left out are left out, also those it sent as null', async (t) => {
+  const { call, db } = await start(t);
+  const { coverage_type, effective_start, effective_end, ...rest } = FULL;
+  await deliver(db, [deductionOf('e1', { ...deduction, id: 'd', description: null, effective_end: null })]);
+  const { json } = await call({ url: '/v1/deductions/d' });
+  for (const name of ['coverage_type', 'description', 'effective_start', 'effective_end']) {
+    t.notOk(name in json && !(name in deduction), name);
+  }
+  t.ok(rest);
+});
+
+t.test('an unknown deduction is 404, and has no versions', async (t) => {
+  const { call } = await start(t);
+  for (const url of ['/v1/deductions/none', '/v1/deductions/none/versions']) {
+    const { status, json } = await call({ url });
+    t.equal(status, 404);
+    t.equal(json.detail, 'there is no deduction with this id');
+  }
+});
+
+t.test('versions are all of them, in order of recording, with what decided their place', async (t) => {
+  const { call, db } = await start(t);
+  await deliver(db, [
+    deductionOf('e1', { id: 'd', member_contribution: '1' }, '2026-01-10T00:00:00Z'),
+    deductionOf('e2', { id: 'd', member_contribution: '2' }, '2026-01-05T00:00:00Z'),
+    deductionOf('e3', { id: 'd', member_contribution: '3' }, '2026-01-10T00:00:00Z'),
+    deductionOf('e4', { id: 'd', member_contribution: '4' }, ''),
+  ]);
+  const { json } = await call({ url: '/v1/deductions/d/versions' });
+  t.match(json.data, [
+    { version: 1, event_id: 'e1', decided_by: 'created_at', late: false, member_contribution: '1' },
+    { version: 2, event_id: 'e2', decided_by: 'created_at', late: true },
+    { version: 3, event_id: 'e3', decided_by: 'tie', late: false },
+    { version: 4, event_id: 'e4', decided_by: 'receipt', late: false },
+  ]);
+  t.equal(json.next_cursor, null);
+  t.match((await call({ url: '/v1/deductions/d' })).json, { version: 4, member_contribution: '4' });
+});
+
+t.test('every filter narrows the list, and all given must hold', async (t) => {
+  const running = await start(t);
+  const { call, db } = running;
+  await employ(running, 'one', 'a', 'b');
+  await employ(running, 'two', 'c/ü');
+  await deliver(db, [
+    deductionOf('e1', { id: 'd1', employee_id: 'a', line_of_coverage: 'medical', taxability: 'pre_tax' }),
+    deductionOf('e2', { id: 'd2', employee_id: 'b', line_of_coverage: 'dental', taxability: 'pre_tax' }),
+    deductionOf('e3', { id: 'd3', employee_id: 'c/ü', line_of_coverage: 'dental', taxability: 'post_tax' }),
+    deductionOf('e4', { id: 'd4', employee_id: 'nobody', line_of_coverage: 'life', taxability: 'post_tax' }),
+  ]);
+  const list = async (query: string) => ids(await call({ url: `/v1/deductions?${query}` }));
+  t.strictSame(await list(''), ['d1', 'd2', 'd3', 'd4']);
+  t.strictSame(await list('employer_id=one'), ['d1', 'd2']);
+  t.strictSame(await list('employee_id=c%2F%C3%BC'), ['d3']);
+  t.strictSame(await list('matched=true'), ['d1', 'd2', 'd3']);
+  t.strictSame(await list('matched=false'), ['d4']);
+  t.strictSame(await list('line_of_coverage=dental'), ['d2', 'd3']);
+  t.strictSame(await list('taxability=post_tax'), ['d3', 'd4']);
+  t.strictSame(await list('employer_id=one&line_of_coverage=dental&taxability=pre_tax'), ['d2']);
+  t.strictSame(await list('employer_id=nobody'), []);
+  t.equal((await call({ url: '/v1/deductions/d1' })).json.employer_id, 'one');
+});
+
+t.test('on is a day, known_at an instant with any offset', async (t) => {
+  const { call, db } = await start(t);
+  const version = (amount: string, from: string) => ({
+    id: 'd',
+    member_contribution: amount,
+    effective_start: from,
+  });
+  await deliver(
+    db,
+    [deductionOf('e1', version('1', '2026-01-01'), '2025-12-01T00:00:00Z')],
+    '2026-01-10T00:00:00.000Z',
+  );
+  await deliver(
+    db,
+    [deductionOf('e2', version('2', '2026-03-01'), '2026-01-20T00:00:00Z')],
+    '2026-01-20T00:00:00.500Z',
+  );
+  const amounts = async (query: string) =>
+    (await call({ url: `/v1/deductions?${query}` })).json.data.map(
+      (one: { member_contribution: string }) => one.member_contribution,
+    );
+  t.strictSame(await amounts(''), ['2'], 'the latest');
+  t.strictSame(await amounts('on=2026-02-28'), ['1']);
+  t.strictSame(await amounts('on=2026-03-01'), ['2']);
+  t.strictSame(await amounts('on=2025-12-31'), []);
+  t.strictSame(await amounts('known_at=2026-01-20T00:00:00.499Z'), ['1']);
+  t.strictSame(await amounts('known_at=2026-01-20T00:00:00.500Z'), ['2']);
+  t.strictSame(await amounts('known_at=2026-01-20T02:00:00.500999%2B02:00'), ['2'], 'finer digits are cut');
+  t.strictSame(await amounts('known_at=2026-01-20T02:00:00%2B02:00&on=2026-03-01'), ['1']);
+  t.strictSame(await amounts('known_at=2026-01-01T00:00:00Z'), []);
+});
+
+t.test('cursors walk a list of 250 completely, each row once, also while rows are added', async (t) => {
+  const { call, db } = await start(t);
+  const many = Array.from({ length: 250 }, (_, index) => `${index}`.padStart(3, '0'));
+  await deliver(
+    db,
+    many.map((at) => deductionOf(`e${at}`, { id: `d${at}`, employee_id: `emp-${at}` })),
+  );
+  const seen: string[] = [];
+  let cursor: string | null = null;
+  let pages = 0;
+  do {
+    const after: string = cursor === null ? '' : `&cursor=${cursor}`;
+    const page = await call({ url: `/v1/deductions?limit=40${after}` });
+    seen.push(...ids(page));
+    cursor = page.json.next_cursor;
+    pages += 1;
+    // One before the place that was reached, one behind the end.
+    await addAround(db, pages);
+  } while (cursor !== null);
+  t.strictSame(
+    seen.filter((id) => /^d\d{3}$/.test(id)),
+    many.map((at) => `d${at}`),
+  );
+  t.equal(new Set(seen).size, seen.length, 'no row twice');
+  t.equal(pages, 7);
+});
+
+function addAround(db: Db, page: number): Promise<void> {
+  return deliver(db, [
+    deductionOf(`x${page}`, { id: `x${page}`, employee_id: `emp-000-${page}` }),
+    deductionOf(`y${page}`, { id: `y${page}`, employee_id: `emp-9${page}` }),
+  ]);
+}
+
+t.test(
+  'the feed has each version once, in order of position; a full page tells where to go on',
+  async (t) => {
+    const { call, db } = await start(t);
+    const batch = (from: number) =>
+      Array.from({ length: 50 }, (_, index) => deductionOf(`e${from + index}`, { id: `d${index % 7}` }));
+    await deliver(db, batch(0));
+    const seen: number[] = [];
+    let after: string | null = '0';
+    let pages = 0;
+    while (after !== null) {
+      const { json } = await call({ url: `/v1/deduction-versions?after=${after}&limit=30` });
+      seen.push(...json.data.map((one: { position: number }) => one.position));
+      after = json.next_cursor;
+      pages += 1;
+      if (pages === 1) await deliver(db, batch(50));
+      if (json.data.length === 30) t.equal(after, String(seen.at(-1)), 'the position as text');
+    }
+    t.strictSame(
+      seen,
+      Array.from({ length: 100 }, (_, index) => index + 1),
+    );
+    const nothing = await call({ url: '/v1/deduction-versions?after=100' });
+    t.strictSame(nothing.json, { data: [], next_cursor: null });
+    t.equal(
+      (await call({ url: '/v1/deduction-versions' })).json.data.length,
+      100,
+      'from the beginning by default',
+    );
+  },
+);

@@ -1,0 +1,182 @@
+import t from 'tap';
+import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './deliver.ts';
+import { NOW, type Running, start } from './start.ts';
+
+const list = async ({ call }: Running, query: string) =>
+  (await call({ url: `/v1/events?${query}` })).json.data.map((event: { event_id: string }) => event.event_id);
+
+/** Of every state one: a1 is applied, i1 ignored, q1 quarantined, p1 pending. */
+async function oneOfEach({ db }: Running): Promise<void> {
+  await deliver(db, [deductionOf('a1', { id: 'd1' })], '2026-01-10T00:00:00.000Z');
+  await deliver(db, [eventOf('i1', 'moon.landed', {})], '2026-01-11T00:00:00.000Z');
+  await deliver(db, [deductionOf('q1', { member_contribution: 12.5 })], '2026-01-12T00:00:00.000Z');
+  await receive(db, [deductionOf('p1', { id: 'd2' })], '2026-01-13T00:00:00.000Z');
+}
+
+t.test('events are listed newest first, by state, type and time, without their bodies', async (t) => {
+  const running = await start(t);
+  await oneOfEach(running);
+  t.strictSame(await list(running, ''), ['p1', 'q1', 'i1', 'a1']);
+  t.strictSame(await list(running, 'state=quarantined'), ['q1']);
+  t.strictSame(await list(running, 'event_type=moon.landed'), ['i1']);
+  t.strictSame(await list(running, 'from=2026-01-11T00:00:00Z&until=2026-01-12T00:00:00Z'), ['i1']);
+  t.strictSame(await list(running, 'from=2026-01-11T02:00:00%2B02:00&state=pending'), ['p1']);
+  const { json } = await running.call({ url: '/v1/events?state=quarantined' });
+  t.strictSame(json.data, [
+    {
+      event_id: 'q1',
+      envelope_id: 'env_q1',
+      event_type: 'employee.deduction-updated',
+      state: 'quarantined',
+      reason: json.data[0].reason,
+      source: 'webhook',
+      received_at: '2026-01-12T00:00:00.000Z',
+      finished_at: '2026-01-12T00:00:00.000Z',
+      dismissed_at: null,
+      dismissed_reason: null,
+    },
+  ]);
+  t.match(json.data[0].reason, /member_contribution/);
+});
+
+t.test('pages of events go on where the one before ended, also while events come in', async (t) => {
+  const running = await start(t);
+  const many = Array.from({ length: 25 }, (_, index) => eventOf(`e${index}`, 'x', {}));
+  await deliver(running.db, many);
+  const seen: string[] = [];
+  let cursor = '';
+  do {
+    const { json } = await running.call({ url: `/v1/events?limit=10${cursor}` });
+    seen.push(...json.data.map((event: { event_id: string }) => event.event_id));
+    cursor = json.next_cursor === null ? '' : `&cursor=${json.next_cursor}`;
+    await receive(running.db, [eventOf(`later${seen.length}`, 'x', {})]);
+  } while (cursor !== '');
+  t.strictSame(seen, many.map(({ eventId }) => eventId).reverse());
+});
+
+t.test('one event has its body, character for character, and what came under its id besides', async (t) => {
+  const { call, db } = await start(t);
+  const first: Delivery = {
+    eventId: 'e/1 ü',
+    body: Buffer.from('{ "event_type" : "x", "data":{} , "id":"🙂" }\n'),
+  };
+  const second: Delivery = { eventId: 'e/1 ü', body: Buffer.from('not even JSON') };
+  await deliver(db, [first], '2026-01-10T00:00:00.000Z');
+  await deliver(db, [second], '2026-01-11T00:00:00.000Z');
+  const { json } = await call({ url: `/v1/events/${encodeURIComponent('e/1 ü')}` });
+  t.equal(json.body, first.body.toString());
+  t.equal(json.envelope_id, '🙂');
+  t.strictSame(json.conflicts, [
+    {
+      received_at: '2026-01-11T00:00:00.000Z',
+      body: 'not even JSON',
+      dismissed_at: null,
+      dismissed_reason: null,
+    },
+  ]);
+  t.equal((await call({ url: '/v1/events/none' })).status, 404);
+});
+
+t.test(
+  'reprocessing puts an event back to pending, wakes the apply loop, and has no second effect',
+  async (t) => {
+    const running = await start(t);
+    const { call, db, woken, logged } = running;
+    await oneOfEach(running);
+    const { status, json } = await call({ method: 'POST', url: '/v1/events/a1/reprocess' });
+    t.equal(status, 202);
+    t.match(json, { event_id: 'a1', state: 'pending', finished_at: null });
+    t.equal(woken.apply, 1);
+    t.match(logged, [{ level: 'info', fields: { event_id: 'a1', token: 'API_TOKEN' } }]);
+    await apply(db);
+    t.equal((await call({ url: '/v1/deductions/d1/versions' })).json.data.length, 1);
+    t.equal((await call({ method: 'POST', url: '/v1/events/none/reprocess' })).status, 404);
+  },
+);
+
+t.test('many are reprocessed by state, type and time', async (t) => {
+  const running = await start(t);
+  const { call, woken } = running;
+  await oneOfEach(running);
+  const reprocess = async (body: object) =>
+    (await call({ method: 'POST', url: '/v1/events/reprocess', body })).json.reprocessed;
+  t.equal(await reprocess({ event_type: 'none' }), 0);
+  t.equal(woken.apply, 0);
+  t.equal(await reprocess({ state: 'quarantined' }), 1);
+  t.equal(
+    await reprocess({ event_type: 'moon.landed', until: '2026-01-11T00:00:00Z' }),
+    0,
+    'until is exclusive',
+  );
+  t.equal(await reprocess({ from: '2026-01-10T00:00:00Z', until: '2026-01-12T00:00:00Z' }), 2);
+  t.strictSame(await list(running, 'state=pending'), ['p1', 'q1', 'i1', 'a1']);
+  t.equal(woken.apply, 2);
+});
+
+t.test('more than one step of events is reprocessed, none that came after the request', async (t) => {
+  const running = await start(t);
+  const many = Array.from({ length: 1_201 }, (_, index) => eventOf(`e${index}`, 'x', {}));
+  await deliver(running.db, many);
+  await deliver(running.db, [eventOf('later', 'x', {})], new Date(NOW.getTime() + 1).toISOString());
+  const { json } = await running.call({
+    method: 'POST',
+    url: '/v1/events/reprocess',
+    body: { state: 'ignored' },
+  });
+  t.strictSame(json, { reprocessed: 1_201 });
+  t.strictSame(await list(running, 'state=ignored'), ['later']);
+});
+
+t.test(
+  'a dismissal keeps its reason and leaves the event in the list; bulk reprocessing leaves it alone',
+  async (t) => {
+    const running = await start(t);
+    const { call } = running;
+    await oneOfEach(running);
+    const dismiss = (id: string) =>
+      call({ method: 'POST', url: `/v1/events/${id}/dismiss`, body: { reason: 'a test of the service' } });
+    const { status, json } = await dismiss('q1');
+    t.equal(status, 200);
+    t.match(json, {
+      state: 'quarantined',
+      dismissed_at: NOW.toISOString(),
+      dismissed_reason: 'a test of the service',
+    });
+    t.strictSame(await list(running, 'state=quarantined'), ['q1']);
+    t.strictSame(await list(running, 'state=quarantined&dismissed=false'), []);
+    t.strictSame(await list(running, 'dismissed=true'), ['q1']);
+    const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'quarantined' } });
+    t.strictSame(all.json, { reprocessed: 0 });
+    const one = await call({ method: 'POST', url: '/v1/events/q1/reprocess' });
+    t.match(one.json, { state: 'pending', dismissed_at: null }, 'by its id it is');
+  },
+);
+
+t.test('what asks for nobody can not be dismissed', async (t) => {
+  const running = await start(t);
+  await oneOfEach(running);
+  const dismiss = async (id: string) =>
+    (await running.call({ method: 'POST', url: `/v1/events/${id}/dismiss`, body: { reason: 'x' } })).status;
+  t.equal(await dismiss('a1'), 409);
+  t.equal(await dismiss('p1'), 409);
+  t.equal(await dismiss('none'), 404);
+});
+
+t.test('a conflict is dismissed with its event', async (t) => {
+  const { call, db } = await start(t);
+  await deliver(db, [eventOf('e1', 'x', {})]);
+  await deliver(db, [eventOf('e1', 'y', {})]);
+  t.match((await call({ url: '/v1/readiness' })).json.checks, [
+    {},
+    {},
+    { id: 'events-in-conflict', result: 'fail' },
+  ]);
+  const answer = await call({ method: 'POST', url: '/v1/events/e1/dismiss', body: { reason: 'seen' } });
+  t.equal(answer.status, 200);
+  t.match((await call({ url: '/v1/events/e1' })).json.conflicts, [{ dismissed_reason: 'seen' }]);
+  t.match((await call({ url: '/v1/readiness' })).json.checks, [
+    {},
+    {},
+    { id: 'events-in-conflict', result: 'pass' },
+  ]);
+});

@@ -1,0 +1,119 @@
+import t from 'tap';
+import type { DeclaredRoute } from '../../src/api/route-table.ts';
+import { type Reference, resolve, start } from './start.ts';
+
+const pathOf = ({ url }: DeclaredRoute) => url.replace(/:([a-z_]+)/g, '{$1}');
+
+/** Every schema in a part of the document, however deep. */
+function* schemasIn(part: unknown): Generator<Record<string, unknown>> {
+  if (Array.isArray(part)) for (const one of part) yield* schemasIn(one);
+  else if (typeof part === 'object' && part !== null) {
+    yield part as Record<string, unknown>;
+    for (const one of Object.values(part)) yield* schemasIn(one);
+  }
+}
+
+t.test('the reference is OpenAPI 3.1 and has every route of the listener, and no other', async (t) => {
+  const { app, call } = await start(t);
+  const reference: Reference = (await call({ url: '/openapi.json' })).json;
+  t.equal(reference.openapi, '3.1.0');
+  t.match(reference.info, { title: 'benefits-sidecar', version: '0.0.0', description: String });
+  const declared = app.routeTable.routes
+    .filter(({ hidden }) => !hidden)
+    .flatMap((route) => route.methods.map((method) => `${method} ${pathOf(route)}`));
+  const described = Object.entries(reference.paths as object).flatMap(([path, item]) =>
+    Object.keys(item).map((method) => `${method.toUpperCase()} ${path}`),
+  );
+  t.strictSame(described.sort(), declared.sort());
+  const hidden = app.routeTable.routes.filter((route) => route.hidden);
+  t.ok(
+    hidden.every(({ url }) => url.startsWith('/docs')),
+    'only the page itself is left out',
+  );
+});
+
+t.test('every operation says what it is, who may call it and what it answers', async (t) => {
+  const { app, call } = await start(t);
+  const reference: Reference = (await call({ url: '/openapi.json' })).json;
+  const tags = reference.tags.map((tag: { name: string }) => tag.name);
+  const ids = new Set<string>();
+  for (const route of app.routeTable.routes.filter(({ hidden }) => !hidden)) {
+    const operation = reference.paths[pathOf(route)][(route.methods[0] as string).toLowerCase()];
+    const name = `${route.methods[0]} ${route.url}`;
+    t.match(
+      operation,
+      { operationId: /^[a-z][A-Za-z]+$/, summary: /^[A-Z].*[^.]$/, description: /\.$/ },
+      name,
+    );
+    t.ok(operation.tags.length === 1 && tags.includes(operation.tags[0]), `${name}: a known tag`);
+    t.notOk(ids.has(operation.operationId), `${name}: an id of its own`);
+    ids.add(operation.operationId);
+    const statuses = Object.keys(operation.responses);
+    t.ok(
+      statuses.some((status) => status.startsWith('2')),
+      `${name}: an answer`,
+    );
+    for (const status of statuses) t.not(operation.responses[status].description, 'Default Response', name);
+    if (route.scope === 'public') t.equal(operation.security, undefined, name);
+    else if (route.scope === 'any') t.strictSame(operation.security, [{ bearer: [] }, { basic: [] }]);
+    else {
+      t.strictSame(operation.security, [{ bearer: [route.scope] }], name);
+      t.match(operation.description, `\`${route.scope}\``);
+      for (const status of ['401', '403', '500', '503'])
+        t.ok(statuses.includes(status), `${name}: ${status}`);
+    }
+    const parameters = (operation.parameters ?? []).filter((one: { in: string }) => one.in === 'path');
+    const named = [...pathOf(route).matchAll(/\{(.+?)\}/g)].map(([, parameter]) => parameter);
+    t.strictSame(
+      parameters.map((one: { name: string }) => one.name),
+      named,
+      `${name}: its path parameters`,
+    );
+  }
+});
+
+t.test('every reference in the document leads somewhere, and its schemas are JSON Schema', async (t) => {
+  const { call } = await start(t);
+  const reference: Reference = (await call({ url: '/openapi.json' })).json;
+  const whole = resolve(reference, reference);
+  const types = ['string', 'integer', 'boolean', 'object', 'array', 'null', 'number', 'http'];
+  let schemas = 0;
+  for (const schema of schemasIn(whole)) {
+    if (typeof schema.type !== 'string' && !Array.isArray(schema.type)) continue;
+    schemas += 1;
+    for (const type of [schema.type].flat()) t.ok(types.includes(type), `${type}`);
+    t.notOk('rule' in schema && typeof schema.rule === 'string', 'our own annotation is put in words');
+    t.notOk('nullable' in schema || 'x-refuses' in schema || '$id' in schema);
+  }
+  t.ok(schemas > 100);
+  t.strictSame(Object.keys(reference.components.securitySchemes), ['bearer', 'basic']);
+});
+
+t.test('a deduction in the reference has the fields of the contract', async (t) => {
+  const { call } = await start(t);
+  const { Deduction } = (await call({ url: '/openapi.json' })).json.components.schemas;
+  t.match(Deduction.required, [
+    'id',
+    'employee_id',
+    'line_of_coverage',
+    'member_contribution',
+    'employer_contribution',
+  ]);
+  t.equal(Deduction.properties.line_of_coverage.enum.length, 20);
+});
+
+t.test('the page and all that it loads come from here', async (t) => {
+  const { call } = await start(t);
+  const { text, headers } = await call({ url: '/docs' });
+  const policy = String(headers['content-security-policy']);
+  t.match(policy, /default-src 'none'/);
+  t.notMatch(policy, /https?:|unsafe|\*/);
+  const links = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, link]) => link as string);
+  t.ok(links.length >= 5);
+  for (const link of links) {
+    t.match(link, /^\/docs\/static\//, link);
+    t.equal((await call({ url: link })).status, 200, link);
+  }
+  const { text: setup } = await call({ url: '/docs/static/swagger-initializer.js' });
+  t.match(setup, 'validatorUrl: null');
+});

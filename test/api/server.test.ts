@@ -1,0 +1,116 @@
+import { request } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import { createApi } from '../../src/api/server.ts';
+import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
+import { census, employee } from '../contract/samples.ts';
+import { FIRST_TOKEN, type Running, start } from './start.ts';
+
+const authorization = `Bearer ${FIRST_TOKEN}`;
+
+async function listen(t: Test): Promise<Running & { base: string; port: number }> {
+  const running = await start(t);
+  await running.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = running.app.server.address() as AddressInfo;
+  return { ...running, port, base: `http://127.0.0.1:${port}` };
+}
+
+t.test('over real HTTP a census of many chunks goes in as a stream and comes out whole', async (t) => {
+  const { base } = await listen(t);
+  const employees = Array.from({ length: 3_000 }, (_, index) => ({ ...employee, employee_id: `e${index}` }));
+  const text = JSON.stringify({ ...census, employees });
+  const body = new ReadableStream({
+    start(controller) {
+      for (let from = 0; from < text.length; from += 10_000) {
+        controller.enqueue(Buffer.from(text.slice(from, from + 10_000)));
+      }
+      controller.close();
+    },
+  });
+  const headers = { authorization, 'content-type': 'application/json' };
+  const put = await fetch(`${base}/v1/employers/acme/census`, {
+    method: 'PUT',
+    headers,
+    body,
+    duplex: 'half',
+  });
+  t.equal(put.status, 200);
+  t.match(await put.json(), { employees: 3_000 });
+  const read = await fetch(`${base}/v1/employers/acme/census`, { headers: { authorization } });
+  t.equal(await read.text(), text);
+});
+
+t.test('a census that says it is too large is refused before it is read', async (t) => {
+  const { port } = await listen(t);
+  const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
+    const put = request({
+      port,
+      method: 'PUT',
+      path: '/v1/employers/acme/census',
+      headers: { authorization, 'content-type': 'application/json', 'content-length': CENSUS_BYTES_MAX + 1 },
+    });
+    put.on('error', reject);
+    put.on('response', async (response) => {
+      let text = '';
+      for await (const part of response) text += part;
+      resolve({ status: response.statusCode, text });
+      put.destroy();
+    });
+    put.write('{');
+  });
+  t.equal(answer.status, 413);
+  t.match(answer.text, '256 MiB');
+});
+
+t.test('an upload that breaks off leaves nothing behind and is no failure of ours', async (t) => {
+  const { port, db, logged, app } = await listen(t);
+  const reached = Promise.withResolvers<void>();
+  app.server.on('request', (incoming) => incoming.once('data', () => reached.resolve()));
+  const answered = Promise.withResolvers<void>();
+  app.server.on('request', (_incoming, response) => response.once('close', () => answered.resolve()));
+  const put = request({
+    port,
+    method: 'PUT',
+    path: '/v1/employers/acme/census',
+    headers: { authorization, 'content-type': 'application/json', 'content-length': 1_000 },
+  });
+  put.on('error', () => {});
+  put.write('{"organization":');
+  await reached.promise;
+  put.destroy();
+  await answered.promise;
+  await app.close();
+  t.strictSame(await db.selectFrom('staged_censuses').select('state').execute(), []);
+  t.strictSame(logged, []);
+});
+
+t.test('answers are for nobody to keep, and for no browser to take as a page', async (t) => {
+  const { base } = await listen(t);
+  const { headers } = await fetch(`${base}/v1/deductions`, { headers: { authorization } });
+  t.equal(headers.get('cache-control'), 'no-store');
+  t.equal(headers.get('x-content-type-options'), 'nosniff');
+  t.match(headers.get('content-security-policy'), "default-src 'none'");
+});
+
+t.test('limits are set on headers, bodies, silence and the number of connections', async (t) => {
+  const { app } = await listen(t);
+  const { headersTimeout, requestTimeout, timeout, maxConnections } = app.server;
+  t.strictSame(
+    { headersTimeout, requestTimeout, timeout, maxConnections },
+    {
+      headersTimeout: 5_000,
+      requestTimeout: 600_000,
+      timeout: 300_000,
+      maxConnections: 256,
+    },
+  );
+});
+
+t.test('the listener is ready within a second', async (t) => {
+  const { parts } = await start(t);
+  const before = performance.now();
+  const app = createApi(parts);
+  t.teardown(() => app.close());
+  await app.ready();
+  t.ok(performance.now() - before < 1_000);
+});

@@ -1,0 +1,385 @@
+import type { ServerResponse } from 'node:http';
+import t, { type Test } from 'tap';
+import { createCensusSender } from '../../src/census/census-sender.ts';
+import type { CensusContent } from '../../src/census/reading.ts';
+import { type CensusSource, SourceFailed } from '../../src/census/source.ts';
+import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { readGate } from '../../src/outbound/gate.ts';
+import { scratch } from '../database/scratch.ts';
+import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
+import { json, type Received, stubService } from '../outbound/stub-service.ts';
+import { censusOf, contentOf, person, stage } from './parts.ts';
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+
+type Options = {
+  /** What the source gives, by the number of the fetch; absent: push. */
+  fetch?: (n: number) => CensusContent;
+  answer?: (response: ServerResponse, request: Received, index: number) => unknown;
+};
+
+/** A sidecar's sending half: a stub service, a census source, a send loop. */
+async function setUp(t: Test, { fetch, answer }: Options = {}) {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url, received } = await stubService(t, (response, request, index) =>
+    answer ? answer(response, request, index) : json(response, 200),
+  );
+  let fetched = 0;
+  const source: CensusSource | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
+  const census = createCensusSender({ db, sealer, now: clock, source, maxAgeMs: 24 * HOUR_MS });
+  const loop = sendLoop(t, db, url, clock, { senders: { census } });
+  return {
+    db,
+    clock,
+    received,
+    loop,
+    fetches: () => fetched,
+    send: () => sendAll(loop),
+    ask: (eventId: string, employerId = 'a') =>
+      transact(db, (trx) => requestSync(trx, { employerId, eventId, now: clock().toISOString() })),
+    complete: () =>
+      transact(db, (trx) =>
+        completeSyncs(trx, {
+          employerId: 'a',
+          receivedAt: clock().toISOString(),
+          now: clock().toISOString(),
+        }),
+      ),
+    syncs: () =>
+      db.selectFrom('census_syncs').selectAll().orderBy('requested_at').orderBy('event_id').execute(),
+    requests: () => db.selectFrom('outbox').selectAll().orderBy('seq').execute(),
+    put: (text: string) => stage(db, clock, text),
+  };
+}
+
+const good = censusOf([person('e-1'), person('e-2')]);
+const bad = censusOf([person('e-1', { dob: 'SECRET-VALUE' }), person('e-2')]);
+
+t.test('push: the staged census is uploaded, then completed by the service', async (t) => {
+  const { put, ask, send, complete, syncs, received, clock } = await setUp(t);
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.equal(received[0]?.path, '/employer/a/census');
+  t.equal(received[0]?.body, good);
+  t.equal(Number(received[0]?.headers['content-length']), Buffer.byteLength(good));
+  t.match(await syncs(), [{ state: 'uploaded', upload_started_at: clock().toISOString() }]);
+  t.equal(await complete(), 1);
+  t.match(await syncs(), [{ state: 'completed' }]);
+});
+
+t.test('push: without a fresh census the sync waits, visibly, until one comes', async (t) => {
+  const { put, ask, send, syncs, requests, received, clock } = await setUp(t);
+  await put(good);
+  clock.advance(25 * HOUR_MS);
+  await ask('event-1');
+  await send();
+  t.equal(received.length, 0);
+  t.match(await syncs(), [{ state: 'waiting', reason: /older than CENSUS_MAX_AGE/ }]);
+  t.match(await requests(), [{ state: 'cancelled', reason: /older than CENSUS_MAX_AGE/ }]);
+  await put(good);
+  t.match(await syncs(), [{ state: 'requested', reason: null }]);
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded' }]);
+  t.equal(received.length, 1);
+});
+
+t.test('push: a first census wakes all syncs that wait, with one upload', async (t) => {
+  const { put, ask, send, syncs, received } = await setUp(t);
+  for (const id of ['event-1', 'event-2']) {
+    await ask(id);
+    await send();
+  }
+  t.match(await syncs(), [{ state: 'waiting', reason: /no census is staged/ }, { state: 'waiting' }]);
+  await put(good);
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
+  t.equal(received.length, 1);
+});
+
+t.test('push: a census that nobody asked for is not uploaded', async (t) => {
+  const { put, send, requests } = await setUp(t);
+  await put(good);
+  await send();
+  t.strictSame(await requests(), []);
+});
+
+t.test('push: a census that comes while the loop finds none is not missed', async (t) => {
+  const { db, clock, ask } = await setUp(t);
+  const sender = createCensusSender({ db, sealer, now: clock, source: null, maxAgeMs: HOUR_MS });
+  await ask('event-1');
+  const [request] = await db.selectFrom('outbox').selectAll().execute();
+  const { request_id: requestId, kind, subject } = request!;
+  const claim = { requestId, kind, subject, attempt: 1, body: null, probe: false };
+  const prepared = await sender.prepare(claim, new AbortController().signal);
+  await stage(db, clock, good);
+  if (prepared.kind !== 'not-now') throw new Error('it found a census');
+  t.match(await transact(db, prepared.settle), { outcome: 'later', delayMs: 0 });
+  t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
+});
+
+t.test('a request that arrives while an upload is being sent makes one new', async (t) => {
+  const { put, ask, send, syncs, received } = await setUp(t, {
+    answer: async (response, _, index) => {
+      if (index === 0) {
+        await ask('event-2');
+        await ask('event-3');
+      }
+      json(response, 200);
+    },
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.equal(received.length, 2);
+  t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }, { state: 'uploaded' }]);
+  const ids = (await syncs()).map(({ request_id }) => request_id);
+  t.equal(ids[1], ids[2]);
+  t.not(ids[0], ids[1]);
+});
+
+t.test('an upload that must be retried takes in the request that came meanwhile', async (t) => {
+  const { put, ask, send, syncs, requests, received, clock } = await setUp(t, {
+    answer: async (response, _, index) => {
+      if (index === 0) await ask('event-2');
+      json(response, index === 0 ? 503 : 200);
+    },
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  const [older] = await requests();
+  t.match(await requests(), [{ state: 'pending', attempts: 1 }, { state: 'cancelled' }]);
+  t.match(await syncs(), [{ request_id: older!.request_id }, { request_id: older!.request_id }]);
+  clock.advance(MINUTE_MS);
+  await send();
+  t.equal(received.length, 2);
+  t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
+});
+
+t.test('the idempotency key stays while the content is the same, and changes with it', async (t) => {
+  const { put, ask, send, received, clock } = await setUp(t, {
+    answer: (response, _, index) => (index < 2 ? response.socket?.resetAndDestroy() : json(response, 200)),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  clock.advance(MINUTE_MS);
+  await send();
+  await put(censusOf([person('e-3')]));
+  clock.advance(MINUTE_MS);
+  await send();
+  const keys = received.map(({ headers }) => headers['idempotency-key']);
+  t.equal(keys.length, 3);
+  t.equal(keys[0], keys[1]);
+  t.not(keys[1], keys[2]);
+});
+
+t.test(
+  'a completion is counted although the answer was lost, and nothing is sent again for it',
+  async (t) => {
+    const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
+      answer: (response) => response.socket?.resetAndDestroy(),
+    });
+    await put(good);
+    await ask('event-1');
+    await send();
+    t.match(await syncs(), [
+      { state: 'requested', reason: 'the service gave no answer: the upload is tried again' },
+    ]);
+    t.equal(await complete(), 1);
+    clock.advance(MINUTE_MS);
+    await send();
+    t.equal(received.length, 1);
+    t.match(await syncs(), [{ state: 'completed', reason: null }]);
+    t.match(await requests(), [{ state: 'cancelled', reason: 'no census sync waits for it any more' }]);
+  },
+);
+
+t.test('a completion that comes before the answer is not undone by it', async (t) => {
+  const { put, ask, send, complete, syncs } = await setUp(t, {
+    answer: async (response) => {
+      await complete();
+      json(response, 200);
+    },
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.match(await syncs(), [{ state: 'completed' }]);
+});
+
+t.test('an upload that the service refused for now completes nothing', async (t) => {
+  const { put, ask, send, complete, syncs } = await setUp(t, { answer: (response) => json(response, 429) });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.equal(await complete(), 0);
+  t.match(await syncs(), [{ state: 'requested', upload_started_at: null, reason: /answered 429/ }]);
+});
+
+t.test('a rejection fails the syncs with its status; a new census tries again', async (t) => {
+  const { put, ask, send, complete, syncs, requests, received } = await setUp(t, {
+    answer: (response, _, index) => json(response, index === 0 ? 422 : 200, { error: 'SECRET-VALUE' }),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.match(await syncs(), [{ state: 'failed', reason: 'the service answered 422', problem_count: 0 }]);
+  t.equal(await complete(), 0, 'it was certainly not processed');
+  await put(censusOf([person('e-3')]));
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded', reason: null }]);
+  t.match(await requests(), [{ state: 'rejected' }, { state: 'delivered' }]);
+  t.equal(received.length, 2);
+  t.notOk(JSON.stringify(await syncs()).includes('SECRET-VALUE'));
+});
+
+t.test('a closed gate keeps censuses back as well', async (t) => {
+  const { db, put, ask, send, syncs } = await setUp(t, { answer: (response) => json(response, 401) });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.match(await readGate(db), { state: 'closed' });
+  t.match(await syncs(), [{ state: 'requested', reason: /answered 401/ }]);
+});
+
+t.test('pull: the census is fetched when it is asked for', async (t) => {
+  const { ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(good) });
+  await ask('event-1');
+  await send();
+  t.equal(received[0]?.body, good);
+  t.match(await syncs(), [{ state: 'uploaded' }]);
+  clock.advance(MINUTE_MS);
+  await ask('event-2');
+  await send();
+  t.equal(fetches(), 2, 'a new request fetches anew');
+});
+
+t.test('pull: one fetch serves all attempts of a request', async (t) => {
+  const { ask, send, received, fetches, clock } = await setUp(t, {
+    fetch: () => contentOf(good),
+    answer: (response, _, index) => json(response, index === 0 ? 503 : 200),
+  });
+  await ask('event-1');
+  await send();
+  clock.advance(MINUTE_MS);
+  await send();
+  t.equal(fetches(), 1);
+  t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
+});
+
+t.test('pull: a fetched census that grew old while the service was down is fetched anew', async (t) => {
+  const { ask, send, fetches, clock } = await setUp(t, {
+    fetch: () => contentOf(good),
+    answer: (response) => json(response, 503),
+  });
+  await ask('event-1');
+  await send();
+  clock.advance(25 * HOUR_MS);
+  await send();
+  t.equal(fetches(), 2);
+});
+
+t.test(
+  'pull: a source that can not be reached is tried again with backoff, and people see why',
+  async (t) => {
+    const { ask, send, syncs, requests, received, clock } = await setUp(t, {
+      fetch: (n) => {
+        if (n < 2) throw new SourceFailed('the census source answered 500');
+        return contentOf(good);
+      },
+    });
+    await ask('event-1');
+    await send();
+    t.match(await syncs(), [{ state: 'requested', reason: 'the census source answered 500' }]);
+    const [request] = await requests();
+    t.match(request, { state: 'pending', attempts: 1, reason: 'the census source answered 500' });
+    t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
+    clock.advance(MINUTE_MS);
+    await send();
+    clock.advance(MINUTE_MS);
+    await send();
+    t.match(await syncs(), [{ state: 'uploaded', reason: null }]);
+    t.equal(received.length, 1);
+  },
+);
+
+t.test(
+  'pull: a breach fails the syncs with its problems, sends nothing, and is looked at again slowly',
+  async (t) => {
+    const { ask, send, syncs, requests, received, clock } = await setUp(t, {
+      fetch: (n) => contentOf(n === 0 ? bad : good),
+    });
+    await ask('event-1');
+    await send();
+    t.equal(received.length, 0);
+    const [failed] = await syncs();
+    t.match(failed, {
+      state: 'failed',
+      reason: 'the census breaks the contract in 1 place',
+      problem_count: 1,
+    });
+    t.match(JSON.parse(failed!.problems!), [{ path: 'employees[0].dob', rule: /real date/ }]);
+    const [request] = await requests();
+    t.equal(Date.parse(request!.due_at) - clock().getTime(), 15 * MINUTE_MS);
+    t.notOk(JSON.stringify([failed, request]).includes('SECRET-VALUE'));
+    clock.advance(15 * MINUTE_MS);
+    await send();
+    t.match(await syncs(), [{ state: 'uploaded', reason: null, problem_count: 0, problems: null }]);
+    t.equal((await requests()).length, 1, 'the request that fetched it uploads it');
+  },
+);
+
+t.test('pull: a census brought by hand serves the syncs that failed', async (t) => {
+  const { put, ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(bad) });
+  await ask('event-1');
+  await send();
+  clock.advance(MINUTE_MS);
+  await put(good);
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded' }]);
+  t.equal(received.length, 1);
+  t.equal(fetches(), 1);
+});
+
+t.test('pull: a source that breaks off in the middle leaves nothing staged', async (t) => {
+  async function* breaking(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(good.slice(0, 100));
+    throw new SourceFailed('the census source can not be reached: ECONNRESET');
+  }
+  const { db, ask, send, syncs } = await setUp(t, { fetch: () => ({ format: 'json', content: breaking() }) });
+  await ask('event-1');
+  await send();
+  t.match(await syncs(), [{ state: 'requested', reason: /ECONNRESET/ }]);
+  t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
+});
+
+t.test('an employer id that can not be in an address fails its sync and is not tried again', async (t) => {
+  const { ask, send, syncs, requests, received } = await setUp(t, { fetch: () => contentOf(good) });
+  await ask('event-1', '..');
+  await send();
+  t.match(await syncs(), [{ state: 'failed', reason: /part of an address/ }]);
+  t.match(await requests(), [{ state: 'cancelled' }]);
+  t.equal(received.length, 0);
+});
+
+t.test('a census from further ahead than clocks differ has no known age', async (t) => {
+  const { put, ask, send, syncs, clock } = await setUp(t);
+  await put(good);
+  clock.advance(-48 * HOUR_MS);
+  await ask('event-1');
+  await send();
+  t.match(await syncs(), [{ state: 'waiting' }]);
+});
+
+t.test('a sync asked for by hand is uploaded like any other', async (t) => {
+  const { db, put, send, syncs, clock } = await setUp(t);
+  await put(good);
+  await transact(db, (trx) => requestSyncByHand(trx, { employerId: 'a', now: clock().toISOString() }));
+  await send();
+  t.match(await syncs(), [{ state: 'uploaded', event_id: null }]);
+});

@@ -1,0 +1,236 @@
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import { CHUNK_BYTES } from '../../src/census/chunks.ts';
+import { learnCensus, learnRest } from '../../src/census/learn.ts';
+import { currentCensus } from '../../src/census/staged.ts';
+import { stageCensus } from '../../src/census/staging.ts';
+import { tidyCensuses } from '../../src/census/tidy.ts';
+import { census } from '../../src/contract/census.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { recordFacts, rosterOf } from '../../src/ledger/roster.ts';
+import { scratch } from '../database/scratch.ts';
+import { sealer, setClock } from '../outbound/parts.ts';
+import { censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
+
+const HOUR_MS = 3_600_000;
+
+async function count(db: Db, table: 'census_chunks' | 'staged_censuses' | 'roster_facts'): Promise<number> {
+  return (
+    await db
+      .selectFrom(table)
+      .select((eb) => eb.fn.countAll<number>().as('n'))
+      .executeTakeFirstOrThrow()
+  ).n;
+}
+
+const roster = async (db: Db, id: string) => (await rosterOf(db, [id])).get(id) ?? [];
+
+t.test('what was staged is what is uploaded, without the pay group', async (t) => {
+  const { db } = await scratch(t);
+  const people = [person('e-1', { pay_group: 'north' }), person('e-2', { first_name: 'Zoë 😀 "]}\n' })];
+  const staged = await stage(db, setClock(), censusOf(people));
+  t.match(staged, { ok: true, employees: 2 });
+  const uploaded: unknown = JSON.parse((await uploadText(t, db)) as string);
+  t.ok(census.accepts(uploaded));
+  t.strictSame(uploaded, { organization, employees: [person('e-1'), people[1]] });
+  t.match(await currentCensus(db, 'a'), { employees: 2 });
+  t.equal(await uploadText(t, db, 'nobody'), null);
+});
+
+t.test('a census of many chunks comes back whole and in order', async (t) => {
+  const { db } = await scratch(t);
+  const people = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
+  const text = censusOf(people);
+  await stage(db, setClock(), text);
+  t.ok((await count(db, 'census_chunks')) >= Math.floor(text.length / CHUNK_BYTES) + 1);
+  t.equal(await uploadText(t, db), text);
+});
+
+t.test('a census that breaks the contract leaves nothing behind and the one before in place', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const good = censusOf([person('e-1')]);
+  await stage(db, clock, good);
+  const many = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
+  const staged = await stage(db, clock, censusOf([...many, person('e-x', { dob: '2026-02-30' })]));
+  t.match(staged, {
+    ok: false,
+    employees: 3_001,
+    problemCount: 1,
+    problems: [{ path: 'employees[3000].dob' }],
+  });
+  t.equal(await uploadText(t, db), good);
+  t.equal(await count(db, 'staged_censuses'), 1);
+  t.equal(await count(db, 'census_chunks'), 2);
+  t.strictSame(await roster(db, 'e-5'), []);
+});
+
+t.test('a source that breaks off leaves nothing behind', async (t) => {
+  const { db } = await scratch(t);
+  async function* breaking(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(censusOf(Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`))).slice(0, -10));
+    throw new Error('reset');
+  }
+  const content = { format: 'json', content: breaking() } as const;
+  await t.rejects(stageCensus({ db, sealer, now: setClock() }, 'a', content), { message: 'reset' });
+  t.equal(await count(db, 'staged_censuses'), 0);
+  t.equal(await count(db, 'census_chunks'), 0);
+});
+
+t.test('nothing personal is readable in the database or its log', async (t) => {
+  const { db, url } = await scratch(t);
+  await stage(db, setClock(), censusOf([person('e-1', { ssn: '078-05-1120', last_name: 'Canaryname' })]));
+  const path = url.slice('sqlite:'.length);
+  for (const name of [path, `${path}-wal`]) {
+    const bytes = readFileSync(name);
+    t.notOk(bytes.includes('078-05-1120') || bytes.includes('Canaryname'), name);
+  }
+});
+
+t.test(
+  'the newest census replaces the one before, which is tidied when no upload can be reading it',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    await stage(db, clock, censusOf([person('e-1')]));
+    await stage(db, clock, censusOf([person('e-2')]));
+    await stage(db, clock, censusOf([person('e-9')]), { employerId: 'b' });
+    t.match(JSON.parse((await uploadText(t, db)) as string), { employees: [{ employee_id: 'e-2' }] });
+    t.equal(await tidyCensuses(db, clock()), 0);
+    t.equal(await count(db, 'staged_censuses'), 3);
+    clock.advance(HOUR_MS);
+    t.equal(await tidyCensuses(db, clock()), 1);
+    t.equal(await count(db, 'staged_censuses'), 2);
+    t.equal(await count(db, 'census_chunks'), 4);
+  },
+);
+
+t.test('a staging whose process died is tidied after hours', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const left = {
+    census_id: 'c-1',
+    employer_id: 'a',
+    state: 'staging',
+    staged_at: clock().toISOString(),
+    employees: 0,
+    body_bytes: 0,
+  } as const;
+  await transact(db, (trx) => trx.insertInto('staged_censuses').values(left).execute());
+  clock.advance(5 * HOUR_MS);
+  t.equal(await tidyCensuses(db, clock()), 0);
+  clock.advance(2 * HOUR_MS);
+  t.equal(await tidyCensuses(db, clock()), 1);
+  t.equal(await count(db, 'staged_censuses'), 0);
+});
+
+t.test('a chunk moved to another census does not open', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await stage(db, clock, censusOf([person('e-1')]));
+  await stage(db, clock, censusOf([person('e-2')]), { employerId: 'b' });
+  const [a, b] = [(await currentCensus(db, 'a'))!.censusId, (await currentCensus(db, 'b'))!.censusId];
+  await transact(db, async (trx) => {
+    await trx.deleteFrom('census_chunks').where('census_id', '=', a).execute();
+    await trx.updateTable('census_chunks').set({ census_id: a }).where('census_id', '=', b).execute();
+  });
+  await t.rejects(uploadText(t, db), { code: 'SEAL_BROKEN' });
+});
+
+t.test('the roster learns a census, and who is missing from the next one', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await stage(
+    db,
+    clock,
+    censusOf([person('e-1', { pay_group: 'north', pay_frequency: 'weekly' }), person('e-2')]),
+  );
+  t.match(await roster(db, 'e-1'), [
+    { employer_id: 'a', hire_date: '2020-02-29', pay_group: 'north', pay_frequency: 'weekly', absent: 0 },
+  ]);
+  clock.advance(HOUR_MS);
+  await stage(db, clock, censusOf([person('e-1', { pay_group: 'north', pay_frequency: 'weekly' })]));
+  t.match(await roster(db, 'e-2'), [{ absent: 1, hire_date: '2020-02-29' }]);
+  t.equal(await count(db, 'roster_facts'), 3, 'no fact for what did not change');
+  clock.advance(HOUR_MS);
+  await stage(db, clock, censusOf([person('e-1'), person('e-2')]));
+  t.match(await roster(db, 'e-2'), [{ absent: 0 }]);
+});
+
+t.test('the absence from one employer says nothing of another', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await stage(db, clock, censusOf([person('e-1')]));
+  await stage(db, clock, censusOf([person('e-1')]), { employerId: 'b' });
+  clock.advance(HOUR_MS);
+  await stage(db, clock, censusOf([person('e-2')]));
+  t.match(await roster(db, 'e-1'), [
+    { employer_id: 'a', absent: 1 },
+    { employer_id: 'b', absent: 0 },
+  ]);
+});
+
+t.test(
+  'a learning that was broken off is done again at the next start, and writes nothing twice',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
+    await stage(db, clock, censusOf(people));
+    t.equal(await learnRest({ db, sealer, now: clock }), 0);
+    await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
+    t.equal(await learnRest({ db, sealer, now: clock }), 1);
+    t.equal(await count(db, 'roster_facts'), 900);
+    const { learned_at } = await db
+      .selectFrom('staged_censuses')
+      .select('learned_at')
+      .executeTakeFirstOrThrow();
+    t.ok(learned_at);
+  },
+);
+
+t.test('what became known after the census was staged stands', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await stage(db, clock, censusOf([person('e-1')]));
+  const censusId = (await currentCensus(db, 'a'))!.censusId;
+  clock.advance(HOUR_MS);
+  const [known] = await roster(db, 'e-1');
+  const { position: _, ...fact } = known!;
+  const facts = [
+    { ...fact, termination_date: '2026-01-31' },
+    { ...fact, employee_id: 'hired since', termination_date: null },
+  ];
+  const now = clock().toISOString();
+  const source = { source: 'termination', source_id: 'r-1', asOf: now } as const;
+  await transact(db, (trx) => recordFacts(trx, facts, source, now));
+  clock.advance(HOUR_MS);
+  await learnCensus({ db, sealer, now: clock }, censusId);
+  t.match(await roster(db, 'e-1'), [{ termination_date: '2026-01-31' }]);
+  t.match(await roster(db, 'hired since'), [{ absent: 0 }]);
+});
+
+t.test('a census that was replaced is not learned', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await stage(db, clock, censusOf([person('e-1')]));
+  const old = (await currentCensus(db, 'a'))!.censusId;
+  clock.advance(HOUR_MS);
+  await stage(db, clock, censusOf([person('e-2')]));
+  const facts = await count(db, 'roster_facts');
+  await learnCensus({ db, sealer, now: clock }, old);
+  t.equal(await count(db, 'roster_facts'), facts);
+});
+
+t.test('two censuses of one employer at once: one of them is current, whole', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const texts = ['x', 'y'].map((name) =>
+    censusOf(Array.from({ length: 900 }, (_, n) => person(`${name}-${n}`))),
+  );
+  await Promise.all(texts.map((text) => stageCensus({ db, sealer, now: clock }, 'a', contentOf(text))));
+  t.ok(texts.includes((await uploadText(t, db)) as string));
+  const current = await db.selectFrom('staged_censuses').selectAll().where('state', '=', 'current').execute();
+  t.equal(current.length, 1);
+});

@@ -1,0 +1,105 @@
+import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { environment, FIXTURES, here, jsonOf, withDatabase } from './surroundings.ts';
+
+const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');
+const CSV_FILE = join(FIXTURES, 'census/csv/maple-bakery.csv');
+const CANARY = 'Canary-Nowhere';
+
+/** A good census with two fields spoiled, in a scratch folder. */
+function spoiled(folder: string): string {
+  const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
+  census.employees[1].address.state = CANARY;
+  census.employees[3].dob = CANARY;
+  const path = join(folder, 'spoiled.json');
+  writeFileSync(path, JSON.stringify(census));
+  return path;
+}
+
+for (const file of [JSON_FILE, CSV_FILE]) {
+  t.test(`a good census is valid, without any configuration: ${file.slice(-4)}`, async (t) => {
+    t.match(await here(t, {}, ['census', 'validate', file]), {
+      code: 0,
+      stdout: '5 employees, no problem\n',
+    });
+    const report = { valid: true, employees: 5, problem_count: 0, problems: [] };
+    t.same(jsonOf(await here(t, {}, ['census', 'validate', file, '--json'])), report);
+  });
+}
+
+t.test('every row and field that breaks the contract is named, and no value', async (t) => {
+  const file = spoiled(t.testdir());
+  const people = await here(t, {}, ['census', 'validate', file]);
+  t.equal(people.code, 1);
+  t.match(people.stdout, /^employees\[1\]\.address\.state: .*\nemployees\[3\]\.dob: .*\n$/);
+  t.match(people.stderr, /refused: 2 problems in 5 employees/);
+  const report = await here(t, {}, ['census', 'validate', file, '--json']);
+  t.match(jsonOf(report), {
+    valid: false,
+    problem_count: 2,
+    problems: [{ path: 'employees[1].address.state' }],
+  });
+  t.notMatch(people.stdout + people.stderr + report.stdout, CANARY);
+});
+
+t.test('the first 1,000 problems are named, and the others counted', async (t) => {
+  const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
+  census.employees = Array(1_500).fill({ employee_id: 'e' });
+  const path = join(t.testdir(), 'many.json');
+  writeFileSync(path, JSON.stringify(census));
+  const { stdout, code } = await here(t, {}, ['census', 'validate', path]);
+  const lines = stdout.trimEnd().split('\n');
+  t.equal(code, 1);
+  t.equal(lines.length, 1_001);
+  t.match(lines.at(-1), /^… and \d{4,} more$/);
+});
+
+t.test('a CSV without its organization beside it is refused for that', async (t) => {
+  const path = join(t.testdir(), 'alone.csv');
+  copyFileSync(CSV_FILE, path);
+  t.match(await here(t, {}, ['census', 'validate', path]), {
+    code: 1,
+    stdout: 'organization: is required\n',
+  });
+});
+
+t.test('a staged census is shown without personal data, and a sync waits for its upload', async (t) => {
+  const { env } = await withDatabase(t);
+  const employer = ['--employer', 'maple-bakery'];
+  t.same(jsonOf(await here(t, env, ['census', 'show', ...employer, '--json'])), { census: null, syncs: [] });
+  t.match(await here(t, env, ['census', 'stage', CSV_FILE, ...employer]), {
+    code: 0,
+    stdout: /staged 5 employees/,
+  });
+  const sync = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
+  t.match(sync, { employer_id: 'maple-bakery', state: 'requested', event_id: null, overdue: false });
+  t.notHas(sync, 'request_id');
+
+  const shown = await here(t, env, ['census', 'show', ...employer, '--json']);
+  t.match(jsonOf(shown), {
+    census: { employer_id: 'maple-bakery', employees: 5, fresh: true },
+    syncs: [{ sync_id: sync.sync_id }],
+  });
+  const people = await here(t, env, ['census', 'show', ...employer]);
+  t.match(people.stdout, /employees +5\nfresh +yes/);
+  for (const { first_name, last_name, email } of JSON.parse(readFileSync(JSON_FILE, 'utf8')).employees) {
+    for (const value of [first_name, last_name, email]) t.notMatch(shown.stdout + people.stdout, value);
+  }
+});
+
+t.test('a census that breaks the contract is not staged', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const file = spoiled(join(env.DATABASE_URL!.slice('sqlite:'.length), '..'));
+  const ran = await here(t, env, ['census', 'stage', file, '--employer', 'maple-bakery']);
+  t.match(ran, { code: 1, stdout: /employees\[1\]\.address\.state/, stderr: /2 problems/ });
+  t.notMatch(ran.stdout + ran.stderr, CANARY);
+  t.same(await db.selectFrom('staged_censuses').selectAll().execute(), []);
+});
+
+t.test('an employer id that can not be uploaded to is refused before anything is read', async (t) => {
+  for (const id of ['', '.', '..', 'x'.repeat(256)]) {
+    const ran = await here(t, environment(t), ['census', 'stage', '/no/such.json', '--employer', id]);
+    t.match(ran, { code: 2, stderr: /--employer must be an id/ });
+  }
+});

@@ -1,0 +1,265 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import t, { type Test } from 'tap';
+import type { StateOfDeduction } from '../../src/api/routes/deductions.ts';
+import { firstDifference } from '../../src/cli/demo/difference.ts';
+import { StepFailed, waitFor } from '../../src/cli/demo/expectation.ts';
+import { type Stage, setStage } from '../../src/cli/demo/stage.ts';
+import { runDemo } from '../../src/cli/demo.ts';
+import { createOutput } from '../../src/cli/output.ts';
+import type { Census } from '../../src/contract/census.ts';
+import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+const COLUMNS = 100;
+const STEPS = 7;
+/** Five times what it takes on an idle machine. */
+const STOPS_WITHIN_MS = 5_000;
+/** 256 bits in base64url: the form of the token, and of every key of the demo. */
+const KEY = /[A-Za-z0-9_-]{43,}/g;
+
+type Running = { child: ChildProcess; stdout: () => string; stderr: () => string };
+
+/** The real executable, with a folder of its own for scratch folders. */
+function start(t: Test, scratch: string, ...options: string[]): Running {
+  const child = spawn(process.execPath, ['src/main.ts', 'demo', ...options], {
+    cwd: PROJECT,
+    env: { TMPDIR: scratch },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.teardown(() => child.kill('SIGKILL'));
+  return { child, stdout: collect(child.stdout!), stderr: collect(child.stderr!) };
+}
+
+function collect(stream: NodeJS.ReadableStream): () => string {
+  let text = '';
+  stream.on('data', (part) => {
+    text += part;
+  });
+  return () => text;
+}
+
+async function exitCodeOf({ child }: Running): Promise<number | null> {
+  const [code] = (await once(child, 'close')) as [number | null];
+  return code;
+}
+
+/** Plays on a stage that was tampered with. `stopAt` ends the demo once this was printed. */
+async function playOn(t: Test, tamper: (stage: Stage) => Stage, options: Options = {}) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const [printed, noted] = [collect(stdout), collect(stderr)];
+  const stopping = new AbortController();
+  stdout.on('data', () => {
+    if (options.stopAt !== undefined && printed().includes(options.stopAt)) stopping.abort();
+  });
+  let folder = '';
+  const exitCode = await runDemo({
+    once: options.stopAt === undefined,
+    out: createOutput({ stdout, stderr }, {}, () => {}),
+    signal: stopping.signal,
+    set: async () => {
+      const stage = await setStage(options.censuses && { censuses: options.censuses });
+      folder = stage.folder;
+      t.ok(existsSync(folder));
+      return tamper(stage);
+    },
+  });
+  t.notOk(existsSync(folder), 'the scratch folder is removed');
+  return { exitCode, printed: printed(), noted: noted() };
+}
+type Options = { stopAt?: string; censuses?: ReadonlyMap<string, Census> };
+
+/** What the API lists, as rows of the table. */
+function rowsOf(states: readonly StateOfDeduction[]): string[] {
+  return states
+    .map((state) =>
+      [
+        state.employee_id,
+        state.line_of_coverage,
+        state.member_contribution,
+        state.employer_contribution,
+        state.period,
+        state.taxability === 'pre_tax' ? 'pre' : 'post',
+        state.effective_start?.slice(0, 10) ?? '-',
+        state.effective_end?.slice(0, 10) ?? '-',
+        state.version,
+      ].join(' '),
+    )
+    .sort();
+}
+
+t.test('once: it plays every step, ends well and leaves nothing behind', async (t) => {
+  const scratch = t.testdir();
+  const running = start(t, scratch, '--once');
+  const exitCode = await exitCodeOf(running);
+  t.equal(running.stderr(), '');
+  t.equal(exitCode, 0);
+  t.strictSame(readdirSync(scratch), []);
+
+  const text = running.stdout();
+  const steps = text.match(/^\d\. /gm) ?? [];
+  t.strictSame(
+    steps,
+    Array.from({ length: STEPS }, (_, index) => `${index + 1}. `),
+  );
+  t.match(text, `All ${STEPS} steps came out as they must`);
+  t.match(
+    text,
+    /^Maple Bakery Inc \(maple-bakery\)\nemployee +line of +employee +employer +per +tax +from +to +version/m,
+  );
+  t.match(text, /^maple-bakery-001 +medical +165\.00 +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +- +2$/m);
+  t.match(
+    text,
+    /^harbor-clinic-001 +dental +\d+\.\d\d +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +\d{4}-\d\d-\d\d +2$/m,
+  );
+
+  const ours = text.replaceAll(scratch, '');
+  t.strictSame(ours.match(KEY), null, 'no key, secret or token');
+  t.notMatch(ours, 'whsec_');
+  t.notMatch(ours, '\u001b', 'no colours where it is no terminal');
+  for (const { employees } of makeWorld(DEFAULT_SEED).values()) {
+    for (const { ssn, email, dob, phone_number } of employees) {
+      const personal = [ssn, email, dob, phone_number].filter((value) => value !== undefined);
+      t.notOk(
+        personal.some((value) => ours.includes(value)),
+        'nothing personal',
+      );
+    }
+  }
+  t.strictSame(
+    ours.split('\n').filter((line) => line.length > COLUMNS),
+    [],
+  );
+});
+
+t.test('it stays up, what it offers works as printed, and Ctrl-C ends it', async (t) => {
+  const scratch = t.testdir();
+  const running = start(t, scratch);
+  const { child, stdout } = running;
+  while (!stdout().includes('Ctrl-C ends the demo') && child.exitCode === null)
+    await once(child.stdout!, 'data');
+  const text = stdout();
+
+  const [, api, token = ''] = /^ {2}export API=(\S+) TOKEN=(\S+)$/m.exec(text) ?? [];
+  t.strictSame(text.replaceAll(scratch, '').match(KEY), [token], 'the token is the only key shown');
+  const curls = [...text.matchAll(/^ {2}curl -H "Authorization: Bearer \$TOKEN" "\$API(\/\S+)"$/gm)];
+  t.equal(curls.length, 3);
+  for (const [, path] of curls) {
+    const answer = await fetch(`${api}${path}`, { headers: { authorization: `Bearer ${token}` } });
+    t.equal(answer.status, 200, String(path));
+    if (!path?.startsWith('/v1/deductions?')) continue;
+    const { data } = (await answer.json()) as { data: StateOfDeduction[] };
+    const printed = [...text.matchAll(/^maple-bakery-\d+ .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
+    t.strictSame(printed.sort(), rowsOf(data), 'the table is what the API says');
+  }
+  const docs = /In a browser: (\S+)/.exec(text)?.[1] ?? '';
+  const authorization = `Basic ${Buffer.from(`anyone:${token}`).toString('base64')}`;
+  t.equal((await fetch(docs, { headers: { authorization } })).status, 200);
+
+  const asked = performance.now();
+  child.kill('SIGINT');
+  t.equal(await exitCodeOf(running), 0);
+  t.ok(performance.now() - asked < STOPS_WITHIN_MS);
+  t.equal(running.stderr(), '');
+  t.strictSame(readdirSync(scratch), []);
+});
+
+t.test('without a place for its scratch folder it says so and fails', async (t) => {
+  const running = start(t, '/nonexistent', '--once');
+  t.equal(await exitCodeOf(running), 1);
+  t.match(
+    running.stderr(),
+    /^benefits-sidecar: no scratch folder can be made in \/nonexistent \(ENOENT\): set TMPDIR/,
+  );
+});
+
+t.test('a census that breaks the contract fails the step that uploads it, naming the field', async (t) => {
+  const censuses = structuredClone(makeWorld(DEFAULT_SEED)) as Map<string, Census>;
+  const { address } = censuses.get('harbor-clinic')!.employees[2]!;
+  (address as { state: string }).state = 'ZZ';
+  const { exitCode, noted } = await playOn(t, (stage) => stage, { censuses });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 2');
+  t.match(noted, 'the census of harbor-clinic to pass the check');
+  t.match(noted, 'employees[2].address.state');
+  t.notMatch(noted, 'ZZ');
+});
+
+t.test('a benefits service that received another census fails the step, naming the field', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const censuses = structuredClone(stage.censuses) as Map<string, Census>;
+    censuses.get('maple-bakery')!.employees[1]!.first_name = 'Somebody';
+    return { ...stage, censuses };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 2');
+  t.match(noted, 'differs in employees[1].first_name');
+});
+
+t.test('a ledger that differs from the benefits service fails the last step, naming the field', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const deductions: Stage['simulator']['deductions'] = () => {
+      const [first, ...rest] = stage.simulator.deductions();
+      return [{ ...first!, taxability: 'post_tax' }, ...rest];
+    };
+    return { ...stage, simulator: { ...stage.simulator, deductions } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, `The demo ended at step ${STEPS}`);
+  t.match(noted, 'another taxability in the ledger');
+});
+
+t.test('deliveries that never arrive fail the step that needs them', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const deliverShuffled = async (): Promise<void> => {};
+    return { ...stage, simulator: { ...stage.simulator, deliverShuffled } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 4');
+  t.match(noted, /expected: acknowledged deliveries: 35\n +found: +0$/m);
+});
+
+t.test('a sidecar that ends by itself ends the demo', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const failed = Promise.resolve(new Error('the storage failed'));
+    return { ...stage, sidecar: { ...stage.sidecar, failed } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, 'the storage failed');
+});
+
+t.test('stopped in the middle it ends at once, and not as if it had worked', async (t) => {
+  const { exitCode, printed, noted } = await playOn(t, (stage) => stage, { stopAt: '3. ' });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 3');
+  t.match(noted, 'It was stopped.');
+  t.notMatch(printed, '5. ');
+});
+
+t.test('a wait that runs out says what was waited for and what was there', async (t) => {
+  const waiting = waitFor(
+    'a sync, completed',
+    () => ['requested'],
+    (seen) => seen.includes('completed'),
+    1,
+  );
+  await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
+});
+
+t.test('a difference is named by its path: the first one, wherever it lies', async (t) => {
+  const value = { a: [{ b: 1 }, { b: 2, c: null }], d: 'x' };
+  t.equal(firstDifference(structuredClone(value), value), null);
+  const cases: [found: unknown, path: string][] = [
+    [{ ...value, d: 'y' }, 'd'],
+    [{ ...value, e: 1 }, 'e'],
+    [{ d: 'x' }, 'a'],
+    [{ ...value, a: [{ b: 1 }] }, 'a[1]'],
+    [{ ...value, a: [{ b: 1 }, { b: 2, c: undefined }] }, 'a[1].c'],
+    [{ ...value, a: { 0: { b: 1 }, 1: { b: 2, c: null } } }, 'a'],
+    [null, 'all of it'],
+  ];
+  for (const [found, path] of cases) t.equal(firstDifference(found, value), path);
+});

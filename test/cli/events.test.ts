@@ -1,0 +1,135 @@
+import t from 'tap';
+import { apply, receive } from '../api/deliver.ts';
+import { here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
+
+const QUARANTINED = 'msg_fixture0000000000016';
+
+t.test('events are listed newest first, page by page', async (t) => {
+  const { env } = await withFixtures(t);
+  const seen: string[] = [];
+  let cursor: string[] = [];
+  for (;;) {
+    const page = jsonOf(await here(t, env, ['events', 'list', '--json', '--limit', '7', ...cursor]));
+    seen.push(...page.data.map((event: { event_id: string }) => event.event_id));
+    if (page.next_cursor === null) break;
+    cursor = ['--cursor', page.next_cursor];
+  }
+  t.equal(seen.length, 16);
+  t.same(seen, [...new Set(seen)].sort().reverse());
+});
+
+t.test('a cursor that no list gave is refused', async (t) => {
+  const { env } = await withFixtures(t);
+  t.match(await here(t, env, ['events', 'list', '--cursor', 'abc']), { code: 1, stderr: /cursor: must be/ });
+});
+
+t.test('filters narrow the list', async (t) => {
+  const { env } = await withFixtures(t);
+  const count = async (...filter: string[]): Promise<number> =>
+    jsonOf(await here(t, env, ['events', 'list', '--json', ...filter])).data.length;
+  t.equal(await count('--state', 'quarantined'), 1);
+  t.equal(await count('--state', 'ignored'), 1);
+  t.equal(await count('--type', 'employee-census.sync-request'), 1);
+  t.equal(await count('--from', '2026-01-15T00:00:00Z'), 16);
+  t.equal(await count('--from', '2026-01-15T00:00:00.001Z'), 0);
+  t.equal(await count('--until', '2026-01-15'), 0);
+});
+
+t.test('a person sees a table, and nothing but a note when there is nothing', async (t) => {
+  const { env } = await withFixtures(t);
+  const { stdout } = await here(t, env, ['events', 'list', '--state', 'quarantined']);
+  t.match(stdout, /^received +event +type +state +reason\n.*msg_fixture0000000000016.*quarantined/);
+  const none = await here(t, env, ['events', 'list', '--type', 'nothing.such']);
+  t.match(none, { code: 0, stdout: '', stderr: /no such events/ });
+});
+
+t.test('the body of an event is shown by show only', async (t) => {
+  const { env } = await withFixtures(t);
+  for (const format of [[], ['--json']]) {
+    t.match((await here(t, env, ['events', 'show', QUARANTINED, ...format])).stdout, /ded_fixture_number/);
+    t.notMatch((await here(t, env, ['events', 'list', ...format])).stdout, /ded_fixture_number/);
+  }
+  const shown = jsonOf(await here(t, env, ['events', 'show', QUARANTINED, '--json']));
+  t.match(shown, { event_id: QUARANTINED, state: 'quarantined', body: /^\{.*\}$/, conflicts: [] });
+  t.match(await here(t, env, ['events', 'show', 'msg_x']), { code: 1, stdout: '', stderr: /no event msg_x/ });
+});
+
+t.test('what a sender wrote can not move the cursor of a terminal', async (t) => {
+  const { env, db } = await withDatabase(t);
+  await receive(db, [{ eventId: 'msg_evil', body: Buffer.from('\u001b[2J\u009b2J\u202egone') }]);
+  const { stdout } = await here(t, env, ['events', 'show', 'msg_evil']);
+  t.match(stdout, '\\u001b[2J\\u009b2J\\u202egone');
+  t.notMatch(stdout, /[\u001b\u009b\u202e]/);
+});
+
+t.test('another body under the same id is shown beside the first', async (t) => {
+  const { env, db } = await withFixtures(t);
+  await receive(db, [{ eventId: QUARANTINED, body: Buffer.from('{"other":true}') }]);
+  t.match(
+    (await here(t, env, ['events', 'show', QUARANTINED])).stdout,
+    /Another body.*\n\{\n {2}"other": true/,
+  );
+  const shown = jsonOf(await here(t, env, ['events', 'show', QUARANTINED, '--json']));
+  t.match(shown.conflicts, [{ body: '{"other":true}', dismissed_at: null }]);
+});
+
+t.test('dismissing takes a reason and makes readiness pass', async (t) => {
+  const { env, db } = await withFixtures(t);
+  const failing = async () =>
+    jsonOf(await here(t, env, ['readiness', '--json']))
+      .checks.filter((check: { result: string }) => check.result === 'fail')
+      .map((check: { id: string }) => check.id);
+  t.same(await failing(), ['events-quarantined', 'ties-changed-content', 'census-syncs']);
+  const dismissed = await here(t, env, ['events', 'dismiss', QUARANTINED, '--reason', 'sent anew', '--json']);
+  t.match(jsonOf(dismissed), { event_id: QUARANTINED, dismissed_reason: 'sent anew' });
+  t.same(await failing(), ['ties-changed-content', 'census-syncs']);
+  const again = await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000003', '--reason', 'x']);
+  t.match(again, { code: 1, stderr: /needs no dismissal/ });
+  t.match(await here(t, env, ['readiness']), {
+    code: 1,
+    stdout: /FAIL {2}ties-changed-content: 1\n.*not ready/s,
+  });
+
+  await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000011', '--reason', 'right so']);
+  await db.updateTable('census_syncs').set({ state: 'completed' }).execute();
+  t.match(await here(t, env, ['readiness']), {
+    code: 0,
+    stdout: /pass {2}events-quarantined\n.*\nready\n$/s,
+  });
+});
+
+t.test('events are put back by id, all or none', async (t) => {
+  const { env, db } = await withFixtures(t);
+  const pending = async () =>
+    jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data.length;
+  const mistyped = await here(t, env, ['events', 'reprocess', QUARANTINED, 'msg_x']);
+  t.match(mistyped, { code: 1, stderr: /no event msg_x/ });
+  t.equal(await pending(), 0);
+  const ran = await here(t, env, ['events', 'reprocess', QUARANTINED, 'msg_fixture0000000000003']);
+  t.match(ran, { code: 0, stdout: '2 events put back to pending\n' });
+  t.equal(await pending(), 2);
+  await apply(db);
+  t.equal(await pending(), 0);
+});
+
+t.test(
+  'events are put back by filter, in steps, those that came before and were not dismissed',
+  async (t) => {
+    const { env, db } = await withDatabase(t);
+    const bodies = Array.from({ length: 1_203 }, (_, index) => ({
+      eventId: `msg_${index}`,
+      body: Buffer.from('?'),
+    }));
+    await receive(db, bodies);
+    await apply(db);
+    await here(t, env, ['events', 'dismiss', 'msg_7', '--reason', 'nonsense']);
+    const ran = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json'], {
+      isTTY: true,
+    });
+    t.same(jsonOf(ran), { reprocessed: 1_202 });
+    t.match(ran.stderr, /events put back to pending: 1202/, 'with progress on a terminal');
+    const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
+    t.same(jsonOf(quiet), { reprocessed: 0 });
+    t.equal(quiet.stderr, '', 'and without one elsewhere');
+  },
+);

@@ -1,0 +1,53 @@
+/** The real executable in a process of its own, killed when the test ends. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import { assertNoSecret, type Ran, type Variables } from './surroundings.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+
+export type Started = {
+  child: ChildProcess;
+  /** Resolves when stdout matches, rejects when the process ends first. */
+  shows: (pattern: RegExp) => Promise<RegExpExecArray>;
+  ended: Promise<Ran & { signal: string | null }>;
+};
+
+/** Starts it with these variables and no others. */
+export function start(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []): Started {
+  const child = spawn(process.execPath, [...nodeOptions, MAIN, ...argv], {
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const texts = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name]!.setEncoding('utf8').on('data', (part: string) => {
+      texts[name] += part;
+    });
+  }
+  const ended = once(child, 'close').then(([code, signal]) => {
+    assertNoSecret(t, texts.stdout + texts.stderr);
+    return { code: code as number, signal: signal as string | null, ...texts };
+  });
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+  });
+  const shows = async (pattern: RegExp): Promise<RegExpExecArray> => {
+    for (;;) {
+      const found = pattern.exec(texts.stdout);
+      if (found !== null) return found;
+      const more = once(child.stdout!, 'data').then(() => false);
+      if (await Promise.race([more, ended.then(() => true)])) {
+        throw new Error(`it ended without showing ${pattern}: ${texts.stderr}`);
+      }
+    }
+  };
+  return { child, shows, ended };
+}
+
+/** Runs it to its end. */
+export function execute(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []) {
+  return start(t, env, argv, nodeOptions).ended;
+}

@@ -1,0 +1,52 @@
+import t from 'tap';
+import { readDataKeys } from '../../src/config.ts';
+import { authenticate } from '../../src/security/tokens.ts';
+import { here, jsonOf, withDatabase } from './surroundings.ts';
+
+t.test('a generated key is one that DATA_KEYS takes, and another each time', async (t) => {
+  const [one, other] = [await here(t, {}, ['keys', 'generate']), await here(t, {}, ['keys', 'generate'])];
+  t.match(one, { code: 0, stderr: /DATA_KEYS/ });
+  t.not(one.stdout, other.stdout);
+  const keys = readDataKeys({ DATA_KEYS: `${one.stdout.trim()} ${other.stdout.trim()}` });
+  t.equal(keys.length, 2);
+  t.match(keys[0]?.id, /^k\d{8}-[0-9a-f]{4}$/);
+});
+
+t.test('a token is alone on stdout, and it works until it is revoked', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const scopes = ['--scope', 'ledger:read', 'events:read'];
+  const made = await here(t, env, ['token', 'create', '--name', 'payroll', ...scopes, '--expires', '90d']);
+  t.match(made, { code: 0, stdout: /^bsc_[\w-]{43}\n$/, stderr: /shown only now/ });
+  const token = made.stdout.trim();
+  const who = () => authenticate(db, token, new Date(), null);
+  t.match(await who(), { name: 'payroll', scopes: ['ledger:read', 'events:read'] });
+
+  const listed = await here(t, env, ['token', 'list', '--json']);
+  t.notMatch(listed.stdout, token);
+  const [summary] = jsonOf(listed).data;
+  t.match(summary, { name: 'payroll', state: 'valid', revoked_at: null });
+  const days = (Date.parse(summary.expires_at) - Date.parse(summary.created_at)) / 86_400_000;
+  t.equal(days, 90);
+
+  t.match(await here(t, env, ['token', 'revoke', summary.token_id]), {
+    code: 0,
+    stdout: 'revoked 1 token\n',
+  });
+  t.equal(await who(), null);
+  t.match((await here(t, env, ['token', 'list'])).stdout, /payroll .* revoked/);
+  t.match(await here(t, env, ['token', 'revoke', 'payroll']), { code: 1, stderr: /no token to revoke/ });
+});
+
+t.test('a token pasted in the place of its id is not repeated', async (t) => {
+  const { env } = await withDatabase(t);
+  const { stdout } = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'all']);
+  const ran = await here(t, env, ['token', 'revoke', stdout.trim()]);
+  t.equal(ran.code, 1);
+  t.notMatch(ran.stderr, stdout.trim());
+});
+
+t.test('an unknown scope is refused with those there are', async (t) => {
+  const { env } = await withDatabase(t);
+  const ran = await here(t, env, ['token', 'create', '--name', 'x', '--scope', 'everything']);
+  t.match(ran, { code: 1, stdout: '', stderr: /unknown scope everything: the scopes are ledger:read/ });
+});

@@ -1,0 +1,83 @@
+/** A command line in a scratch folder: its environment with canaries for secrets, its database, its outputs. */
+import { PassThrough } from 'node:stream';
+import type { Test } from 'tap';
+import { run } from '../../src/cli/program.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { deliver } from '../api/deliver.ts';
+import { open } from '../database/scratch.ts';
+
+export const FIXTURES = new URL('../../fixtures/', import.meta.url).pathname;
+
+/** Bytes that spell the canary, so that it is seen in base64 too. */
+const secretBytes = (letter: string): string => Buffer.from(letter.repeat(32)).toString('base64');
+export const API_KEY = 'canary-api-key-4f1c';
+export const WEBHOOK_SECRET = `whsec_${secretBytes('w')}`;
+export const DATA_KEY = `k1:${secretBytes('d')}`;
+/** What no output may ever hold. */
+const CANARIES = [API_KEY, WEBHOOK_SECRET, secretBytes('w'), DATA_KEY, secretBytes('d')];
+
+export type Variables = Record<string, string>;
+export type Ran = { code: number; stdout: string; stderr: string };
+export type Terminals = { isTTY?: boolean; signal?: AbortSignal; onStdout?: (text: string) => void };
+
+/** The least that every command needs, with a database in a scratch folder that is not made yet. */
+export function environment(t: Test): Variables {
+  return {
+    BENEFITS_ENVIRONMENT: 'sandbox',
+    BENEFITS_BASE_URL: 'http://127.0.0.1:9',
+    BENEFITS_API_KEY: API_KEY,
+    WEBHOOK_SECRETS: WEBHOOK_SECRET,
+    DATA_KEYS: DATA_KEY,
+    DATABASE_URL: `sqlite:${t.testdir()}/sidecar.db`,
+  };
+}
+
+/** The same with a migrated database, which the test may use beside the commands. */
+export async function withDatabase(t: Test): Promise<{ env: Variables; db: Db }> {
+  const env = environment(t);
+  const db = open(t, env.DATABASE_URL as string);
+  await migrate(db, 'sandbox', new Date('2026-01-31T09:30:00.000Z'));
+  return { env, db };
+}
+
+/** The same with the fixtures' events received and applied. */
+export async function withFixtures(t: Test): Promise<{ env: Variables; db: Db }> {
+  const scratch = await withDatabase(t);
+  const deliveries = loadFixtures(FIXTURES).map(({ id, body }) => ({
+    eventId: id,
+    body: Buffer.from(JSON.stringify(body)),
+  }));
+  await deliver(scratch.db, deliveries);
+  return scratch;
+}
+
+/** Runs a command in this process. Fails the test when an output shows a secret of the environment. */
+export async function here(t: Test, env: Variables, argv: string[], terminals: Terminals = {}): Promise<Ran> {
+  const { isTTY = false, signal = new AbortController().signal, onStdout } = terminals;
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()].map((stream) =>
+    Object.assign(stream, { isTTY }),
+  ) as [PassThrough, PassThrough];
+  const texts = { stdout: '', stderr: '' };
+  stdout.on('data', (part) => {
+    texts.stdout += part;
+    onStdout?.(texts.stdout);
+  });
+  stderr.on('data', (part) => {
+    texts.stderr += part;
+  });
+  const code = await run(argv, env, { stdout, stderr, signal });
+  assertNoSecret(t, `${texts.stdout}${texts.stderr}`);
+  return { code, ...texts };
+}
+
+export function assertNoSecret(t: Test, text: string): void {
+  for (const canary of CANARIES) if (text.includes(canary)) t.fail('an output shows a secret');
+}
+
+/** What a command printed for programs. */
+// biome-ignore lint/suspicious/noExplicitAny: tests look at single fields of it.
+export function jsonOf({ stdout }: Ran): any {
+  return JSON.parse(stdout);
+}

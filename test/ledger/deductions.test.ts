@@ -1,0 +1,263 @@
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import {
+  type DeductionCursor,
+  type DeductionFilter,
+  type DeductionState,
+  getDeduction,
+  listDeductions,
+  versionsAfter,
+  versionsOf,
+} from '../../src/ledger/deductions.ts';
+import { type NewFact, recordFacts } from '../../src/ledger/roster.ts';
+import { scratch } from '../database/scratch.ts';
+import { incoming, record } from './incoming.ts';
+
+const TODAY = '2026-03-15';
+const FEBRUARY = '2026-02-01T00:00:00.000Z';
+const MARCH = '2026-03-01T00:00:00.000Z';
+
+function employed(employeeId: string, employerId: string, changes: Partial<NewFact> = {}): NewFact {
+  return {
+    employee_id: employeeId,
+    employer_id: employerId,
+    hire_date: '2020-01-01',
+    termination_date: null,
+    employment_status: 'full_time',
+    pay_frequency: 'monthly',
+    pay_group: null,
+    absent: 0,
+    ...changes,
+  };
+}
+
+function roster(db: Db, facts: NewFact[], at = FEBRUARY): Promise<number> {
+  return transact(db, (trx) =>
+    recordFacts(trx, facts, { source: 'census', source_id: 'census-1', asOf: at }, at),
+  );
+}
+
+/** `employee/deduction amount`, in the order of the list. */
+function told(deductions: readonly DeductionState[]): string[] {
+  return deductions.map(
+    ({ version }) => `${version.employee_id}/${version.deduction_id} ${version.member_contribution}`,
+  );
+}
+
+/** All pages of a list, one after the other. */
+async function all(db: Db, filter: DeductionFilter, limit = 100): Promise<DeductionState[]> {
+  const listed: DeductionState[] = [];
+  let after: DeductionCursor | undefined;
+  for (;;) {
+    const { deductions, next } = await listDeductions(db, filter, { after, limit }, TODAY);
+    if (deductions.length > limit) throw new Error('a page is longer than asked for');
+    listed.push(...deductions);
+    if (next === null) return listed;
+    if (deductions.length !== limit) throw new Error('a page with another behind it is not full');
+    after = next;
+  }
+}
+
+/**
+ * emp-1 with acme: dental, and medical that changes on 1 April and ended for vision; emp-2 with beta: medical, that
+ * emp-1 had before; emp-3 in no roster; emp-4 with both at once.
+ */
+async function filled(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await roster(db, [
+    employed('emp-1', 'acme'),
+    employed('emp-2', 'beta'),
+    employed('emp-4', 'acme'),
+    employed('emp-4', 'beta'),
+  ]);
+  const january = '2026-01-10T00:00:00Z';
+  await record(
+    db,
+    [
+      incoming('e1', january, {
+        id: 'dental',
+        line_of_coverage: 'dental',
+        taxability: 'post_tax',
+        member_contribution: '10',
+      }),
+      incoming('e2', january, { id: 'medical', member_contribution: '20' }),
+      incoming('e3', january, { id: 'moved', member_contribution: '30' }),
+      incoming('e4', january, { id: 'stranger', employee_id: 'emp-3', member_contribution: '40' }),
+      incoming('e5', january, { id: 'twice', employee_id: 'emp-4', member_contribution: '50' }),
+      incoming('e6', january, {
+        id: 'vision',
+        line_of_coverage: 'vision',
+        effective_end: '2026-02-28',
+        member_contribution: '60',
+      }),
+    ],
+    FEBRUARY,
+  );
+  await record(
+    db,
+    [
+      incoming('e7', '2026-02-10T00:00:00Z', {
+        id: 'medical',
+        member_contribution: '21',
+        effective_start: '2026-04-01T05:31:56Z',
+      }),
+      incoming('e8', '2026-02-10T00:00:00Z', {
+        id: 'moved',
+        employee_id: 'emp-2',
+        member_contribution: '31',
+      }),
+    ],
+    MARCH,
+  );
+  return db;
+}
+
+t.test('deductions are listed by employee, then by id, and keep to all that is asked of them', async (t) => {
+  const db = await filled(t);
+  const one = ['emp-1/dental 10', 'emp-1/medical 21', 'emp-1/vision 60'];
+  const everything = [...one, 'emp-2/moved 31', 'emp-3/stranger 40', 'emp-4/twice 50'];
+  const filters: [filter: DeductionFilter, expected: string[]][] = [
+    [{}, everything],
+    [{ employeeId: 'emp-1' }, one],
+    [{ employeeId: 'emp-2' }, ['emp-2/moved 31']],
+    [{ employeeId: 'nobody' }, []],
+    [{ employerId: 'acme' }, one],
+    [{ employerId: 'beta' }, ['emp-2/moved 31']],
+    [{ employerId: 'nobody' }, []],
+    [{ employerId: 'beta', employeeId: 'emp-1' }, []],
+    [{ matched: false }, ['emp-3/stranger 40']],
+    [{ matched: true }, everything.filter((line) => !line.startsWith('emp-3'))],
+    [{ lineOfCoverage: 'medical' }, everything.filter((line) => !/dental|vision/.test(line))],
+    [{ lineOfCoverage: 'hsa' }, []],
+    [{ taxability: 'post_tax' }, ['emp-1/dental 10']],
+    [{ taxability: 'pre_tax', employerId: 'acme', lineOfCoverage: 'vision' }, ['emp-1/vision 60']],
+    [{ employerId: 'acme', on: '2026-02-28' }, ['emp-1/dental 10', 'emp-1/medical 20', 'emp-1/vision 60']],
+    [{ employerId: 'acme', on: '2026-03-31' }, ['emp-1/dental 10', 'emp-1/medical 20']],
+    [{ employerId: 'acme', on: '2026-04-01' }, ['emp-1/dental 10', 'emp-1/medical 21']],
+    [
+      { employeeId: 'emp-1', knownAt: FEBRUARY },
+      ['emp-1/dental 10', 'emp-1/medical 20', 'emp-1/moved 30', 'emp-1/vision 60'],
+    ],
+    [{ employeeId: 'emp-2', knownAt: FEBRUARY }, []],
+    [
+      { employeeId: 'emp-1', on: '2026-04-01', knownAt: FEBRUARY },
+      ['emp-1/dental 10', 'emp-1/medical 20', 'emp-1/moved 30'],
+    ],
+    [{ knownAt: '2026-01-31T23:59:59.999Z' }, []],
+    [{ matched: false, knownAt: FEBRUARY }, ['emp-3/stranger 40']],
+  ];
+  for (const [filter, expected] of filters) {
+    t.strictSame(told(await all(db, filter)), expected, JSON.stringify(filter));
+  }
+});
+
+t.test('every page size lists each deduction once, in one order', async (t) => {
+  const db = await filled(t);
+  for (const filter of [
+    {},
+    { employerId: 'acme' },
+    { employeeId: 'emp-1' },
+    { on: TODAY },
+    { matched: true },
+  ]) {
+    const whole = told(await all(db, filter));
+    for (const limit of [1, 2, 3, whole.length, whole.length + 1]) {
+      t.strictSame(told(await all(db, filter, limit)), whole, `${JSON.stringify(filter)} by ${limit}`);
+    }
+  }
+});
+
+t.test('lists go on past many candidates that do not pass', async (t) => {
+  const { db } = await scratch(t);
+  const count = 450;
+  const name = (index: number) => String(index).padStart(4, '0');
+  await record(
+    db,
+    Array.from({ length: count }, (_, index) =>
+      incoming(`e${index}`, '2026-01-01T00:00:00Z', {
+        id: `ded-${name(index)}`,
+        employee_id: `emp-${name(Math.floor(index / 3))}`,
+        line_of_coverage: index % 150 === 149 ? 'hsa' : 'life',
+      }),
+    ),
+  );
+  const hsa = (await all(db, { lineOfCoverage: 'hsa' }, 2)).map(({ version }) => version.deduction_id);
+  t.strictSame(hsa, ['ded-0149', 'ded-0299', 'ded-0449']);
+  const whole = await all(db, {}, 7);
+  t.strictSame(
+    whole.map(({ version }) => version.deduction_id),
+    Array.from({ length: count }, (_, index) => `ded-${name(index)}`),
+  );
+});
+
+t.test('ids are any text: blanks in them do not run two ids together', async (t) => {
+  const { db } = await scratch(t);
+  const pairs = [
+    ['a', 'b c'],
+    ['a b', 'c'],
+    ['Ä', 'é'],
+    ["'", '"'],
+  ] as const;
+  await record(
+    db,
+    pairs.map(([employee_id, id], index) =>
+      incoming(`e${index}`, '2026-01-01T00:00:00Z', { employee_id, id, member_contribution: String(index) }),
+    ),
+  );
+  for (const limit of [1, 10]) {
+    const listed = (await all(db, {}, limit)).map(({ version }) => [
+      version.employee_id,
+      version.deduction_id,
+    ]);
+    t.strictSame(listed.sort(), pairs.map((pair) => [...pair]).sort(), `by ${limit}`);
+  }
+  t.strictSame(told(await all(db, { employeeId: 'a b' })), ['a b/c 1']);
+});
+
+t.test('the employer follows from the employee, on the day asked for and from what was known', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, [incoming('e1', '2026-01-01T00:00:00Z')], FEBRUARY);
+  const employers = async (filter: DeductionFilter = {}) =>
+    (await all(db, filter)).map(({ employerId, matched }) => [employerId, matched]);
+  t.strictSame(await employers(), [[null, false]], 'unknown: kept, and shown as unmatched');
+  await roster(db, [employed('emp-1', 'acme', { termination_date: '2026-02-28' })], FEBRUARY);
+  await roster(db, [employed('emp-1', 'beta', { hire_date: '2026-03-01' })], MARCH);
+  t.strictSame(await employers({ on: '2026-02-28' }), [['acme', true]]);
+  t.strictSame(await employers({ on: '2026-03-01' }), [['beta', true]]);
+  t.strictSame(await employers(), [['beta', true]], 'today, where no day is given');
+  t.strictSame(await employers({ knownAt: FEBRUARY }), [['acme', true]], 'what came later was not known');
+  t.strictSame(await employers({ employerId: 'acme' }), [], 'a former employer does not list it');
+  t.strictSame(await employers({ employerId: 'acme', on: '2026-02-28' }), [['acme', true]]);
+  await roster(db, [employed('emp-1', 'acme', { termination_date: null })], '2026-03-02T00:00:00.000Z');
+  t.strictSame(await employers(), [[null, true]], 'active with two at once: not guessed about');
+});
+
+t.test(
+  'one deduction is its latest state, its versions are all of them, the feed is everyone’s',
+  async (t) => {
+    const db = await filled(t);
+    t.match(await getDeduction(db, 'moved', TODAY), {
+      version: { event_id: 'e8', employee_id: 'emp-2', member_contribution: '31' },
+      employerId: 'beta',
+      matched: true,
+    });
+    t.equal(await getDeduction(db, 'unknown', TODAY), null);
+    const events = (states: DeductionState[]) => states.map(({ version }) => version.event_id);
+    t.strictSame(events(await versionsOf(db, 'moved', TODAY)), ['e3', 'e8']);
+    t.strictSame(await versionsOf(db, 'unknown', TODAY), []);
+
+    const feed: DeductionState[] = [];
+    for (let position = 0; ; ) {
+      const page = await versionsAfter(db, position, 3, TODAY);
+      if (page.length === 0) break;
+      feed.push(...page);
+      position = (page.at(-1) as DeductionState).version.position;
+    }
+    t.strictSame(
+      events(feed),
+      ['e1', 'e2', 'e3', 'e4', 'e5', 'e6', 'e7', 'e8'],
+      'in commit order, each once',
+    );
+  },
+);

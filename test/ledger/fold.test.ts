@@ -1,0 +1,221 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import { type Content, foldVersions, type Head } from '../../src/ledger/fold.ts';
+import { incoming, RECEIVED } from './incoming.ts';
+import { expectedLatest, expectedVersions, SEED, someEvents } from './model.ts';
+
+const EARLY = '2026-03-01T11:00:00Z';
+const TIME = '2026-03-01T12:00:00Z';
+const LATER = '2026-03-01T13:00:00Z';
+const NOTHING: [ReadonlyMap<string, Head>, ReadonlyMap<string, Content>] = [new Map(), new Map()];
+
+/** Folds events into an empty ledger, positions from 1. */
+function fold(...events: Parameters<typeof foldVersions>[0]) {
+  return foldVersions(events, ...NOTHING, 0, RECEIVED);
+}
+
+t.test('a first version, with its texts as sent and the day of each date as written', (t) => {
+  const { versions, heads } = fold(
+    incoming('e1', '2026-03-01T07:00:00.5-05:00', {
+      member_contribution: '0150.0',
+      employer_contribution: '-0',
+      effective_start: '2026-04-01T23:59:59-11:00',
+      effective_end: '2026-12-31',
+      description: ' two  blanks ',
+    }),
+  );
+  t.strictSame(versions, [
+    {
+      deduction_id: 'ded-1',
+      employee_id: 'emp-1',
+      line_of_coverage: 'medical',
+      member_contribution: '0150.0',
+      employer_contribution: '-0',
+      period: 'monthly',
+      taxability: 'pre_tax',
+      coverage_type: null,
+      description: ' two  blanks ',
+      effective_start: '2026-04-01T23:59:59-11:00',
+      effective_end: '2026-12-31',
+      starts_on: '2026-04-01',
+      ends_on: '2026-12-31',
+      position: 1,
+      version: 1,
+      previous: null,
+      event_id: 'e1',
+      created_at: '2026-03-01T07:00:00.5-05:00',
+      event_time: '2026-03-01T12:00:00.500000000Z',
+      decided_by: 'created_at',
+      late: 0,
+      tie_changed: 0,
+      recorded_at: RECEIVED,
+    },
+  ]);
+  t.strictSame(
+    [...heads.values()],
+    [
+      {
+        deduction_id: 'ded-1',
+        position: 1,
+        event_time: '2026-03-01T12:00:00.500000000Z',
+        employee_id: 'emp-1',
+        versions: 1,
+        newest: 1,
+      },
+    ],
+  );
+  t.end();
+});
+
+const scenarios: {
+  name: string;
+  events: [createdAt: string | null, amount: string][];
+  /** decided_by, and what is marked. */
+  marks: string[];
+  /** The amount that stands in the end. */
+  latest: string;
+}[] = [
+  {
+    name: 'a newer event replaces an older one',
+    events: [
+      [TIME, '1'],
+      [LATER, '2'],
+    ],
+    marks: ['created_at', 'created_at'],
+    latest: '2',
+  },
+  {
+    name: 'an older event never overwrites a newer one, and is kept and marked late',
+    events: [
+      [LATER, '2'],
+      [TIME, '1'],
+      [EARLY, '0'],
+    ],
+    marks: ['created_at', 'created_at late', 'created_at late'],
+    latest: '2',
+  },
+  {
+    name: 'of two events of one time the later received wins, and a change is marked',
+    events: [
+      [TIME, '1'],
+      [TIME, '2'],
+    ],
+    marks: ['created_at', 'tie changed'],
+    latest: '2',
+  },
+  {
+    name: 'a tie that says the same is a tie, and nothing changed',
+    events: [
+      [TIME, '1'],
+      [TIME, '1'],
+    ],
+    marks: ['created_at', 'tie'],
+    latest: '1',
+  },
+  {
+    name: 'equal amounts in different texts are a change: the text is what was sent',
+    events: [
+      [TIME, '1'],
+      [TIME, '1.0'],
+    ],
+    marks: ['created_at', 'tie changed'],
+    latest: '1.0',
+  },
+  {
+    name: 'one instant in two spellings is a tie',
+    events: [
+      [TIME, '1'],
+      ['2026-03-01T23:00:00.0+11:00', '2'],
+    ],
+    marks: ['created_at', 'tie changed'],
+    latest: '2',
+  },
+  {
+    name: 'a nanosecond later is later, and one earlier is late',
+    events: [
+      ['2026-03-01T12:00:00.000000002Z', '2'],
+      ['2026-03-01T12:00:00.000000003Z', '3'],
+      [TIME, '1'],
+    ],
+    marks: ['created_at', 'created_at', 'created_at late'],
+    latest: '3',
+  },
+  {
+    name: 'a late event may tie with one that is no longer the latest',
+    events: [
+      [TIME, '1'],
+      [LATER, '3'],
+      [TIME, '2'],
+    ],
+    marks: ['created_at', 'created_at', 'tie late changed'],
+    latest: '3',
+  },
+  {
+    name: 'a tie is compared with the one that stood, not with the first of that time',
+    events: [
+      [TIME, '1'],
+      [TIME, '2'],
+      [TIME, '2'],
+    ],
+    marks: ['created_at', 'tie changed', 'tie'],
+    latest: '2',
+  },
+  {
+    name: 'without created_at the time of receipt decides',
+    events: [
+      [EARLY, '1'],
+      [null, '2'],
+      [TIME, '3'],
+      [EARLY, '4'],
+    ],
+    marks: ['created_at', 'receipt', 'tie changed', 'tie late changed'],
+    latest: '3',
+  },
+];
+
+t.test('the rules of one deduction', (t) => {
+  for (const { name, events, marks, latest } of scenarios) {
+    const { versions, heads } = fold(
+      ...events.map(([createdAt, member_contribution], index) =>
+        incoming(`e${index}`, createdAt, { member_contribution }),
+      ),
+    );
+    const told = versions.map(({ decided_by, late, tie_changed }) =>
+      [decided_by, late === 1 && 'late', tie_changed === 1 && 'changed'].filter(Boolean).join(' '),
+    );
+    t.strictSame(told, marks, name);
+    const head = heads.get('ded-1') as Head;
+    t.equal(versions.find(({ position }) => position === head.position)?.member_contribution, latest, name);
+    t.strictSame([head.versions, head.newest], [events.length, events.length], name);
+  }
+  t.end();
+});
+
+t.test('an event without an instant is a mistake of ours and is thrown', (t) => {
+  t.throws(() => fold(incoming('e1', 'yesterday')), { message: /without an instant/ });
+  t.end();
+});
+
+t.test('any events in any order are marked as the plain rules mark them', (t) => {
+  t.comment(`SEED=${SEED}`);
+  const property = fc.property(
+    someEvents(() => ''),
+    (events) => {
+      const { versions, heads } = fold(...events);
+      const told = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
+        event_id,
+        version,
+        previous: previous == null ? null : previous - 1,
+        decided_by,
+        late,
+        tie_changed,
+      }));
+      deepStrictEqual(told, expectedVersions(events));
+      const latest = new Map([...heads].map(([id, head]) => [id, head.position - 1]));
+      deepStrictEqual(latest, expectedLatest(events));
+    },
+  );
+  t.doesNotThrow(() => fc.assert(property, { seed: SEED, numRuns: 300 }));
+  t.end();
+});

@@ -1,0 +1,188 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import { type Kysely, sql } from 'kysely';
+import t from 'tap';
+import type { Db, Tables, Trx } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import type { IncomingDeduction } from '../../src/ledger/fold.ts';
+import { historyOf } from '../../src/ledger/history.ts';
+import { eventsInLedger, recordDeductions } from '../../src/ledger/record.ts';
+import { scratch } from '../database/scratch.ts';
+import { incoming, RECEIVED, record } from './incoming.ts';
+import { cut, expectedLatest, expectedVersions, SEED, someEvents } from './model.ts';
+
+const TIME = '2026-03-01T12:00:00Z';
+const LATER = '2026-03-01T13:00:00Z';
+
+const versionsOf = (db: Db) => db.selectFrom('versions').selectAll().orderBy('position').execute();
+const headsOf = (db: Db) => db.selectFrom('deductions').selectAll().orderBy('deduction_id').execute();
+
+/** The amount of the latest state of the sample deduction. */
+async function latest(db: Db): Promise<string | undefined> {
+  const row = await db
+    .selectFrom('deductions')
+    .innerJoin('versions', 'versions.position', 'deductions.position')
+    .select('member_contribution')
+    .executeTakeFirst();
+  return row?.member_contribution;
+}
+
+t.test('an older event never overwrites a newer one, in whichever transaction it comes', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, [incoming('new', LATER, { member_contribution: '2' })]);
+  await record(db, [incoming('old', TIME, { member_contribution: '1', employee_id: 'emp-2' })]);
+  t.equal(await latest(db), '2');
+  t.match(await versionsOf(db), [
+    { event_id: 'new', late: 0, version: 1, previous: null },
+    { event_id: 'old', late: 1, version: 2, previous: 1 },
+  ]);
+  t.match(await headsOf(db), [{ position: 1, employee_id: 'emp-1', versions: 2, newest: 2 }]);
+});
+
+t.test('amounts come back as the texts that were sent', async (t) => {
+  const { db } = await scratch(t);
+  const amounts = [
+    '150',
+    '150.0',
+    '150.00',
+    '+150',
+    '-0.05',
+    '0',
+    '00.10',
+    `${'9'.repeat(40)}.${'9'.repeat(40)}`,
+  ];
+  await record(
+    db,
+    amounts.map((amount, index) =>
+      incoming(`e${index}`, TIME, { member_contribution: amount, employer_contribution: amount }),
+    ),
+  );
+  const kept = await versionsOf(db);
+  t.strictSame(
+    kept.map((version) => [version.member_contribution, version.employer_contribution]),
+    amounts.map((amount) => [amount, amount]),
+  );
+});
+
+t.test('the upsert itself refuses an older event, also when what was read before was wrong', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, [incoming('new', LATER, { employee_id: 'emp-new' })]);
+  const [before] = await headsOf(db);
+  /** A transaction that sees no deduction: as if another had written it after it was read. */
+  const blind = (trx: Trx): Trx =>
+    new Proxy(trx, {
+      get: (target, name) => {
+        if (name !== 'selectFrom') {
+          const member: unknown = Reflect.get(target, name, target);
+          return typeof member === 'function' ? member.bind(target) : member;
+        }
+        return (table: 'deductions') => {
+          const query = (target as Kysely<Tables>).selectFrom(table);
+          return table === 'deductions' ? query.where(sql<boolean>`false`) : query;
+        };
+      },
+    });
+  await transact(db, (trx) =>
+    recordDeductions(blind(trx), [incoming('old', TIME, { employee_id: 'emp-old' })], RECEIVED),
+  );
+  t.match(
+    await versionsOf(db),
+    [{ event_id: 'new' }, { event_id: 'old', late: 0 }],
+    'the fold took it for new',
+  );
+  t.strictSame(await headsOf(db), [before]);
+  await transact(db, (trx) => recordDeductions(blind(trx), [incoming('tie', LATER)], RECEIVED));
+  t.match(await headsOf(db), [{ position: 3 }], 'of equal times the later received passes');
+});
+
+t.test('an event is recorded once, and versions are never changed or removed', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, [incoming('e1', TIME)]);
+  const kept = await versionsOf(db);
+  await t.rejects(record(db, [incoming('e2', LATER), incoming('e1', TIME)]), {
+    code: 'SQLITE_CONSTRAINT_UNIQUE',
+  });
+  const changed = transact(db, (trx) => trx.updateTable('versions').set({ late: 1 }).execute());
+  await t.rejects(changed, { message: /append-only/ });
+  const removed = transact(db, (trx) => trx.deleteFrom('versions').execute());
+  await t.rejects(removed, { message: /append-only/ });
+  t.strictSame(await versionsOf(db), kept);
+  t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 1 }]);
+  const known = await transact(db, (trx) => eventsInLedger(trx, ['e1', 'e2']));
+  t.strictSame(known, new Set(['e1']));
+  t.strictSame(await transact(db, (trx) => eventsInLedger(trx, [])), new Set());
+});
+
+t.test('nothing to record leaves the ledger as it is', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, []);
+  t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 0 }]);
+});
+
+t.test('every employee whom a deduction ever named is remembered, late ones too', async (t) => {
+  const { db } = await scratch(t);
+  await record(db, [incoming('e1', LATER), incoming('e2', LATER, { id: 'ded-2' })]);
+  await record(db, [incoming('e3', TIME, { employee_id: 'emp-0' }), incoming('e4', LATER)]);
+  t.strictSame(await db.selectFrom('deduction_employees').selectAll().execute(), [
+    { employee_id: 'emp-0', deduction_id: 'ded-1' },
+    { employee_id: 'emp-1', deduction_id: 'ded-1' },
+    { employee_id: 'emp-1', deduction_id: 'ded-2' },
+  ]);
+});
+
+t.test('a history is every version of the deductions asked for, and of no other', async (t) => {
+  const { db } = await scratch(t);
+  const ids = ['ded-1', 'ded-2', 'ded-1', 'ded-3', 'ded-1', 'ded-2'];
+  await record(
+    db,
+    ids.map((id, index) => incoming(`e${index + 1}`, index === 4 ? '2020-01-01T00:00:00Z' : TIME, { id })),
+  );
+  const positions = async (...asked: string[]) =>
+    (await historyOf(db, asked)).map(({ position }) => position);
+  t.strictSame(await positions('ded-1'), [1, 3, 5]);
+  t.strictSame(await positions('ded-2', 'ded-3'), [2, 4, 6]);
+  t.strictSame(await positions('unknown'), []);
+  t.strictSame(await positions(), []);
+});
+
+t.test('the ledger is the same however its events are cut into transactions', async (t) => {
+  t.comment(`SEED=${SEED}`);
+  const { db } = await scratch(t);
+  let runs = 0;
+  const events = someEvents(() => `run${runs++}-`);
+  const property = fc.asyncProperty(events, fc.array(fc.nat(), { maxLength: 6 }), async (events, places) => {
+    const { position: base } = await db.selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
+    for (const batch of cut(events, places)) await record(db, batch);
+    const versions = await db
+      .selectFrom('versions')
+      .selectAll()
+      .where('position', '>', base)
+      .orderBy('position')
+      .execute();
+    const told = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
+      event_id,
+      version,
+      previous: previous === null ? null : previous - base - 1,
+      decided_by,
+      late,
+      tie_changed,
+    }));
+    const ids = [...new Set(events.map((event) => event.deduction.id))];
+    const heads = await db.selectFrom('deductions').selectAll().where('deduction_id', 'in', ids).execute();
+    const latest = expectedLatest(events);
+    const standing = heads.map((head) => ({
+      ...head,
+      position: head.position - base - 1,
+      newest: head.newest - base - 1,
+    }));
+    deepStrictEqual(told, expectedVersions(events));
+    deepStrictEqual(new Map(standing.map((head) => [head.deduction_id, head.position])), latest);
+    for (const { deduction_id, versions: count, newest, employee_id, position } of standing) {
+      const own = events.filter((event) => event.deduction.id === deduction_id);
+      deepStrictEqual([count, newest], [own.length, events.lastIndexOf(own.at(-1) as IncomingDeduction)]);
+      deepStrictEqual(employee_id, events[position]?.deduction.employee_id);
+    }
+  });
+  await fc.assert(property, { seed: SEED, numRuns: 60 });
+  t.ok(runs >= 60, `${runs} runs`);
+});
