@@ -30,10 +30,10 @@ export function startCeiling(): Promise<Side> {
   return start(['bench/ceiling.ts'], {}, null);
 }
 
-/** `benefits-sidecar serve` on a fresh SQLite file. */
+/** `benefits-sidecar serve`, built, on a fresh SQLite file. */
 export function startSidecar(): Promise<Side> {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-bench-'));
-  return start(['src/main.ts', 'serve'], { DATABASE_URL: `sqlite:${folder}/sidecar.db` }, folder);
+  return start(['dist/main.js', 'serve'], { DATABASE_URL: `sqlite:${folder}/sidecar.db` }, folder);
 }
 
 async function start(args: string[], env: Record<string, string>, folder: string | null): Promise<Side> {

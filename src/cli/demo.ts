@@ -43,7 +43,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
     if (once) return 0;
     await invite(out, stage);
     await aborted(stopping);
-    return 1;
+    if (signal.aborted) return 0;
     out.note(`The sidecar ended by itself: ${describeFailure(stopping.reason)}`);
     return 1;
   } finally {

@@ -77,15 +77,19 @@ t.test('every reference in the document leads somewhere, and its schemas are JSO
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
   const whole = resolve(reference, reference);
   const types = ['string', 'integer', 'boolean', 'object', 'array', 'null', 'number', 'http'];
-  let schemas = 0;
-  for (const schema of schemasIn(whole)) {
-    if (typeof schema.type !== 'string' && !Array.isArray(schema.type)) continue;
-    schemas += 1;
-    for (const type of [schema.type].flat()) t.ok(types.includes(type), `${type}`);
-    t.notOk('rule' in schema && typeof schema.rule === 'string', 'our own annotation is put in words');
-    t.notOk('nullable' in schema || 'x-refuses' in schema || '$id' in schema);
-  }
-  t.ok(schemas > 100);
+  const schemas = [...schemasIn(whole)].filter(({ type }) => typeof type === 'string' || Array.isArray(type));
+  t.strictSame(
+    schemas.filter(({ type }) => [type].flat().some((one) => !types.includes(one as string))),
+    [],
+    'known types',
+  );
+  const ours = ['nullable', 'x-refuses', '$id'];
+  t.strictSame(
+    schemas.filter((schema) => typeof schema.rule === 'string' || ours.some((name) => name in schema)),
+    [],
+    'our own annotations are put in words',
+  );
+  t.ok(schemas.length > 100);
   t.strictSame(Object.keys(reference.components.securitySchemes), ['bearer', 'basic']);
 });
 

@@ -56,9 +56,8 @@ export async function withFixtures(t: Test): Promise<{ env: Variables; db: Db }>
 /** Runs a command in this process. Fails the test when an output shows a secret of the environment. */
 export async function here(t: Test, env: Variables, argv: string[], terminals: Terminals = {}): Promise<Ran> {
   const { isTTY = false, signal = new AbortController().signal, onStdout } = terminals;
-  const [stdout, stderr] = [new PassThrough(), new PassThrough()].map((stream) =>
-    Object.assign(stream, { isTTY }),
-  ) as [PassThrough, PassThrough];
+  const stdout = Object.assign(new PassThrough(), { isTTY });
+  const stderr = Object.assign(new PassThrough(), { isTTY });
   const texts = { stdout: '', stderr: '' };
   stdout.on('data', (part) => {
     texts.stdout += part;

@@ -165,8 +165,13 @@ t.test('what asks for a person can be dismissed with a reason, and nothing else 
   const conflicted = await getEvent(db, 'applied');
   t.match(conflicted?.conflicts, [marks]);
   t.match(conflicted?.event, { dismissed_at: null }, 'the event itself asked for nobody');
-  const open = await listEvents(db, { state: 'quarantined', open: true }, { limit: 10 });
-  t.strictSame(ids(open.events), ['quarantined-2']);
+  for (const [dismissed, expected] of [
+    [false, ['quarantined-2']],
+    [true, ['quarantined-1']],
+  ] as const) {
+    const { events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
+    t.strictSame(ids(events), expected, `dismissed: ${dismissed}`);
+  }
 });
 
 t.test('a conflict that was dismissed stays dismissed when the same body comes again', async (t) => {

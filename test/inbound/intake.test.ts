@@ -164,12 +164,12 @@ t.test(
     const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }));
     await t.rejects(taking.accept(arrival('msg_one_more', 'x')), { code: 'NOT_STORED' }, 'refused at once');
     t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'and so over HTTP');
-    t.ok(performance.now() - began < 1_000, 'without waiting for the lock');
+    t.ok(performance.now() - began < 2_500, 'without waiting for the lock');
 
     const outcomes = await Promise.allSettled(waiting);
     t.strictSame(new Set(outcomes.map(({ status }) => status)), new Set(['rejected']));
     const tookMs = performance.now() - began;
-    t.ok(tookMs > 2_500 && tookMs < 5_000, `those that waited after 3 s: ${Math.round(tookMs)} ms`);
+    t.ok(tookMs > 2_500 && tookMs < 5_500, `those that waited after 3 s: ${Math.round(tookMs)} ms`);
 
     other.exec('rollback');
     t.equal(

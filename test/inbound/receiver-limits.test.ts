@@ -6,7 +6,7 @@ import { answersIn, rawSocket, requestText, statusOf } from './raw-socket.ts';
 
 const BODY = '{"event_type":"a"}';
 /** The limits of these tests: so short that no test waits, so far apart that the order shows which one it was. */
-const TIMES = { headersMs: 150, requestMs: 300, idleMs: 5_000, checkMs: 20 };
+const TIMES = { headersMs: 400, requestMs: 800, idleMs: 5_000, checkMs: 50 };
 
 function signed(body: string) {
   return signEvent(SECRET, 'msg_1', new Date(), body);
@@ -125,7 +125,7 @@ t.test('a connection is closed in time, and others are served meanwhile, when', 
   await othersAreServed(t, started);
   for (const { name, answer, tookMs, atLeastMs } of await Promise.all(closing)) {
     t.ok([408, null].includes(statusOf(answer)), `${name}: ${statusOf(answer)}`);
-    t.ok(tookMs >= atLeastMs * 0.9 && tookMs < 3_000, `${name}: closed after ${Math.round(tookMs)} ms`);
+    t.ok(tookMs >= atLeastMs * 0.9 && tookMs < 5_000, `${name}: closed after ${Math.round(tookMs)} ms`);
   }
   t.equal(started.accepted.length, 2, 'only the others');
   t.strictSame(started.refused, []);
@@ -134,7 +134,7 @@ t.test('a connection is closed in time, and others are served meanwhile, when', 
 t.test(
   'a reader that does not read its answers is closed, and its requests are not read for ever',
   async (t) => {
-    const started = await startReceiver(t, { times: { ...TIMES, idleMs: 300 } });
+    const started = await startReceiver(t, { times: { idleMs: 1_000 } });
     const { socket } = await rawSocket(t, started.port);
     socket.pause();
     const request = requestText('/livez', {}, '', 'GET');

@@ -1,0 +1,55 @@
+/** The private listener, as payroll calls it. */
+import type { Keys } from './settings.ts';
+
+export type Answer = {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: the API's own tests hold its answers against their schemas.
+  json: any;
+};
+export type Api = {
+  call(method: 'GET' | 'PUT' | 'POST', path: string, body?: unknown): Promise<Answer>;
+  get(path: string): Promise<Answer['json']>;
+  /** All pages. */
+  list(path: string): Promise<Answer['json'][]>;
+  /** One check of readiness. */
+  check(id: string): Promise<{ result: string; count: number; examples: string[] }>;
+};
+
+/** Calls the API at an address, which may change with a restart. */
+export function apiAt(address: () => string, { token }: Keys): Api {
+  const call: Api['call'] = async (method, path, body) => {
+    const answer = await fetch(address() + path, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await answer.text();
+    return { status: answer.status, headers: answer.headers, json: text === '' ? null : JSON.parse(text) };
+  };
+  const get: Api['get'] = async (path) => {
+    const { status, json } = await call('GET', path);
+    if (status !== 200) throw new Error(`GET ${path} was answered ${status}: ${JSON.stringify(json)}`);
+    return json;
+  };
+  return {
+    call,
+    get,
+    async list(path) {
+      const rows = [];
+      for (let cursor: string | null = ''; cursor !== null; ) {
+        const page = await get(cursor === '' ? path : `${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`);
+        rows.push(...page.data);
+        cursor = page.next_cursor;
+      }
+      return rows;
+    },
+    async check(id) {
+      const { checks } = await get('/v1/readiness');
+      return checks.find((check: { id: string }) => check.id === id);
+    },
+  };
+}

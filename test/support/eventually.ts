@@ -1,0 +1,34 @@
+/** Waiting for what can be seen, for a bounded time: no test sleeps and hopes. */
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** Several times what anything here takes on a machine that runs other tests too. */
+const WITHIN_MS = 15_000;
+/** Between two looks. */
+const LOOK_EVERY_MS = 20;
+
+/**
+ * Looks until `holds`, and answers what it saw then. Throws, with what it saw last, when that takes too long. A look
+ * that throws has seen nothing yet.
+ */
+export async function eventually<T>(
+  what: string,
+  look: () => Promise<T> | T,
+  holds: (seen: T) => boolean,
+  withinMs: number = WITHIN_MS,
+): Promise<T> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    let last: unknown;
+    try {
+      const seen = await look();
+      if (holds(seen)) return seen;
+      last = seen;
+    } catch (error) {
+      last = error instanceof Error ? error.message : error;
+    }
+    if (performance.now() > until) {
+      throw new Error(`${what}: not within ${withinMs / 1_000} s; last seen ${JSON.stringify(last)}`);
+    }
+    await pause(LOOK_EVERY_MS);
+  }
+}

@@ -1,0 +1,111 @@
+/** The real executable, serving: started with an environment of its own, its output kept, ended with the test. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import type { Test } from 'tap';
+import type { Variables } from './settings.ts';
+
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+/** What is shown of the output when a test fails. */
+const SHOWN_CHARACTERS = 4_000;
+
+export type LogLine = Record<string, unknown> & { level: string; msg: string };
+
+export type Sidecar = {
+  /** Where the two listeners listen; `port` is the public one's. */
+  readonly receiver: string;
+  readonly port: number;
+  readonly api: string;
+  readonly pid: number;
+  /** Everything it said, on both streams. */
+  output(): string;
+  logged(): LogLine[];
+  /** Its exit code, or the signal that ended it. */
+  readonly ended: Promise<number | string>;
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<number | string>;
+  signal(signal: NodeJS.Signals): void;
+};
+
+/** Started, and perhaps ended again without having served. */
+export type Started = Omit<Sidecar, 'receiver' | 'port' | 'api'> & {
+  /** Answers when it serves. Rejects, with what it said, when it ends before. */
+  readonly serving: Promise<Sidecar>;
+};
+
+export type StartOptions = {
+  /** What the executable is started through, as `strace` and its arguments. The process must stay the first one. */
+  through?: readonly string[];
+};
+
+/** Starts `serve` and waits until it serves. */
+export function serve(t: Test, variables: Variables, options: StartOptions = {}): Promise<Sidecar> {
+  return start(t, variables, options).serving;
+}
+
+/** Starts `serve`. It inherits nothing of this process's environment but where programs are. */
+export function start(t: Test, variables: Variables, { through = [] }: StartOptions = {}): Started {
+  const [command = '', ...rest] = [...through, process.execPath, 'src/main.ts', 'serve'];
+  const env = { PATH: process.env.PATH, ...variables };
+  const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  const said = collect(child);
+  t.teardown(async () => {
+    child.kill('SIGKILL');
+    await ended;
+    if (!t.passing()) t.comment(said.both().slice(-SHOWN_CHARACTERS));
+  });
+  const started = {
+    pid: child.pid as number,
+    output: said.both,
+    logged: said.lines,
+    ended,
+    signal: (signal: NodeJS.Signals) => void child.kill(signal),
+    end(signal: NodeJS.Signals) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+  const serving = (async (): Promise<Sidecar> => {
+    const receiver = await said.address('receiving webhooks');
+    const api = await said.address('private listener ready');
+    return { ...started, receiver, api, port: Number(new URL(receiver).port) };
+  })();
+  // Whoever only waits for the end does not look at this.
+  serving.catch(() => {});
+  return { ...started, serving };
+}
+
+function collect(child: ChildProcess) {
+  let both = '';
+  let stdout = '';
+  child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+    both += part;
+    stdout += part;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+    both += part;
+  });
+  // What was begun when the process was killed is no line yet.
+  const lines = (): LogLine[] =>
+    stdout
+      .slice(0, stdout.lastIndexOf('\n') + 1)
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as LogLine);
+  return {
+    both: () => both,
+    lines,
+    async address(message: string): Promise<string> {
+      for (;;) {
+        const line = lines().find(({ msg }) => msg === message);
+        if (line !== undefined) return line.address as string;
+        const [event] = await Promise.race([
+          once(child.stdout as NodeJS.ReadableStream, 'data').then(() => ['data']),
+          once(child, 'close').then(() => ['close']),
+        ]);
+        if (event === 'close') throw new Error(`it ended before it served, saying: ${both}`);
+      }
+    },
+  };
+}
