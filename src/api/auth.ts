@@ -66,3 +66,8 @@ function forbidden(scope: Scope | undefined): Refusal {
     headers: { 'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scope}"` },
   });
 }
+
+/** Who did something, for the log. */
+export function by({ caller }: FastifyRequest): { token?: string } {
+  return caller === null ? {} : { token: caller.name };
+}

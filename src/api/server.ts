@@ -17,10 +17,12 @@ import { censusRoutes } from './routes/census.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { deductionVersionRoutes } from './routes/deduction-versions.ts';
 import { deductionRoutes } from './routes/deductions.ts';
+import { eventReprocessingRoutes } from './routes/event-reprocessing.ts';
 import { eventWorkRoutes } from './routes/event-work.ts';
 import { eventRoutes } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
 import { readinessRoutes } from './routes/readiness.ts';
+import { stagedCensusRoutes } from './routes/staged-census.ts';
 import type { Api } from './schemas.ts';
 import { compileValidator } from './validation.ts';
 
@@ -101,9 +103,11 @@ export function createApi(parts: ApiParts): Api {
 const ROUTES = [
   deductionRoutes,
   deductionVersionRoutes,
+  stagedCensusRoutes,
   censusSyncRoutes,
   eventRoutes,
   eventWorkRoutes,
+  eventReprocessingRoutes,
   readinessRoutes,
   healthRoutes,
 ] as const;

@@ -23,11 +23,9 @@ export function stateOn(versions: readonly Version[], day: string): Version | nu
   return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
 }
 
-/** Whether a state is in effect on a day, both ends inclusive. An end before its start is never effective. */
+/** Whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */
 export function appliesOn({ starts_on, ends_on }: Version, day: string): boolean {
-  if (starts_on !== null && starts_on > day) return false;
-  if (ends_on === null) return true;
-  return ends_on >= day && (starts_on === null || ends_on >= starts_on);
+  return (starts_on === null || starts_on <= day) && (ends_on === null || day <= ends_on);
 }
 
 /** The versions that the ledger had by an instant (fixed-width UTC of milliseconds). */

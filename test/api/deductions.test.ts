@@ -191,6 +191,12 @@ t.test(
       seen,
       Array.from({ length: 100 }, (_, index) => index + 1),
     );
+    const rest = (await call({ url: '/v1/deduction-versions?after=90' })).json;
+    t.strictSame(
+      [rest.data.length, rest.next_cursor],
+      [10, null],
+      'a page that is not full is the end for now',
+    );
     const nothing = await call({ url: '/v1/deduction-versions?after=100' });
     t.strictSame(nothing.json, { data: [], next_cursor: null });
     t.equal(

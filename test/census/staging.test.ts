@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { CHUNK_BYTES } from '../../src/census/chunks.ts';
 import { learnCensus, learnRest } from '../../src/census/learn.ts';
@@ -221,6 +222,26 @@ t.test('a census that was replaced is not learned', async (t) => {
   const facts = await count(db, 'roster_facts');
   await learnCensus({ db, sealer, now: clock }, old);
   t.equal(await count(db, 'roster_facts'), facts);
+});
+
+t.test('a census that is replaced while it is learned is learned no further', async (t) => {
+  const { db, url } = await scratch(t);
+  const clock = setClock();
+  await stage(db, clock, censusOf([person('e-1')]));
+  const censusId = (await currentCensus(db, 'a'))!.censusId;
+  await transact(db, async (trx) => {
+    await trx.deleteFrom('roster').execute();
+    await trx.updateTable('staged_censuses').set({ learned_at: null }).execute();
+  });
+  const other = new BetterSqlite3(url.slice('sqlite:'.length));
+  t.teardown(() => other.close());
+  const open: typeof sealer.open = (sealed, place) => {
+    other.exec("update staged_censuses set state = 'replaced', replaced_at = 'now'");
+    return sealer.open(sealed, place);
+  };
+  await learnCensus({ db, sealer: { ...sealer, open }, now: clock }, censusId);
+  t.strictSame(await roster(db, 'e-1'), []);
+  t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
 });
 
 t.test('two censuses of one employer at once: one of them is current, whole', async (t) => {

@@ -1,4 +1,5 @@
 import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
 import { apply, receive } from '../api/deliver.ts';
 import { here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
 
@@ -91,7 +92,7 @@ t.test('dismissing takes a reason and makes readiness pass', async (t) => {
   });
 
   await here(t, env, ['events', 'dismiss', 'msg_fixture0000000000011', '--reason', 'right so']);
-  await db.updateTable('census_syncs').set({ state: 'completed' }).execute();
+  await transact(db, (trx) => trx.updateTable('census_syncs').set({ state: 'completed' }).execute());
   t.match(await here(t, env, ['readiness']), {
     code: 0,
     stdout: /pass {2}events-quarantined\n.*\nready\n$/s,

@@ -178,6 +178,19 @@ t.test('a database error quarantines nothing: the loop tries again until it work
   t.match(await states(), [/^a: applied$/, /^bad: quarantined the body is not valid JSON$/, /^b: applied$/]);
 });
 
+t.test('a database error while events are applied one by one quarantines nothing either', async (t) => {
+  const codes = ['POISON', 'SQLITE_FULL', 'POISON', 'POISON'];
+  const requestSync = async () => {
+    throw Object.assign(new Error(), { code: codes.shift() });
+  };
+  const { store, loop, states } = await startApplying(t, { effects: { requestSync } });
+  await store(deduction('a'), ['bad', syncBody('sync-request')], deduction('b'));
+  await t.rejects(loop.runOnce(), { code: 'SQLITE_FULL' });
+  t.strictSame(await states(), ['a: applied', 'bad: pending', 'b: pending']);
+  t.match(await loop.runOnce(), { applied: 1, quarantined: 1 });
+  t.match(await states(), ['a: applied', /^bad: quarantined/, 'b: applied']);
+});
+
 t.test('a failure of the storage that no retry mends ends the loop and is told to the process', async (t) => {
   const { store, loop, commits, states, fatal } = await startApplying(t);
   await store(deduction('a'));

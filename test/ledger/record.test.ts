@@ -39,6 +39,29 @@ t.test('an older event never overwrites a newer one, in whichever transaction it
   t.match(await headsOf(db), [{ position: 1, employee_id: 'emp-1', versions: 2, newest: 2 }]);
 });
 
+t.test('a tie is compared with what stood, in whichever transaction that came', async (t) => {
+  const { db } = await scratch(t);
+  const amounts = ['1', '2', '2', '1'];
+  for (const [index, amount] of amounts.entries()) {
+    await record(db, [incoming(`e${index}`, TIME, { member_contribution: amount })]);
+  }
+  await record(db, [incoming('e4', LATER, { member_contribution: '3' })]);
+  await record(db, [incoming('e5', TIME, { member_contribution: '1' }), incoming('e6', TIME)]);
+  t.strictSame(
+    (await versionsOf(db)).map(({ decided_by, late, tie_changed }) => [decided_by, late, tie_changed]),
+    [
+      ['created_at', 0, 0],
+      ['tie', 0, 1],
+      ['tie', 0, 0],
+      ['tie', 0, 1],
+      ['created_at', 0, 0],
+      ['tie', 1, 0],
+      ['tie', 1, 1],
+    ],
+  );
+  t.equal(await latest(db), '3');
+});
+
 t.test('amounts come back as the texts that were sent', async (t) => {
   const { db } = await scratch(t);
   const amounts = [

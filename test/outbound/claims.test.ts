@@ -4,6 +4,8 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim, heartbeat } from '../../src/outbound/claims.ts';
 import { finish, putOff } from '../../src/outbound/finish.ts';
+import { closeGate, reserveProbe } from '../../src/outbound/gate.ts';
+import { enqueue } from '../../src/outbound/outbox.ts';
 import type { Outcome } from '../../src/outbound/retry.ts';
 import type { Claim, Senders } from '../../src/outbound/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
@@ -72,15 +74,33 @@ t.test('a stale owner can not finish, put off or renew', async (t) => {
   });
 });
 
-t.test('an owner that took its own expired claim again can not finish the first attempt', async (t) => {
+t.test('a stale owner can not finish what was only let go, either', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
-  const [first] = await take(db, 'same', clock());
+  const [stale] = await take(db, 'first', clock());
+  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
   clock.advance(30_000);
-  await take(db, 'same', clock());
-  t.equal(await transact(db, (trx) => finish(trx, by('same'), first!, ok, clock())), null);
+  await transact(db, (trx) => reserveProbe(trx, new Date(clock().getTime() + 30_000)));
+  t.strictSame(await take(db, 'second', clock()), []);
+  t.match(await request(db, 'r-1'), { state: 'pending', attempts: 1 });
+  t.equal(await transact(db, (trx) => finish(trx, by('first'), stale!, ok, clock())), null);
+  t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
+
+t.test(
+  'an owner that took its own expired claim again can not finish or renew the first attempt',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    await owe(db, 'r-1', 'e-1');
+    const [first] = await take(db, 'same', clock());
+    clock.advance(30_000);
+    await take(db, 'same', clock());
+    t.equal(await transact(db, (trx) => finish(trx, by('same'), first!, ok, clock())), null);
+    t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
+  },
+);
 
 t.test('claims come oldest first and at most as many as asked for', async (t) => {
   const { db } = await scratch(t);
@@ -192,7 +212,6 @@ t.test('a kind that coalesces takes in the newer pending request when it is retr
       },
     },
   };
-  const { enqueue } = await import('../../src/outbound/outbox.ts');
   const census = (requestId: string) =>
     transact(db, (trx) =>
       enqueue(trx, { requestId, kind: 'census', subject: 'employer:a', sealed: null }, clock().toISOString()),

@@ -2,6 +2,8 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbound/by-hand.ts';
+import { enqueue } from '../../src/outbound/outbox.ts';
+import { employerSubject } from '../../src/outbound/subject.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
@@ -58,8 +60,6 @@ t.test('a later request waits while an earlier one is retried', async (t) => {
 t.test('an employer and an employee of the same id are two subjects', async (t) => {
   const { db } = await scratch(t);
   await owe(db, 'r-1', '42');
-  const { enqueue } = await import('../../src/outbound/outbox.ts');
-  const { employerSubject } = await import('../../src/outbound/subject.ts');
   const subject = employerSubject('42');
   await transact(db, (trx) => enqueue(trx, { requestId: 'r-2', kind: 'census', subject, sealed: null }, now));
   t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ head: 1 }, { head: 1 }]);
@@ -172,4 +172,23 @@ t.test('what is being sent can not be called back', async (t) => {
   await sendAll(sendLoop(t, db, url, setClock()));
   t.strictSame(answers, ['being-sent', 'not-rejected']);
   t.match(await request(db, 'r-1'), { state: 'delivered' });
+});
+
+t.test('retried by hand while a later one is being sent, a change waits for its end', async (t) => {
+  const { db } = await scratch(t);
+  const { url, received } = await stubService(t, async (response, { headers }, index) => {
+    if (headers['idempotency-key'] === 'new') t.equal(await retry(db, 'old'), 'done');
+    json(response, index === 0 ? 422 : 200);
+  });
+  await owe(db, 'old', 'e-1');
+  await owe(db, 'new', 'e-1');
+  await sendAll(sendLoop(t, db, url, setClock()));
+  t.strictSame(
+    received.map(({ headers }) => headers['idempotency-key']),
+    ['old', 'new', 'old'],
+  );
+  t.match(
+    [await request(db, 'old'), await request(db, 'new')],
+    [{ state: 'delivered' }, { state: 'delivered' }],
+  );
 });

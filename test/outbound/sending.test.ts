@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { placeOf } from '../../src/outbound/outbox.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { enqueue, placeOf, sealBody } from '../../src/outbound/outbox.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
@@ -143,7 +145,6 @@ t.test('a body that does not open is put off and named, and harms no other', asy
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'r-2', 'e-2');
   const { body } = await request(db, 'r-2');
-  const { transact } = await import('../../src/database/transaction.ts');
   await transact(db, (trx) =>
     trx.updateTable('outbox').set({ body }).where('request_id', '=', 'r-1').execute(),
   );
@@ -177,8 +178,6 @@ t.test('nothing personal is in a reason, an attempt or the raw file', async (t) 
     index === 0 ? json(response, 500, { error: canary }) : json(response, 422, { error: canary }),
   );
   const clock = setClock();
-  const { enqueue, sealBody } = await import('../../src/outbound/outbox.ts');
-  const { transact } = await import('../../src/database/transaction.ts');
   const sealed = sealBody(sealer, 'r-1', Buffer.from(canary));
   const change = { requestId: 'r-1', kind: 'new-hire', subject: 'employee:1', sealed } as const;
   await transact(db, (trx) => enqueue(trx, change, clock().toISOString()));
@@ -186,7 +185,6 @@ t.test('nothing personal is in a reason, an attempt or the raw file', async (t) 
   await loop.runOnce();
   clock.advance(60_000);
   t.equal((await loop.runOnce()).rejected, 1);
-  const { readFileSync } = await import('node:fs');
   const path = file.slice('sqlite:'.length);
   for (const name of [path, `${path}-wal`]) t.notOk(readFileSync(name).includes(canary), name);
 });

@@ -3,6 +3,7 @@ import { type CensusSync, listSyncs } from '../../census/sync-list.ts';
 import { requestSyncByHand } from '../../census/syncs.ts';
 import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { by } from '../auth.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
@@ -105,16 +106,13 @@ export function censusSyncRoutes(app: Api, { db, now, log, overdueMs, wakeSend }
         response: { 202: Named },
       },
     },
-    async ({ params, caller }, reply) => {
-      const { employer_id: employerId } = params;
+    async (request, reply) => {
+      const { employer_id: employerId } = request.params;
       const at = now();
       const syncId = await transact(db, (trx) =>
         requestSyncByHand(trx, { employerId, now: at.toISOString() }),
       );
-      log.info(
-        { employer_id: employerId, sync_id: syncId, ...(caller && { token: caller.name }) },
-        'a census sync was asked for',
-      );
+      log.info({ employer_id: employerId, sync_id: syncId, ...by(request) }, 'a census sync was asked for');
       wakeSend();
       const { syncs } = await listSyncs(db, { employerId }, { limit: JUST_OPENED }, { now: at, overdueMs });
       const [opened] = shown(syncs.filter((sync) => sync.sync_id === syncId));

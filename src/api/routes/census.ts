@@ -1,15 +1,13 @@
-import { Readable } from 'node:stream';
-import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { checkCensus } from '../../census/check.ts';
-import { readUploadBody } from '../../census/staged.ts';
 import { stageCensus } from '../../census/staging.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
 import { identifier } from '../../contract/fields.ts';
+import { by } from '../auth.ts';
 import { CENSUS_TYPES, ORGANIZATION_HEADER, readCensusStreams, streamedCensus } from '../census-body.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound, Refusal } from '../problem.ts';
+import { Refusal } from '../problem.ts';
 import { type Api, closed, FieldProblem, named } from '../schemas.ts';
 import { compileValidator } from '../validation.ts';
 
@@ -90,29 +88,6 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
     },
   );
 
-  app.get(
-    '/v1/employers/:employer_id/census',
-    {
-      config: { scope: 'pii:read', refuses: ['not-found'] },
-      schema: {
-        operationId: 'getCensus',
-        tags: ['Census'],
-        summary: "Get an employer's census",
-        description:
-          'The staged census as it would be uploaded, for embedding it in a request for quotes. It holds personal data.',
-        params: EmployerId,
-        response: { 200: Type.Unsafe<Readable>({ $ref: 'Census#' }) },
-      },
-    },
-    async (request, reply) => {
-      const { employer_id } = request.params;
-      const body = await readUploadBody(db, sealer, employer_id);
-      if (body === null) throw notFound('staged census of an employer');
-      log.info({ employer_id, census_id: body.census.censusId, ...by(request) }, 'a census was read');
-      return reply.type(CENSUS_TYPES.json).send(Readable.from(whole(body), { objectMode: false }));
-    },
-  );
-
   app.post(
     '/v1/employers/:employer_id/census/validate',
     {
@@ -140,21 +115,4 @@ function refused(errorCount: number, errors: readonly Problem[]): Refusal {
   const places = errorCount === 1 ? '1 place' : `${errorCount} places`;
   const detail = `the census breaks the contract in ${places}, so nothing of it was kept: mend them and send it again`;
   return new Refusal('census-refused', detail, { errors, errorCount });
-}
-
-/** The body's bytes. When some are missing the connection is cut: half a census must not look like a whole one. */
-async function* whole(body: {
-  length: number;
-  chunks: AsyncIterable<Uint8Array>;
-}): AsyncGenerator<Uint8Array> {
-  let bytes = 0;
-  for await (const part of body.chunks) {
-    bytes += part.length;
-    yield part;
-  }
-  if (bytes !== body.length) throw new Error('the census was replaced while it was read');
-}
-
-function by({ caller }: FastifyRequest): { token?: string } {
-  return caller === null ? {} : { token: caller.name };
 }

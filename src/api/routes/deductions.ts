@@ -1,7 +1,13 @@
 import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
-import { type DeductionState, getDeduction, listDeductions, versionsOf } from '../../ledger/deductions.ts';
+import {
+  type DeductionFilter,
+  type DeductionState,
+  getDeduction,
+  listDeductions,
+  versionsOf,
+} from '../../ledger/deductions.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
@@ -94,18 +100,8 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
       },
     },
     async ({ query }) => {
-      const { employer_id, employee_id, matched, on, known_at, line_of_coverage, taxability } = query;
-      const filter = {
-        employerId: employer_id,
-        employeeId: employee_id,
-        matched,
-        on,
-        knownAt: known_at === undefined ? undefined : toMilliseconds(known_at),
-        lineOfCoverage: line_of_coverage,
-        taxability,
-      };
       const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const { deductions, next } = await listDeductions(db, filter, page, today());
+      const { deductions, next } = await listDeductions(db, filterOf(query), page, today());
       return { data: deductions.map(stateOf), next_cursor: position.encode(next) };
     },
   );
@@ -149,6 +145,19 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
       return { data: versions.map(versionOf), next_cursor: null };
     },
   );
+}
+
+function filterOf(query: Static<typeof DeductionQuery>): DeductionFilter {
+  const { employer_id, employee_id, matched, on, known_at, line_of_coverage, taxability } = query;
+  return {
+    employerId: employer_id,
+    employeeId: employee_id,
+    matched,
+    on,
+    knownAt: known_at === undefined ? undefined : toMilliseconds(known_at),
+    lineOfCoverage: line_of_coverage,
+    taxability,
+  };
 }
 
 /** A deduction as the API shows it. */

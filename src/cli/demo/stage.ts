@@ -37,25 +37,24 @@ const SECRET_BYTES = 32;
 
 /** Starts everything on free ports of 127.0.0.1 with new secrets. Rejects with nothing left behind. */
 export async function setStage(options: StageOptions = {}): Promise<Stage> {
-  const undo: (() => Promise<void>)[] = [];
+  const folder = await makeFolder();
+  const endings: (() => Promise<void>)[] = [];
   const clear = async (): Promise<void> => {
-    const failures: unknown[] = [];
-    for (let step = undo.pop(); step !== undefined; step = undo.pop()) {
-      await step().catch((error: unknown) => failures.push(error));
-    }
-    if (failures.length > 0) throw failures[0];
+    const results: PromiseSettledResult<void>[] = [];
+    for (const end of endings) results.push(...(await Promise.allSettled([end()])));
+    await rm(folder, { recursive: true, force: true });
+    const failed = results.find((result) => result.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   };
   try {
-    const folder = await makeFolder();
-    undo.push(() => rm(folder, { recursive: true, force: true }));
     const [apiKey, censusToken, token] = [secret('base64url'), secret('base64url'), secret('base64url')];
     const webhookSecret = `whsec_${secret('base64')}`;
 
     const simulator = await startSimulator({ apiKey, secrets: [webhookSecret] });
-    undo.push(simulator.close);
+    endings.push(simulator.close);
     const { censuses = simulator.world } = options;
     const payroll = await startPayroll(censuses, censusToken);
-    undo.push(payroll.close);
+    endings.push(payroll.close);
 
     const config = readConfig({
       BENEFITS_ENVIRONMENT: 'sandbox',
@@ -73,10 +72,10 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
       LOG_LEVEL: 'silent',
     });
     const sidecar = await createSidecar(config, { log: silentLog });
-    undo.push(sidecar.stop);
     simulator.subscribe(`${sidecar.receiver}/webhooks`);
     const api = createApi(sidecar.api, token);
-    undo.push(api.close);
+    // Whoever holds connections to the sidecar ends before it, so that it has none to wait for.
+    endings.push(api.close, sidecar.stop);
     return { simulator, payroll, censuses, sidecar, api, token, folder, clear };
   } catch (error) {
     await clear();

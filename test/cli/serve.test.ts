@@ -1,0 +1,70 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t from 'tap';
+import { execute, start } from './executable.ts';
+import { environment, FIXTURES, here, jsonOf, type Variables } from './surroundings.ts';
+
+/** On ports of its own, with a service that nobody answers for. */
+function served(t: Parameters<typeof here>[0]): Variables {
+  return { ...environment(t), RECEIVER_HOST: '127.0.0.1', RECEIVER_PORT: '0', API_PORT: '0' };
+}
+
+/** The port that a line of the log tells. */
+const RECEIVING = /"address":"http:\/\/127\.0\.0\.1:(\d+)".*"receiving webhooks"/;
+const READY = /"private listener ready"/;
+
+t.test('it serves until SIGTERM, commands work beside it, and then it ends with 0', async (t) => {
+  const env = served(t);
+  const serving = start(t, env, ['serve']);
+  const [, port] = await serving.shows(RECEIVING);
+  await serving.shows(READY);
+  t.equal((await fetch(`http://127.0.0.1:${port}/readyz`)).status, 200);
+
+  const replayed = await here(t, { ...env, RECEIVER_PORT: port as string }, ['replay', FIXTURES]);
+  t.equal(replayed.code, 0);
+  const token = await here(t, env, ['token', 'create', '--name', 'beside', '--scope', 'all']);
+  t.equal(token.code, 0);
+  const reprocessed = await here(t, env, ['events', 'reprocess', '--state', 'applied', '--json']);
+  t.equal(reprocessed.code, 0);
+  const listed = await execute(t, env, ['deductions', 'list', '--json']);
+  t.equal(jsonOf(listed).data.length > 0, true);
+
+  const second = await execute(t, env, ['serve']);
+  t.match(second, { code: 1, stderr: /^benefits-sidecar: another process already serves .*\n$/ });
+
+  serving.child.kill('SIGTERM');
+  const ended = await serving.ended;
+  t.match(ended, { code: 0, signal: null, stderr: '' });
+  t.match(ended.stdout, /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
+  t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is in order');
+});
+
+t.test('SIGINT ends it in the same way', async (t) => {
+  const serving = start(t, served(t), ['serve']);
+  await serving.shows(READY);
+  serving.child.kill('SIGINT');
+  t.match(await serving.ended, { code: 0, signal: null });
+});
+
+t.test('a port that is taken stops the start in one line', async (t) => {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const port = String((server.address() as AddressInfo).port);
+  for (const variable of ['RECEIVER_PORT', 'API_PORT']) {
+    const { code, stderr } = await execute(t, { ...served(t), [variable]: port }, ['serve']);
+    t.equal(code, 1);
+    t.match(stderr, new RegExp(`^benefits-sidecar: .*127\\.0\\.0\\.1:${port}.*\\n$`));
+  }
+});
+
+t.test('--no-migrate refuses a database that lacks migrations', async (t) => {
+  const ran = await execute(t, served(t), ['serve', '--no-migrate']);
+  t.match(ran, { code: 1, stderr: /lacks \d+ migration.*benefits-sidecar migrate/ });
+});
+
+t.test('a missing variable stops the start in one line', async (t) => {
+  const { DATA_KEYS: _, ...env } = served(t);
+  const ran = await execute(t, env, ['serve']);
+  t.match(ran, { code: 1, stdout: '', stderr: /^benefits-sidecar: DATA_KEYS is not set.*\n$/ });
+});

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { deliveryInWords, requestInWords } from '../../src/cli/simulate-words.ts';
+import { census } from '../../src/contract/census.ts';
+import { receive } from '../simulator/receiver.ts';
+import { API_KEY, environment, here, WEBHOOK_SECRET } from './surroundings.ts';
+
+/** Runs it until stdout shows something, which `act` is told once, and then until the act is done. */
+async function simulateUntil(
+  t: Parameters<typeof here>[0],
+  env: Record<string, string>,
+  argv: string[],
+  pattern: RegExp,
+  act: (printed: string) => Promise<void> = async () => {},
+) {
+  const stopping = new AbortController();
+  let acted: Promise<void> | null = null;
+  const ran = await here(t, env, ['simulate', '--port', '0', ...argv], {
+    signal: stopping.signal,
+    onStdout: (printed) => {
+      if (acted !== null || !pattern.test(printed)) return;
+      acted = act(printed).finally(() => stopping.abort());
+    },
+  });
+  await acted;
+  return ran;
+}
+
+const baseUrlOf = (printed: string): string => /BENEFITS_BASE_URL=(\S+)/.exec(printed)?.[1] as string;
+
+t.test('it tells what a sidecar needs, asks for each census and enrols who is in it', async (t) => {
+  const folder = t.testdir();
+  const { url, arrivals, arrived } = await receive(t);
+  let apiKey = '';
+  const argv = ['--webhook-url', url, '--employer', 'acme', '--employees', '3', '--censuses', folder];
+  const ran = await simulateUntil(t, {}, argv, /Asking for the census of acme/, async (printed) => {
+    apiKey = /BENEFITS_API_KEY=(\S+)/.exec(printed)?.[1] as string;
+    await arrived(1);
+    const body = readFileSync(join(folder, 'acme.json'), 'utf8');
+    const headers = { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' };
+    const answer = await fetch(`${baseUrlOf(printed)}/employer/acme/census`, {
+      method: 'POST',
+      headers,
+      body,
+    });
+    t.equal(answer.status, 200);
+    await arrived(4);
+  });
+  t.equal(ran.code, 0);
+  t.match(ran.stdout, /WEBHOOK_SECRETS='whsec_\S{44}'/);
+  t.match(ran.stdout, `CENSUS_SOURCE='dir:${folder}'`);
+  t.match(ran.stdout, /A census of acme with 3 employees came: accepted\n/);
+  t.match(ran.stdout, /Enrolling 3 employees of acme: \d+ deduction events, each twice and out of order\n/);
+  t.match(ran.stdout, /Event msg_\w+ acknowledged \(204\)\n/);
+  const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
+  t.same(types.slice(0, 3), [
+    'employee-census.sync-request',
+    'employee-census.sync-complete',
+    'employee.deduction-updated',
+  ]);
+  const staged = JSON.parse(readFileSync(join(folder, 'acme.json'), 'utf8'));
+  t.same(census.problems(staged), []);
+  for (const { first_name, last_name, email, employee_id } of staged.employees) {
+    for (const value of [first_name, last_name, email, employee_id]) t.notMatch(ran.stdout, value);
+  }
+});
+
+t.test('secrets of the environment are used and not printed', async (t) => {
+  const { url } = await receive(t);
+  const argv = ['--webhook-url', url];
+  const ran = await simulateUntil(t, environment(t), argv, /Asking for/, async (printed) => {
+    const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+    const address = `${baseUrlOf(printed)}/employee-changes/termination`;
+    t.equal((await fetch(address, { method: 'POST', headers, body: '{}' })).status, 422);
+  });
+  t.match(ran.stdout, /BENEFITS_API_KEY and WEBHOOK_SECRETS: as they are set here/);
+  t.match(ran.stdout, /A termination came: refused, it breaks the contract \(422\)\n/);
+  t.notMatch(ran.stdout, WEBHOOK_SECRET);
+});
+
+t.test('it waits until something listens, and Ctrl-C ends the waiting', async (t) => {
+  const argv = ['--webhook-url', 'http://127.0.0.1:9/webhooks'];
+  const ran = await simulateUntil(t, {}, argv, /Waiting for something to listen/);
+  t.equal(ran.code, 0);
+  t.notMatch(ran.stdout, /Asking for/);
+});
+
+t.test('what happens is told in words', async (t) => {
+  const request = { at: new Date(), method: 'POST', idempotencyKey: null, repeated: false, body: null };
+  const census = { ...request, path: '/employer/acme/census', body: { employees: [1, 2] } };
+  t.equal(requestInWords({ ...census, status: 200 }), 'A census of acme with 2 employees came: accepted');
+  t.match(requestInWords({ ...census, status: 200, repeated: true }), /not applied twice$/);
+  t.match(requestInWords({ ...census, status: 401 }), /its API key is not the one above/);
+  t.match(
+    requestInWords({ ...request, path: '/employee-changes/new-hire', status: 404 }),
+    /^A new hire came: .*404/,
+  );
+  t.match(
+    requestInWords({ ...request, path: '/\u001b[2J', status: 404 }),
+    /^A request to an address that is no/,
+  );
+  t.match(requestInWords({ ...request, method: 'GET', path: '/x', status: 404 }), /^GET \/x came/);
+
+  const delivery = { eventId: 'msg_1', url: '', at: new Date(), acknowledged: false, status: null };
+  const lost = { ...delivery, reason: 'ECONNREFUSED' };
+  t.match(
+    deliveryInWords({ ...lost, attempt: 1 }),
+    /no answer, ECONNREFUSED\), attempt 1: it is tried again$/,
+  );
+  t.match(deliveryInWords({ ...lost, attempt: 8 }), /attempt 8: given up after the last attempt$/);
+  t.match(deliveryInWords({ ...lost, attempt: 2, status: 500 }), /answered 500/);
+});

@@ -1,0 +1,120 @@
+/** Signed events, each another one, over several connections, until told to stop or the receiver says no. */
+import { signEvent } from '../../src/simulator/sign.ts';
+import { deduction } from '../contract/samples.ts';
+import { post } from '../inbound/deliver.ts';
+
+export type Event = { id: string; body: string };
+
+/** Deductions that the events are about: each has a history. */
+const DEDUCTIONS = 97;
+const EMPLOYERS = 5;
+/** Each so many is a sync request, which has its effect elsewhere than a deduction. */
+const SYNC_REQUEST_EVERY = 20;
+const FIRST_CREATED_AT = Date.parse('2026-01-01T00:00:00.000Z');
+
+/** The nth event of a series: the same for the same number, later than those before it. */
+export function eventOf(series: string, index: number): Event {
+  const isSync = index % SYNC_REQUEST_EVERY === SYNC_REQUEST_EVERY - 1;
+  const frame = isSync
+    ? { event_type: 'employee-census.sync-request', data: { employer_id: `employer-${index % EMPLOYERS}` } }
+    : {
+        event_type: 'employee.deduction-updated',
+        data: {
+          ...deduction,
+          id: `ded-${index % DEDUCTIONS}`,
+          employee_id: `emp-${index % DEDUCTIONS}`,
+          member_contribution: (index / 100).toFixed(2),
+        },
+        created_at: new Date(FIRST_CREATED_AT + index).toISOString(),
+      };
+  return { id: `msg_${series}_${index}`, body: JSON.stringify({ id: `evt_${series}_${index}`, ...frame }) };
+}
+
+/** One delivery, signed now. Rejects when there was no answer. */
+export async function deliver(port: number, secret: string, { id, body }: Event, now = new Date()) {
+  return post(port, { 'content-type': 'application/json', ...signEvent(secret, id, now, body) }, body);
+}
+
+export type Load = {
+  /** Events that were answered 2xx, by id. */
+  readonly acknowledged: ReadonlyMap<string, Event>;
+  /** Events that were answered otherwise or not at all: the provider would send them again. */
+  readonly inDoubt: ReadonlyMap<string, Event>;
+  /** What else was answered than 204, and how often; 0 stands for no answer. */
+  readonly refusals: ReadonlyMap<number, number>;
+  /** Milliseconds of each acknowledgement. */
+  readonly times: readonly number[];
+  /** Resolves when so many are acknowledged, or the load has ended. */
+  reached(acknowledged: number): Promise<void>;
+  /** Resolves when every connection has ended: each does at its first event that is not acknowledged. */
+  readonly ended: Promise<void>;
+  /** Sends nothing more, and waits for the answers that are still to come. */
+  stop(): Promise<void>;
+};
+
+export type LoadOptions = {
+  port: number;
+  secret: string;
+  /** Begins every id. */
+  series: string;
+  connections?: number;
+  /** At most so many events. */
+  events?: number;
+};
+
+export function startLoad({ port, secret, series, connections = 16, events = Infinity }: LoadOptions): Load {
+  const acknowledged = new Map<string, Event>();
+  const inDoubt = new Map<string, Event>();
+  const refusals = new Map<number, number>();
+  const times: number[] = [];
+  const waiting = new Set<{ count: number; resolve: () => void }>();
+  let next = 0;
+  let stopped = false;
+
+  const one = async (event: Event): Promise<boolean> => {
+    const began = performance.now();
+    const status = await deliver(port, secret, event).then(
+      (answer) => answer.status,
+      () => 0,
+    );
+    if (status !== 204) {
+      inDoubt.set(event.id, event);
+      refusals.set(status, (refusals.get(status) ?? 0) + 1);
+      return false;
+    }
+    times.push(performance.now() - began);
+    acknowledged.set(event.id, event);
+    for (const one of waiting) if (acknowledged.size >= one.count) one.resolve();
+    return true;
+  };
+  const connection = async (): Promise<void> => {
+    while (!stopped && next < events) {
+      next += 1;
+      if (!(await one(eventOf(series, next - 1)))) return;
+    }
+  };
+  const ended = Promise.all(Array.from({ length: connections }, connection)).then(() => {
+    for (const { resolve } of waiting) resolve();
+  });
+  return {
+    acknowledged,
+    inDoubt,
+    refusals,
+    times,
+    ended,
+    reached(count) {
+      if (acknowledged.size >= count) return Promise.resolve();
+      const reached = Promise.race([
+        ended,
+        new Promise<void>((resolve) => {
+          waiting.add({ count, resolve });
+        }),
+      ]);
+      return reached;
+    },
+    async stop() {
+      stopped = true;
+      await ended;
+    },
+  };
+}
