@@ -7,6 +7,7 @@ import type { CensusSource } from './census/source.ts';
 import { createDirSource } from './census/source-dir.ts';
 import { createHttpSource } from './census/source-http.ts';
 import { systemClock } from './clock.ts';
+import { closeListener } from './closing.ts';
 import type { CensusConfig, Config } from './config.ts';
 import { startCheckpoints } from './database/checkpoints.ts';
 import { codeOf } from './database/errors.ts';
@@ -78,7 +79,7 @@ export async function startPrivateSide(
     wakeSend: sendLoop.wake,
     async stop() {
       sending.abort();
-      await Promise.all([api.close(), sent, learned]);
+      await Promise.all([closeListener(api), sent, learned]);
       stopCheckpoints();
       await client.close();
       await db.destroy();

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { completeSyncs, requestSync } from './census/syncs.ts';
 import { type Clock, systemClock } from './clock.ts';
+import { closeListener } from './closing.ts';
 import type { Config } from './config.ts';
 import { codeOf } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
@@ -90,7 +91,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       refuse: refusals.count,
       isReady: createReadiness(db, now),
     });
-    undo.push(() => receiver.close());
+    undo.push(() => closeListener(receiver));
     await receiver.listen({ ...config.receiver });
     const api = await thread.listening;
     const sidecar = { receiver: addressOf(receiver), api, failed: failure.promise, stop };

@@ -41,7 +41,13 @@ export function createHttpSource(url: string, token: string | null, version: str
         throw brokenOff(error);
       }
       const refusal = refusalOf(answer);
-      if (refusal === null) return { format: formatOf(answer), content: contentOf(answer) };
+      if (refusal === null) {
+        return {
+          format: formatOf(answer),
+          content: contentOf(answer),
+          organization: organizationOf(answer),
+        };
+      }
       answer.body.on('error', () => {}).destroy();
       throw new SourceFailed(refusal);
     },
@@ -61,6 +67,12 @@ function refusalOf({ statusCode, headers }: Dispatcher.ResponseData): string | n
 
 function formatOf({ headers }: Dispatcher.ResponseData): CensusContent['format'] {
   return /^text\/csv\b/i.test(String(headers['content-type'] ?? '')) ? 'csv' : 'json';
+}
+
+/** Beside a CSV: the header that PUT takes as well. */
+function organizationOf({ headers }: Dispatcher.ResponseData): Uint8Array | null {
+  const organization = headers['census-organization'];
+  return typeof organization === 'string' ? Buffer.from(organization) : null;
 }
 
 async function* contentOf({ body }: Dispatcher.ResponseData): AsyncGenerator<Uint8Array> {

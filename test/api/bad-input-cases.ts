@@ -128,7 +128,7 @@ export const CASES: Record<string, Case> = {
     method: 'PATCH',
     url: '/v1/employers/1/census',
     status: 405,
-    detail: /PUT, GET$/,
+    detail: /has GET, PUT$/,
   },
   'malformed JSON': post('/v1/events/reprocess', '{"state":', { errors: [['body', /not valid JSON/]] }),
   'deep JSON': post('/v1/events/reprocess', deep, { errors: [['body', /nested deeper/]] }),

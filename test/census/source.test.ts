@@ -102,12 +102,15 @@ t.test('http: the id goes encoded into the address, the token into its header', 
   t.equal(received.length, 1);
 });
 
-t.test('http: CSV is told by its content type', async (t) => {
+t.test('http: CSV is told by its content type, and its organization stands in a header', async (t) => {
   const { url } = await stubService(t, (response) =>
-    response.writeHead(200, { 'content-type': 'text/csv; charset=utf-8' }).end('a,b'),
+    response
+      .writeHead(200, { 'content-type': 'text/csv; charset=utf-8', 'census-organization': '{"o":1}' })
+      .end('a,b'),
   );
   const content = await createHttpSource(`${url}/{employer_id}`, null, '9.9.9').fetch('a', never);
   t.equal(content.format, 'csv');
+  t.equal(Buffer.from(content.organization!).toString(), '{"o":1}');
   await text(content);
 });
 

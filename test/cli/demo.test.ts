@@ -5,8 +5,6 @@ import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
 import type { StateOfDeduction } from '../../src/api/routes/deductions.ts';
-import { firstDifference } from '../../src/cli/demo/difference.ts';
-import { StepFailed, waitFor } from '../../src/cli/demo/expectation.ts';
 import { type Stage, setStage } from '../../src/cli/demo/stage.ts';
 import { runDemo } from '../../src/cli/demo.ts';
 import { createOutput } from '../../src/cli/output.ts';
@@ -16,8 +14,8 @@ import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const COLUMNS = 100;
 const STEPS = 7;
-/** Five times what it takes on an idle machine. */
-const STOPS_WITHIN_MS = 5_000;
+/** What is promised of every stop; a few hundredths of a second on an idle machine. */
+const STOPS_WITHIN_MS = 10_000;
 /** 256 bits in base64url: the form of the token, and of every key of the demo. */
 const KEY = /[A-Za-z0-9_-]{43,}/g;
 
@@ -237,29 +235,4 @@ t.test('stopped in the middle it ends at once, and not as if it had worked', asy
   t.match(noted, 'The demo ended at step 3');
   t.match(noted, 'It was stopped.');
   t.notMatch(printed, '5. ');
-});
-
-t.test('a wait that runs out says what was waited for and what was there', async (t) => {
-  const waiting = waitFor(
-    'a sync, completed',
-    () => ['requested'],
-    (seen) => seen.includes('completed'),
-    1,
-  );
-  await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
-});
-
-t.test('a difference is named by its path: the first one, wherever it lies', async (t) => {
-  const value = { a: [{ b: 1 }, { b: 2, c: null }], d: 'x' };
-  t.equal(firstDifference(structuredClone(value), value), null);
-  const cases: [found: unknown, path: string][] = [
-    [{ ...value, d: 'y' }, 'd'],
-    [{ ...value, e: 1 }, 'e'],
-    [{ d: 'x' }, 'a'],
-    [{ ...value, a: [{ b: 1 }] }, 'a[1]'],
-    [{ ...value, a: [{ b: 1 }, { b: 2, c: undefined }] }, 'a[1].c'],
-    [{ ...value, a: { 0: { b: 1 }, 1: { b: 2, c: null } } }, 'a'],
-    [null, 'all of it'],
-  ];
-  for (const [found, path] of cases) t.equal(firstDifference(found, value), path);
 });

@@ -1,8 +1,10 @@
-import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
+import { signEvent } from '../../src/simulator/sign.ts';
 import { execute, start } from './executable.ts';
-import { environment, FIXTURES, here, jsonOf, type Variables } from './surroundings.ts';
+import { environment, FIXTURES, here, jsonOf, type Variables, WEBHOOK_SECRET } from './surroundings.ts';
 
 /** On ports of its own, with a service that nobody answers for. */
 function served(t: Parameters<typeof here>[0]): Variables {
@@ -39,11 +41,30 @@ t.test('it serves until SIGTERM, commands work beside it, and then it ends with 
   t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is in order');
 });
 
-t.test('SIGINT ends it in the same way', async (t) => {
-  const serving = start(t, served(t), ['serve']);
+t.test('SIGINT ends it in the same way, after what is in flight was answered and stored', async (t) => {
+  const env = served(t);
+  const serving = start(t, env, ['serve']);
+  const [, port] = await serving.shows(RECEIVING);
   await serving.shows(READY);
+
+  const body = '{"id":"evt_1","event_type":"of.no.interest","data":{}}';
+  const delivery = request(`http://127.0.0.1:${port}/webhooks`, {
+    method: 'POST',
+    headers: {
+      ...signEvent(WEBHOOK_SECRET, 'msg_in_flight', new Date(), body),
+      'content-length': body.length,
+      expect: '100-continue',
+    },
+  });
+  delivery.flushHeaders();
+  await once(delivery, 'continue');
   serving.child.kill('SIGINT');
+  await serving.shows(/"stopping"/);
+  delivery.end(body);
+  const [answer] = (await once(delivery, 'response')) as [IncomingMessage];
+  t.equal(answer.statusCode, 204);
   t.match(await serving.ended, { code: 0, signal: null });
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ event_id: 'msg_in_flight' }]);
 });
 
 t.test('a port that is taken stops the start in one line', async (t) => {

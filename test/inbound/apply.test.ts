@@ -1,15 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
-import { transact } from '../../src/database/transaction.ts';
-import { reprocessEvent } from '../../src/inbound/events.ts';
 import { type Body, leaveTrace, NOW, startApplying, traces } from './applying.ts';
-import { deductionBody, syncBody } from './bodies.ts';
+import { deduction, deductionBody, syncBody } from './bodies.ts';
 import { CASES } from './understand-cases.ts';
-
-/** A deduction event of a deduction of its own. */
-function deduction(name: string): Body {
-  return [name, deductionBody({ id: `ded-${name}` })];
-}
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
 
@@ -209,50 +202,4 @@ t.test('a loop that waits for work begins when it is woken, and ends when it is 
   loop.wake();
   await running;
   t.strictSame(await states(), ['a: applied']);
-});
-
-t.test('an event that is applied again has no second effect in the ledger', async (t) => {
-  const { store, loop, states, ledger, db } = await startApplying(t);
-  await store(
-    deduction('a'),
-    ['a-later', deductionBody({ id: 'ded-a', member_contribution: '1' })],
-    deduction('b'),
-  );
-  await loop.runOnce();
-  const tables = () =>
-    Promise.all([
-      db.selectFrom('versions').selectAll().orderBy('position').execute(),
-      db.selectFrom('deductions').selectAll().orderBy('deduction_id').execute(),
-    ]);
-  const before = await tables();
-  for (const eventId of ['a', 'b', 'a']) {
-    t.ok(await transact(db, (trx) => reprocessEvent(trx, eventId)));
-    t.ok((await states()).includes(`${eventId}: pending`));
-    t.match(await loop.runOnce(), { applied: 1 });
-  }
-  await transact(db, (trx) => reprocessEvent(trx, 'a'));
-  await store(deduction('new'));
-  t.match(await loop.runOnce(), { applied: 2 }, 'beside a new one');
-  t.strictSame(await states(), ['a: applied', 'a-later: applied', 'b: applied', 'new: applied']);
-  const [versions, deductions] = await tables();
-  t.strictSame(versions.slice(0, 3), before[0]);
-  t.strictSame(
-    deductions.filter(({ deduction_id }) => deduction_id !== 'ded-new'),
-    before[1],
-  );
-  t.strictSame(await ledger(), ['a', 'a-later', 'b', 'new']);
-});
-
-t.test('an event that failed is applied when it is processed again after the cause is gone', async (t) => {
-  let broken = true;
-  const requestSync = async () => {
-    if (broken) throw new Error();
-  };
-  const { store, loop, states, db } = await startApplying(t, { effects: { requestSync } });
-  await store(['e', syncBody('sync-request')]);
-  t.match(await loop.runOnce(), { quarantined: 1 });
-  broken = false;
-  await transact(db, (trx) => reprocessEvent(trx, 'e'));
-  t.match(await loop.runOnce(), { applied: 1, quarantined: 0 });
-  t.strictSame(await states(), ['e: applied']);
 });

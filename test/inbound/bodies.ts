@@ -22,3 +22,8 @@ export function syncBody(type: 'sync-request' | 'sync-complete', employerId: unk
     data: { employer_id: employerId },
   });
 }
+
+/** A deduction event of a deduction of its own, under the name as its event id. */
+export function deduction(name: string): [eventId: string, body: string] {
+  return [name, deductionBody({ id: `ded-${name}` })];
+}

@@ -134,7 +134,10 @@ t.test('a connection is closed in time, and others are served meanwhile, when', 
 t.test(
   'a reader that does not read its answers is closed, and its requests are not read for ever',
   async (t) => {
-    const started = await startReceiver(t, { times: { idleMs: 1_000 } });
+    const started = await startReceiver(t, {
+      times: { idleMs: 3_000, headersMs: 60_000, requestMs: 60_000 },
+    });
+    const began = performance.now();
     const { socket } = await rawSocket(t, started.port);
     socket.pause();
     const request = requestText('/livez', {}, '', 'GET');
@@ -148,6 +151,8 @@ t.test(
     const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException>();
     socket.on('error', resolve);
     t.match((await promise).code, /^(ECONNRESET|EPIPE)$/);
+    const tookMs = performance.now() - began;
+    t.ok(tookMs < 20_000, `by the limit on silence: ${Math.round(tookMs)} ms`);
     await othersAreServed(t, started);
   },
 );

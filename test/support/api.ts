@@ -41,7 +41,9 @@ export function apiAt(address: () => string, { token }: Keys): Api {
     async list(path) {
       const rows = [];
       for (let cursor: string | null = ''; cursor !== null; ) {
-        const page = await get(cursor === '' ? path : `${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`);
+        const page = await get(
+          cursor === '' ? path : `${path}${path.includes('?') ? '&' : '?'}cursor=${cursor}`,
+        );
         rows.push(...page.data);
         cursor = page.next_cursor;
       }

@@ -29,7 +29,10 @@ export function breaches({ databaseFile, acknowledged, secrets = [], outputs = [
       ...QUESTIONS.flatMap(([what, text]) => named(what, rows(text))),
       ...named('is a gap in the positions', gaps(rows)),
       ...named('is not what the events say', wrongStates(rows)),
-      ...named('is what the engine finds', rows('pragma integrity_check').filter(({ integrity_check: found }) => found !== 'ok')),
+      ...named(
+        'is what the engine finds',
+        rows('pragma integrity_check').filter(({ integrity_check: found }) => found !== 'ok'),
+      ),
     ]);
     return [...judge(), ...leaks(databaseFile, secrets, outputs)];
   } finally {
@@ -44,8 +47,14 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ['has not ended', "select event_id from inbox where state = 'pending'"],
   ['is stored twice', 'select event_id from inbox group by event_id having count(*) > 1'],
   ['took effect twice', 'select event_id from versions group by event_id having count(*) > 1'],
-  ['took effect twice', 'select event_id from census_syncs where event_id is not null group by event_id having count(*) > 1'],
-  ['took effect and is not stored', 'select event_id from versions where event_id not in (select event_id from inbox)'],
+  [
+    'took effect twice',
+    'select event_id from census_syncs where event_id is not null group by event_id having count(*) > 1',
+  ],
+  [
+    'took effect and is not stored',
+    'select event_id from versions where event_id not in (select event_id from inbox)',
+  ],
   [
     'took effect and is not applied',
     "select event_id from inbox where state <> 'applied' and (event_id in (select event_id from versions) or event_id in (select event_id from census_syncs))",
@@ -67,18 +76,25 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
     `select deduction_id, versions from deductions where versions <> (
        select count(*) from versions where versions.deduction_id = deductions.deduction_id)`,
   ],
-  ['has versions and no latest state', 'select distinct deduction_id from versions where deduction_id not in (select deduction_id from deductions)'],
+  [
+    'has versions and no latest state',
+    'select distinct deduction_id from versions where deduction_id not in (select deduction_id from deductions)',
+  ],
 ];
 
 function notStored(handle: BetterSqlite3.Database, acknowledged: Iterable<Event>): string[] {
   const bodyOf = handle.prepare<[string], Buffer>('select body from inbox where event_id = ?').pluck();
-  return [...acknowledged].filter(({ id, body }) => bodyOf.get(id)?.toString('utf8') !== body).map(({ id }) => id);
+  return [...acknowledged]
+    .filter(({ id, body }) => bodyOf.get(id)?.toString('utf8') !== body)
+    .map(({ id }) => id);
 }
 
 /** Versions and roster facts share one row of positions, 1 to the head. */
 function gaps(rows: (text: string) => Row[]): string[] {
   const [head] = rows('select position from ledger_head');
-  const positions = rows('select position from versions union all select position from roster_facts order by position');
+  const positions = rows(
+    'select position from versions union all select position from roster_facts order by position',
+  );
   const wrong = positions.findIndex(({ position }, index) => position !== index + 1);
   if (wrong >= 0) return [`at ${wrong + 1}: ${positions[wrong]?.position}`];
   return positions.length === head?.position ? [] : [`head ${head?.position}, found ${positions.length}`];
@@ -103,12 +119,18 @@ function wrongStates(rows: (text: string) => Row[]): string[] {
   const states = rows(
     'select deductions.deduction_id as id, member_contribution as amount from deductions join versions using (position)',
   );
-  const wrong = states.filter(({ id, amount }) => !untimed.has(id as string) && latest.get(id as string)?.amount !== amount);
+  const wrong = states.filter(
+    ({ id, amount }) => !untimed.has(id as string) && latest.get(id as string)?.amount !== amount,
+  );
   return wrong.map(({ id }) => String(id));
 }
 
 /** Where a secret lies in plain bytes. Names the place and never the secret. */
-export function leaks(databaseFile: string, secrets: readonly string[], outputs: readonly string[]): string[] {
+export function leaks(
+  databaseFile: string,
+  secrets: readonly string[],
+  outputs: readonly string[],
+): string[] {
   const files = ['', '-wal', '-shm'].map((suffix) => {
     try {
       return { name: `the database${suffix}`, bytes: readFileSync(databaseFile + suffix) };
@@ -116,7 +138,10 @@ export function leaks(databaseFile: string, secrets: readonly string[], outputs:
       return { name: suffix, bytes: Buffer.alloc(0) };
     }
   });
-  const places = [...files, ...outputs.map((text, index) => ({ name: `output ${index}`, bytes: Buffer.from(text) }))];
+  const places = [
+    ...files,
+    ...outputs.map((text, index) => ({ name: `output ${index}`, bytes: Buffer.from(text) })),
+  ];
   return places.flatMap(({ name, bytes }) =>
     secrets.flatMap((secret, index) => (bytes.includes(secret) ? [`secret ${index} is in ${name}`] : [])),
   );

@@ -12,7 +12,8 @@ export type Keys = {
   readonly token: string;
 };
 
-export type Variables = Record<string, string>;
+/** Undefined takes one out. */
+export type Variables = Record<string, string | undefined>;
 
 export function makeKeys(): Keys {
   return {

@@ -1,0 +1,23 @@
+/** The fixtures that users replay: each ends as its file says. */
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { deliver } from '../support/load.ts';
+import { breaches } from '../support/oracle.ts';
+import { setStage } from '../support/stage.ts';
+
+t.test('every event of fixtures/ ends as applied, ignored or quarantined, as its file says', async (t) => {
+  const fixtures = loadFixtures(fileURLToPath(new URL('../../fixtures', import.meta.url)));
+  const stage = await setStage(t);
+  const events = fixtures.map(({ id, body }) => ({ id, body: JSON.stringify(body) }));
+  for (const event of events) {
+    t.equal((await deliver(stage.sidecar.port, stage.keys.webhookSecret, event)).status, 204, event.id);
+  }
+  await stage.settled();
+  for (const { id, file, becomes } of fixtures) {
+    const { state, reason } = await stage.api.get(`/v1/events/${id}`);
+    t.equal(state, becomes, file);
+    t.equal(reason === null, becomes === 'applied', 'and why, unless it was applied');
+  }
+  t.strictSame(breaches({ databaseFile: stage.databaseFile, acknowledged: events }), []);
+});

@@ -1,0 +1,74 @@
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { createAttempt } from '../../src/outbound/attempt.ts';
+import { createChangeSenders } from '../../src/outbound/change-sender.ts';
+import { claim } from '../../src/outbound/claims.ts';
+import { scratch } from '../database/scratch.ts';
+import { client, owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+t.test('an attempt that is abandoned at the end of the process leaves its claim to expire', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const abandon = new AbortController();
+  const { url, received } = await stubService(t, (response, _, index) =>
+    index === 0 ? abandon.abort() : json(response, 200),
+  );
+  await owe(db, 'r-1', 'e-1');
+  const senders = createChangeSenders(sealer);
+  const wish = { owner: 'ending', limit: 1, inFlight: new Set<string>(), senders };
+  const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
+  const attempt = createAttempt({
+    db,
+    client: client(t, url),
+    sealer,
+    senders,
+    now: clock,
+    random: () => 0,
+    log: silentLog,
+    owner: 'ending',
+    abandoned: abandon.signal,
+  });
+  t.equal(await attempt(claims[0]!), 'lost');
+  t.match(await request(db, 'r-1'), { state: 'sending', claimed_by: 'ending' });
+  clock.advance(30_000);
+  await sendAll(sendLoop(t, db, url, clock));
+  t.match(await request(db, 'r-1'), { state: 'delivered', unknown_outcome: 1, attempts: 2 });
+  t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
+});
+
+t.test('a kind that nobody sends waits, and says so', async (t) => {
+  const { db } = await scratch(t);
+  const { url } = await stubService(t, (response) => json(response, 200));
+  await owe(db, 'r-1', 'e-1');
+  t.equal((await sendLoop(t, db, url, setClock(), { senders: {} }).runOnce()).later, 1);
+  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'nothing here sends demographic' });
+});
+
+t.test(
+  'two attempts never share a claim: each request is sent once by a loop that is woken all the time',
+  async (t) => {
+    const { db } = await scratch(t);
+    const all = Promise.withResolvers<void>();
+    const { url, received } = await stubService(t, (response) => {
+      loop.wake();
+      setImmediate(() => json(response, 200));
+      if (received.length === 30) all.resolve();
+    });
+    for (let n = 0; n < 30; n += 1) await owe(db, `r-${n}`, `e-${n % 7}`);
+    const loop = sendLoop(t, db, url, setClock());
+    const stop = new AbortController();
+    const running = loop.run(stop.signal);
+    await all.promise;
+    stop.abort();
+    await running;
+    t.equal(new Set(received.map(({ headers }) => headers['idempotency-key'])).size, 30);
+    const left = await db
+      .selectFrom('outbox')
+      .select('request_id')
+      .where('state', '<>', 'delivered')
+      .execute();
+    t.strictSame(left, []);
+  },
+);

@@ -1,0 +1,85 @@
+/** What stands between the sidecar and the benefits service, and fails as networks and services do. */
+
+import type { AddressInfo } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import type { Test } from 'tap';
+
+export type Mode =
+  /** Lets everything through. */
+  | 'pass'
+  /** Takes what comes and never answers. */
+  | 'hang'
+  /** Breaks every connection at its first byte. */
+  | 'reset'
+  /** Lets requests through, and breaks the connection where the answer would come: it is applied and nobody says so. */
+  | 'lose-answer'
+  /** The answer begins and breaks off. */
+  | 'half-answer';
+
+export type Front = {
+  readonly url: string;
+  /** For connections that are made from now on; those that are open are broken. */
+  mode: Mode;
+  /** Connections that brought something, by mode. */
+  readonly met: Map<Mode, number>;
+  /** Answers what hangs, as a service that was only slow. */
+  letThrough(): void;
+};
+
+const HALF = Buffer.from(
+  'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{"half":',
+);
+
+export async function startFront(t: Test, serviceUrl: string, mode: Mode = 'pass'): Promise<Front> {
+  const { hostname, port } = new URL(serviceUrl);
+  const open = new Set<Socket>();
+  const held: (() => void)[] = [];
+  const met = new Map<Mode, number>();
+  let now = mode;
+
+  const server = createServer((socket) => {
+    open.add(socket);
+    socket.on('close', () => open.delete(socket)).on('error', () => {});
+    const how = now;
+    socket.once('data', (first: Buffer) => {
+      socket.pause();
+      met.set(how, (met.get(how) ?? 0) + 1);
+      if (how === 'reset') return void socket.resetAndDestroy();
+      if (how === 'hang') return void held.push(() => through(socket, first, 'pass'));
+      through(socket, first, how);
+    });
+  });
+  const through = (socket: Socket, first: Buffer, how: Mode): void => {
+    if (socket.destroyed) return;
+    const service = connect(Number(port), hostname);
+    service.on('error', () => socket.destroy());
+    socket.on('close', () => service.destroy());
+    service.write(first);
+    socket.pipe(service);
+    if (how === 'pass') return void service.pipe(socket);
+    service.once('data', () => {
+      if (how === 'lose-answer') return void socket.resetAndDestroy();
+      socket.write(HALF, () => socket.destroy());
+    });
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    for (const socket of open) socket.destroy();
+    server.close();
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    met,
+    get mode() {
+      return now;
+    },
+    set mode(next) {
+      now = next;
+      for (const socket of open) socket.resetAndDestroy();
+    },
+    letThrough() {
+      now = 'pass';
+      for (const go of held.splice(0)) go();
+    },
+  };
+}
