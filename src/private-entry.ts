@@ -1,14 +1,26 @@
 /** What the private side's worker thread runs. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Config } from './config.ts';
+import type { Log, LogFields } from './observe/log.ts';
 import { startPrivateSide } from './private-side.ts';
-import type { FromThread, ToThread } from './private-thread.ts';
+import type { Failure, FromThread, ToThread } from './private-thread.ts';
 
 async function main(port: MessagePort): Promise<void> {
   const tell = (message: FromThread): void => port.postMessage(message);
+  // One process has one log: what is said here is written by the thread that started this one.
+  const say = (level: keyof Log) => (fields: LogFields, message: string) =>
+    tell({ say: 'log', level, fields, message });
+  const log: Log = {
+    debug: say('debug'),
+    info: say('info'),
+    warn: say('warn'),
+    error: say('error'),
+    fatal: say('fatal'),
+  };
   const starting = startPrivateSide(workerData as Config, {
+    log,
     wakeApply: () => tell({ say: 'wake apply' }),
-    failed: (error) => tell({ say: 'failed', message: messageOf(error) }),
+    failed: (error) => tell({ say: 'failed', error: failureOf(error) }),
   });
   port.on('message', async (message: ToThread) => {
     const side = await starting.catch(() => null);
@@ -23,10 +35,16 @@ async function main(port: MessagePort): Promise<void> {
 
 const port = parentPort as MessagePort;
 main(port).catch((error: unknown) => {
-  port.postMessage({ say: 'failed', message: messageOf(error) });
+  port.postMessage({ say: 'failed', error: failureOf(error) } satisfies FromThread);
   port.close();
 });
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown error';
+function failureOf(error: unknown): Failure {
+  const { message = 'unknown error', code, address, port } = (error ?? {}) as Partial<Failure>;
+  return {
+    message,
+    ...(code !== undefined && { code }),
+    ...(address !== undefined && { address }),
+    ...(port !== undefined && { port }),
+  };
 }

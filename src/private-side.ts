@@ -13,7 +13,7 @@ import { startCheckpoints } from './database/checkpoints.ts';
 import { codeOf } from './database/errors.ts';
 import { openDatabase } from './database/open.ts';
 import { createReadiness } from './observe/health.ts';
-import { createLog } from './observe/log.ts';
+import type { Log } from './observe/log.ts';
 import { createChangeSenders } from './outbound/change-sender.ts';
 import { createClient } from './outbound/client.ts';
 import { createSendLoop } from './outbound/send-loop.ts';
@@ -31,10 +31,10 @@ export type PrivateSide = {
 /** Starts it on a database that is migrated already. Rejects when the private listener's port is taken. */
 export async function startPrivateSide(
   config: Config,
-  on: { wakeApply: () => void; failed: (error: unknown) => void },
+  on: { log: Log; wakeApply: () => void; failed: (error: unknown) => void },
 ): Promise<PrivateSide> {
   const now = systemClock;
-  const log = createLog(config.logLevel, false);
+  const { log } = on;
   const db = openDatabase(config.databaseUrl);
   const sealer = createSealer(config.dataKeys);
   const client = createClient(config.benefits, VERSION, now);

@@ -2,6 +2,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import type { Config } from './config.ts';
+import type { Log, LogFields } from './observe/log.ts';
 
 /** How long the private side may take to stop: its requests in flight end or are left to be taken over. */
 const STOPS_WITHIN_MS = 8_000;
@@ -13,19 +14,24 @@ export type ToThread = { say: 'wake send' } | { say: 'stop' };
 export type FromThread =
   | { say: 'wake apply' }
   | { say: 'listening'; address: string }
-  | { say: 'failed'; message: string };
+  | { say: 'log'; level: keyof Log; fields: LogFields; message: string }
+  | { say: 'failed'; error: Failure };
+
+/** What the command line needs of an error to say what to do; an Error itself loses its code on the way. */
+export type Failure = { message: string; code?: string; address?: string; port?: number };
 
 export type PrivateThread = {
   /** The address of the private listener; rejects when it can't start. */
   readonly listening: Promise<string>;
   wakeSend(): void;
+  /** May be called again. */
   stop(): Promise<void>;
 };
 
 /** Starts the private side on a thread of its own. `failed` is told when it ends without having been stopped. */
 export function startPrivateThread(
   config: Config,
-  on: { wakeApply: () => void; failed: (error: Error) => void },
+  on: { log: Log; wakeApply: () => void; failed: (error: Error) => void },
 ): PrivateThread {
   const listening = Promise.withResolvers<string>();
   const exited = Promise.withResolvers<void>();
@@ -37,8 +43,9 @@ export function startPrivateThread(
   };
   worker.on('message', (message: FromThread) => {
     if (message.say === 'wake apply') on.wakeApply();
+    else if (message.say === 'log') on.log[message.level](message.fields, message.message);
     else if (message.say === 'listening') listening.resolve(message.address);
-    else fail(new Error(message.message));
+    else fail(Object.assign(new Error(message.error.message), message.error));
   });
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error('the private side failed')));
   worker.on('exit', () => {
@@ -48,15 +55,20 @@ export function startPrivateThread(
   // Whoever starts the sidecar waits for it; a failure before that must not end the process by itself.
   listening.promise.catch(() => {});
   const tell = (message: ToThread): void => worker.postMessage(message);
+  let stopped: Promise<void> | null = null;
+  const stop = async (): Promise<void> => {
+    stopping = true;
+    tell({ say: 'stop' });
+    const late = setTimeout(() => worker.terminate(), STOPS_WITHIN_MS);
+    await exited.promise;
+    clearTimeout(late);
+  };
   return {
     listening: listening.promise,
     wakeSend: () => tell({ say: 'wake send' }),
-    async stop() {
-      stopping = true;
-      tell({ say: 'stop' });
-      const late = setTimeout(() => worker.terminate(), STOPS_WITHIN_MS);
-      await exited.promise;
-      clearTimeout(late);
+    stop() {
+      stopped ??= stop();
+      return stopped;
     },
   };
 }

@@ -48,8 +48,10 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   };
   try {
     const failure = Promise.withResolvers<Error>();
+    let started = false;
     const fail = (error: unknown): void => {
-      log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
+      // A start that fails rejects, and whoever started says so.
+      if (started) log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
       failure.resolve(error instanceof Error ? error : new Error('the sidecar can not go on'));
     };
 
@@ -59,7 +61,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     await prepareSchema(db, config, options, now);
 
     const applying = new AbortController();
-    const thread = startPrivateThread(config, { wakeApply: () => applyLoop.wake(), failed: fail });
+    const thread = startPrivateThread(config, { log, wakeApply: () => applyLoop.wake(), failed: fail });
     const applyLoop = createApplyLoop({
       db,
       now,
@@ -91,9 +93,11 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       refuse: refusals.count,
       isReady: createReadiness(db, now),
     });
-    undo.push(() => closeListener(receiver));
+    // Side by side: each may take most of the time that there is to stop.
+    undo.push(async () => void (await Promise.all([closeListener(receiver), thread.stop()])));
     await receiver.listen({ ...config.receiver });
     const api = await thread.listening;
+    started = true;
     const sidecar = { receiver: addressOf(receiver), api, failed: failure.promise, stop };
     log.info({ address: sidecar.receiver, environment: config.environment }, 'receiving webhooks');
     log.info({ address: sidecar.api }, 'private listener ready');

@@ -2,5 +2,7 @@
 CREATE TABLE instance (
   one         INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
   environment TEXT    NOT NULL CHECK (environment IN ('sandbox', 'live')),
-  created_at  TEXT    NOT NULL
+  created_at  TEXT    NOT NULL,
+  -- Changed by each look whether a commit is possible: a write that changes nothing would not reach the disk.
+  probed_at   TEXT
 ) STRICT;

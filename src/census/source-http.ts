@@ -69,10 +69,10 @@ function formatOf({ headers }: Dispatcher.ResponseData): CensusContent['format']
   return /^text\/csv\b/i.test(String(headers['content-type'] ?? '')) ? 'csv' : 'json';
 }
 
-/** Beside a CSV: the header that PUT takes as well. */
+/** Beside a CSV: the header that PUT takes as well. Headers are read as Latin-1: this gives the bytes as sent. */
 function organizationOf({ headers }: Dispatcher.ResponseData): Uint8Array | null {
   const organization = headers['census-organization'];
-  return typeof organization === 'string' ? Buffer.from(organization) : null;
+  return typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;
 }
 
 async function* contentOf({ body }: Dispatcher.ResponseData): AsyncGenerator<Uint8Array> {

@@ -4,7 +4,7 @@ import type { Generated, Kysely, Transaction } from 'kysely';
 export type Flag = 0 | 1;
 
 export interface Tables {
-  instance: { one: 1; environment: 'sandbox' | 'live'; created_at: string };
+  instance: { one: 1; environment: 'sandbox' | 'live'; created_at: string; probed_at: string | null };
   inbox: InboxTable;
   conflicts: ConflictTable;
   refused_signatures: { minute: string; cause: string; refused: number };

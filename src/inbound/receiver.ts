@@ -11,11 +11,16 @@ const TIMES = {
   requestMs: 10_000,
   /** While a request is open and nothing moves, as with a reader that does not read its answers. */
   idleMs: 30_000,
+  /** Between requests: longer than load balancers keep theirs, so that they close first and lose none. */
+  keepAliveMs: 75_000,
   /** How often the first two are looked at. */
   checkMs: 1_000,
 };
-/** Connections at once; the provider uses few. Beyond it new ones are refused, and memory stays bounded. */
-const CONNECTIONS = 1_024;
+/**
+ * Connections at once; the provider uses few. Beyond it new ones are refused, so that bodies that are not verified
+ * yet take 128 MiB at most.
+ */
+const CONNECTIONS = 512;
 /** A refused delivery is asked back after this; the provider has its own schedule and may overrule it. */
 const RETRY_AFTER_SECONDS = 5;
 
@@ -42,6 +47,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     bodyLimit: BODY_LIMIT_BYTES,
     requestTimeout: times.requestMs,
     connectionTimeout: times.idleMs,
+    keepAliveTimeout: times.keepAliveMs,
     forceCloseConnections: 'idle',
     // An address that can't be decoded is one that is not served; the framework's own answer would repeat it.
     frameworkErrors: (_error, _request, reply) =>

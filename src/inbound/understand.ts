@@ -36,9 +36,9 @@ export function understand(body: Buffer): Understood {
   const parsed = parseJson(body.toString('utf8'));
   if (!parsed.ok) return notAnEvent(`the body ${parsed.reason}`);
   const frame = parsed.value;
-  if (!envelope.accepts(frame)) return notAnEvent(named(envelope.problems(frame, PROBLEMS_NAMED)));
+  if (!envelope.accepts(frame)) return notAnEvent(named(envelope.problems(frame, PROBLEMS_NAMED)), frame);
   if (frame.event_type.length > EVENT_TYPE_LENGTH) {
-    return notAnEvent(`event_type: must be at most ${EVENT_TYPE_LENGTH} characters`);
+    return notAnEvent(`event_type: must be at most ${EVENT_TYPE_LENGTH} characters`, frame);
   }
   return {
     eventType: frame.event_type,
@@ -71,8 +71,17 @@ function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
   }
 }
 
-function notAnEvent(reason: string): Understood {
-  return { eventType: null, envelopeId: null, createdAt: null, meaning: { kind: 'quarantined', reason } };
+/** What can be told of it is kept, so that a person who looks for a type or an id finds it. */
+function notAnEvent(reason: string, frame: unknown = null): Understood {
+  const { event_type, id } = (frame ?? {}) as { event_type?: unknown; id?: unknown };
+  const isType =
+    typeof event_type === 'string' && event_type !== '' && event_type.length <= EVENT_TYPE_LENGTH;
+  return {
+    eventType: isType ? event_type : null,
+    envelopeId: typeof id === 'string' ? id : null,
+    createdAt: null,
+    meaning: { kind: 'quarantined', reason },
+  };
 }
 
 function named(problems: readonly Problem[], within = ''): string {

@@ -69,7 +69,7 @@ export const QUESTIONS: readonly Check[] = [
     ask: gateClosed,
     advice:
       'The service refuses the address or the key: mend BENEFITS_BASE_URL or BENEFITS_API_KEY; sending resumes by itself.',
-    passed: 'The service can be reached with the key.',
+    passed: 'No answer said that the address or the key is wrong.',
   },
   {
     id: 'requests-rejected',

@@ -116,7 +116,6 @@ t.test('a census upload that is in flight when it is stopped', async (t) => {
     );
     front?.letThrough();
     t.equal(await ended, 0);
-    t.match(stage.sidecar.logged(), [{ kind: 'census', state: 'delivered' }].length ? Array : Array);
     const delivered = stage.sidecar
       .logged()
       .filter(({ kind, state }) => kind === 'census' && state === 'delivered');
