@@ -1,6 +1,4 @@
-import Type from 'typebox';
-import { cursorOf } from '../api/cursor.ts';
-import { stateOf } from '../api/routes/deductions.ts';
+import { deductionPosition, stateOf } from '../api/routes/deductions.ts';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import { type DeductionState, listDeductions } from '../ledger/deductions.ts';
 import type { Context } from './context.ts';
@@ -22,12 +20,6 @@ type Options = {
   json?: true;
 };
 
-/** The API's cursor of the same list: a page may go on either way. */
-const position = cursorOf(
-  'deductions',
-  Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
-);
-
 /** Deductions by employee: the latest states, or with `--on` those in effect on that day. */
 export async function deductionsList(context: Context, options: Options): Promise<number> {
   const { out, now } = context;
@@ -35,7 +27,7 @@ export async function deductionsList(context: Context, options: Options): Promis
   if (lineOfCoverage !== undefined && !(LINES_OF_COVERAGE as readonly string[]).includes(lineOfCoverage)) {
     throw new WrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
   }
-  const after = position.decode(options.cursor);
+  const after = deductionPosition.decode(options.cursor);
   const filter = {
     ...{ employerId: employer, employeeId: employee, matched, on, knownAt },
     ...{ lineOfCoverage, taxability },
@@ -43,7 +35,7 @@ export async function deductionsList(context: Context, options: Options): Promis
   return withDatabase(context, async (db) => {
     const today = now().toISOString().slice(0, 10);
     const { deductions, next } = await listDeductions(db, filter, { after, limit }, today);
-    const next_cursor = position.encode(next);
+    const next_cursor = deductionPosition.encode(next);
     if (json) out.json({ data: deductions.map(stateOf), next_cursor });
     else if (deductions.length === 0) out.note('no such deductions');
     else {

@@ -1,6 +1,4 @@
-import Type from 'typebox';
-import { cursorOf } from '../api/cursor.ts';
-import { summaryOf } from '../api/routes/events.ts';
+import { eventPosition, summaryOf } from '../api/routes/events.ts';
 import { listEvents } from '../inbound/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -10,17 +8,14 @@ import { printTable } from './table.ts';
 
 type Options = FilterOptions & { dismissed?: boolean; limit: number; cursor?: string; json?: true };
 
-/** The API's cursor of the same list: a page may go on either way. */
-const position = cursorOf('events', Type.Integer({ minimum: 1 }));
-
 /** Events, newest first, without their bodies. */
 export function eventsList(context: Context, options: Options): Promise<number> {
   const { out } = context;
   const { dismissed, limit, cursor, json } = options;
-  const before = position.decode(cursor);
+  const before = eventPosition.decode(cursor);
   return withDatabase(context, async (db) => {
     const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, { before, limit });
-    const next_cursor = position.encode(next);
+    const next_cursor = eventPosition.encode(next);
     if (json) out.json({ data: events.map(summaryOf), next_cursor });
     else if (events.length === 0) out.note('no such events');
     else {

@@ -1,5 +1,5 @@
-import { summaryOf } from '../api/routes/events.ts';
-import { type Conflict, getEvent } from '../inbound/events.ts';
+import { conflictOf, summaryOf } from '../api/routes/events.ts';
+import { getEvent } from '../inbound/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';
@@ -37,10 +37,6 @@ export function unknownEvent(eventId: string): CommandFailed {
   return new CommandFailed(
     `there is no event ${printable(eventId)}: "benefits-sidecar events list" shows those that came`,
   );
-}
-
-function conflictOf({ received_at, body, dismissed_at, dismissed_reason }: Conflict) {
-  return { received_at, body: body.toString('utf8'), dismissed_at, dismissed_reason };
 }
 
 /** Indented where it is JSON; each line made safe for a terminal. */

@@ -48,7 +48,7 @@ t.test('a new database gets the whole schema, and the same again changes nothing
   t.strictSame(await migrate(db, 'live', new Date()), []);
   t.strictSame(await sql`select * from migrations`.execute(db), before);
   t.strictSame(await db.selectFrom('instance').selectAll().execute(), [
-    { one: 1, environment: 'live', created_at: NOW.toISOString() },
+    { one: 1, environment: 'live', created_at: NOW.toISOString(), probed_at: null },
   ]);
   await t.resolves(checkSchema(db, 'live'));
 });

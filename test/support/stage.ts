@@ -26,6 +26,8 @@ export type StageOptions = {
   variables?: Variables;
   simulator?: Partial<SimulatorOptions>;
   keys?: Keys;
+  /** False: the test starts it. */
+  start?: boolean;
   /** Stands between the sidecar and the service; answers its own address. */
   before?: (serviceUrl: string) => Promise<string>;
 };
@@ -76,7 +78,7 @@ export async function setStage(t: Test, options: StageOptions = {}): Promise<Sta
       );
     },
   };
-  await stage.start();
+  if (options.start !== false) await stage.start();
   return stage;
 }
 

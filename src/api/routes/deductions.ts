@@ -59,7 +59,8 @@ export const VersionOfDeduction = closed(
 );
 export type VersionOfDeduction = Static<typeof VersionOfDeduction>;
 
-const position = cursorOf(
+/** Where a page of deductions ended. */
+export const deductionPosition = cursorOf(
   'deductions',
   Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
 );
@@ -100,9 +101,9 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
       },
     },
     async ({ query }) => {
-      const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const page = { after: deductionPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { deductions, next } = await listDeductions(db, filterOf(query), page, today());
-      return { data: deductions.map(stateOf), next_cursor: position.encode(next) };
+      return { data: deductions.map(stateOf), next_cursor: deductionPosition.encode(next) };
     },
   );
 

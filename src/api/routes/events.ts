@@ -78,7 +78,8 @@ export const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength:
 /** The name of `EventSummary` in the reference, for the routes that answer it. */
 export const Summary = Type.Unsafe<EventSummary>({ $ref: 'Event#' });
 
-const position = cursorOf('events', Type.Integer({ minimum: 1 }));
+/** Where a page of events ended. */
+export const eventPosition = cursorOf('events', Type.Integer({ minimum: 1 }));
 
 export function eventRoutes(app: Api, { db }: ApiParts): void {
   named(app, 'Event', EventSummary);
@@ -97,10 +98,10 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
       },
     },
     async ({ query }) => {
-      const page = { before: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const page = { before: eventPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const filter: EventFilter = { ...filterOf(query), state: query.state, dismissed: query.dismissed };
       const { events, next } = await listEvents(db, filter, page);
-      return { data: events.map(summaryOf), next_cursor: position.encode(next) };
+      return { data: events.map(summaryOf), next_cursor: eventPosition.encode(next) };
     },
   );
 
@@ -154,6 +155,6 @@ export function summaryOf(event: StoredEvent): EventSummary {
   };
 }
 
-function conflictOf({ received_at, body, dismissed_at, dismissed_reason }: Conflict) {
+export function conflictOf({ received_at, body, dismissed_at, dismissed_reason }: Conflict) {
   return { received_at, body: body.toString('utf8'), dismissed_at, dismissed_reason };
 }

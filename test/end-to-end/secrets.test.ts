@@ -1,0 +1,151 @@
+/** Personal data and secrets: where they must go, and every place where they must never be. */
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import type { Census } from '../../src/contract/census.ts';
+import { signEvent } from '../../src/simulator/sign.ts';
+import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { post } from '../inbound/deliver.ts';
+import { eventually } from '../support/eventually.ts';
+import { deliver, eventOf } from '../support/load.ts';
+import { leaks } from '../support/oracle.ts';
+import { makeKeys } from '../support/settings.ts';
+import { setStage, syncIn } from '../support/stage.ts';
+
+const EMPLOYER = 'maple-bakery';
+/** Each found nowhere else, so that any trace of one is a leak. */
+const CANARY = {
+  ssn: '000-73-9182',
+  first_name: 'Canaryfirst',
+  last_name: 'Canarylast',
+  dob: '1971-03-29',
+  email: 'canary.person@example.com',
+  phone_number: '2025550187',
+  job_title: 'Canary keeper',
+  line1: '73 Canary Cage Row',
+  amount: '91827.36',
+  contact: 'Canarycontact',
+  fein: '00-7391820',
+};
+
+/** What a line of the log may have: docs/security.md lists the same. */
+const FIELDS = [
+  ...['level', 'time', 'msg', 'event_id', 'event_type', 'employer_id', 'request_id', 'census_id', 'sync_id'],
+  ...[
+    'kind',
+    'state',
+    'reason',
+    'cause',
+    'code',
+    'status',
+    'count',
+    'ms',
+    'address',
+    'environment',
+    'engine',
+  ],
+  ...['version', 'route', 'token'],
+];
+
+function canaryCensus(): Census {
+  const census = structuredClone(makeWorld(DEFAULT_SEED).get(EMPLOYER)) as Census;
+  const { line1, amount, contact, fein, ...person } = CANARY;
+  const [first] = census.employees;
+  Object.assign(first ?? {}, person);
+  Object.assign(first?.address ?? {}, { line1 });
+  Object.assign(first?.pay_rate[0] ?? {}, { amount });
+  Object.assign(census.organization, {
+    fein,
+    contact: { ...census.organization.contact, last_name: contact },
+  });
+  return census;
+}
+
+t.test('a census is personal, and keys are secret', async (t) => {
+  const stage = await setStage(t, {
+    variables: { LOG_LEVEL: 'trace', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' },
+  });
+  const { api, simulator, keys, databaseFile } = stage;
+  const { port, pid, output } = stage.sidecar;
+  const census = canaryCensus();
+  const wrongToken = makeKeys().token;
+  const secrets = [
+    ...Object.values(CANARY),
+    keys.apiKey,
+    keys.webhookSecret,
+    keys.webhookSecret.slice('whsec_'.length),
+    keys.dataKey.slice('k1:'.length),
+    Buffer.from(keys.dataKey.slice('k1:'.length), 'base64').toString('hex'),
+    keys.token,
+    wrongToken,
+    'canary-token-of-the-census-source',
+    'unverified-canary',
+  ];
+  const found = () =>
+    leaks(databaseFile, secrets, [output(), readFileSync(`/proc/${pid}/cmdline`, 'latin1')]);
+
+  await t.test('while it is staged, refused and read back', async (t) => {
+    await simulator.requestCensus(EMPLOYER);
+    await syncIn(api, EMPLOYER, 'waiting');
+    const broken = structuredClone(census);
+    Object.assign(broken.employees[0] ?? {}, { dob: `${CANARY.dob}x`, ssn: 739182 });
+    const refused = await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, broken);
+    t.equal(refused.status, 422);
+    const told = JSON.stringify(refused.json);
+    t.match(told, 'employees[0].dob');
+    t.strictSame(
+      secrets.filter((secret) => told.includes(secret)),
+      [],
+      'the refusal repeats no value',
+    );
+    t.equal((await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
+    const { employees } = await api.get(`/v1/employers/${EMPLOYER}/census`);
+    t.match(employees[0], { ssn: CANARY.ssn }, 'who may, reads it');
+    t.strictSame(found(), []);
+  });
+
+  await t.test('while the service gets it', async (t) => {
+    await syncIn(api, EMPLOYER, 'completed');
+    const uploaded = simulator.requests().find(({ status }) => status === 200)?.body as Census;
+    t.strictSame(uploaded.employees, census.employees, 'the SSN and all the rest with it');
+    t.equal(uploaded.employees[0]?.ssn, CANARY.ssn);
+    t.strictSame(found(), []);
+  });
+
+  await t.test('when callers and senders do wrong', async (t) => {
+    const authorization = { authorization: `Bearer ${wrongToken}` };
+    t.equal((await fetch(`${stage.sidecar.api}/v1/deductions`, { headers: authorization })).status, 401);
+    const body = JSON.stringify({ event_type: 'x', data: { note: 'unverified-canary' } });
+    const forged = signEvent(makeKeys().webhookSecret, 'msg_unverified-canary', new Date(), body);
+    t.equal((await post(port, forged, body)).status, 401);
+    await eventually(
+      'the refusal is counted',
+      () => api.check('signatures-refused'),
+      ({ count }) => count > 0,
+    );
+    const event = eventOf('twice', 0);
+    await deliver(port, keys.webhookSecret, event);
+    await deliver(port, keys.webhookSecret, { ...event, body: event.body.replace('0.00', '1.00') });
+    await deliver(port, keys.webhookSecret, { id: 'msg_no_json', body: '{' });
+    await stage.settled();
+    t.strictSame(found(), []);
+  });
+
+  await t.test('when it has stopped and its log is in the file', async (t) => {
+    t.equal(await stage.sidecar.end('SIGTERM'), 0);
+    t.strictSame(leaks(databaseFile, secrets, [output()]), []);
+  });
+
+  await t.test('a line of the log has the listed fields and no other, never a body', async (t) => {
+    const lines = stage.sidecar.logged();
+    t.ok(lines.length > 8, `${lines.length} lines`);
+    const others = lines.flatMap((line) => Object.keys(line).filter((field) => !FIELDS.includes(field)));
+    t.strictSame(others, []);
+    t.strictSame(
+      lines.filter((line) => Object.values(line).some((value) => typeof value === 'object')),
+      [],
+      'values are flat',
+    );
+    t.notMatch(output(), 'member_contribution');
+    t.equal(lines.map((line) => JSON.stringify(line)).join('\n').length > 0, true);
+  });
+});

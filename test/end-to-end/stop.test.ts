@@ -1,0 +1,124 @@
+/** SIGTERM at bad moments: what was acknowledged is kept, and the end comes in time. */
+import { connect } from 'node:net';
+import BetterSqlite3 from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Front, startFront } from '../support/front.ts';
+import { deliver, startLoad } from '../support/load.ts';
+import { breaches } from '../support/oracle.ts';
+import { start } from '../support/sidecar.ts';
+import { setStage, syncIn } from '../support/stage.ts';
+
+const EMPLOYER = 'maple-bakery';
+const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
+const STOPS_WITHIN_MS = 10_000;
+
+t.test('a sidecar that is told to stop', async (t) => {
+  let front = {} as Front;
+  const stage = await setStage(t, {
+    before: async (url) => {
+      front = await startFront(t, url, 'hang');
+      return front.url;
+    },
+  });
+  const { api, simulator, databaseFile, keys } = stage;
+  const uploadHangs = async (times: number) => {
+    await eventually(
+      'the upload hangs',
+      () => front.met.get('hang'),
+      (met) => met === times,
+    );
+  };
+  await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census);
+
+  await t.test(
+    'under load, with slow clients and a service that hangs, ends in time and loses nothing',
+    async (t) => {
+      await simulator.requestCensus(EMPLOYER);
+      await uploadHangs(1);
+      drip(t, stage.sidecar.port, 'POST /webhooks HTTP/1.1\r\nhost: a\r\ncontent-length: 9999\r\n\r\n');
+      drip(t, stage.sidecar.port, '');
+      const put = `PUT /v1/employers/${EMPLOYER}/census HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${keys.token}\r\ncontent-type: application/json\r\ncontent-length: 9999\r\n\r\n`;
+      drip(t, Number(new URL(stage.sidecar.api).port), put);
+      const load = startLoad({ port: stage.sidecar.port, secret: keys.webhookSecret, series: 'stop' });
+      await load.reached(300);
+      const began = performance.now();
+      t.equal(await stage.sidecar.end('SIGTERM'), 0);
+      const tookMs = Math.round(performance.now() - began);
+      t.ok(tookMs < STOPS_WITHIN_MS, `it ended in ${tookMs} ms`);
+      await load.ended;
+      t.strictSame(
+        [...load.refusals.keys()].filter((status) => status !== 0 && status !== 503),
+        [],
+      );
+
+      const handle = new BetterSqlite3(databaseFile);
+      const stored = handle.prepare('select event_id from inbox').pluck().all();
+      t.strictSame(
+        [...load.acknowledged.keys()].filter((id) => !stored.includes(id)),
+        [],
+      );
+      // The claim of the upload expires after 30 s; test/faults/takeover.test.ts waits for that.
+      const left = handle.prepare("select request_id from outbox where state = 'sending'").pluck().all();
+      handle.exec("update outbox set lease_until = '2026-01-01T00:00:00.000Z' where state = 'sending'");
+      handle.close();
+      t.equal(left.length, 1, 'the upload is not given up');
+
+      front.mode = 'pass';
+      await stage.start();
+      for (const event of load.inDoubt.values()) {
+        t.equal((await deliver(stage.sidecar.port, keys.webhookSecret, event)).status, 204);
+      }
+      await syncIn(api, EMPLOYER, 'completed');
+      await stage.settled();
+      const [upload, ...others] = simulator.requests();
+      t.strictSame(others, []);
+      t.ok(upload?.idempotencyKey?.startsWith(`${left[0]}:`), 'it is sent again under its key');
+      const acknowledged = [...load.acknowledged.values(), ...load.inDoubt.values()];
+      t.strictSame(breaches({ databaseFile, acknowledged }), []);
+    },
+  );
+
+  await t.test('while an upload is in flight waits for its answer and writes it down', async (t) => {
+    front.mode = 'hang';
+    await api.call('POST', `/v1/employers/${EMPLOYER}/census/sync`);
+    await uploadHangs(2);
+    const ended = stage.sidecar.end('SIGTERM');
+    await eventually(
+      'it is stopping',
+      () => stage.sidecar.logged().some(({ msg }) => msg === 'stopping'),
+      Boolean,
+    );
+    front.letThrough();
+    t.equal(await ended, 0);
+    const handle = new BetterSqlite3(databaseFile);
+    const states = handle.prepare("select state from outbox where state <> 'cancelled'").pluck().all();
+    handle.close();
+    t.strictSame(states, ['delivered', 'delivered']);
+  });
+});
+
+t.test('SIGTERM in the middle of the start ends it in order too', async (t) => {
+  const stage = await setStage(t, { start: false });
+  const starting = start(t, stage.variables);
+  await eventually(
+    'it has begun',
+    () => starting.logged(),
+    (lines) => lines.length > 0,
+  );
+  t.equal(await starting.end('SIGTERM'), 0);
+  t.match(starting.logged().at(-1), { msg: 'stopped' });
+});
+
+/** A client that begins a request and sends the rest byte by byte, for ever. */
+function drip(t: Test, port: number, beginning: string): void {
+  const socket = connect(port, '127.0.0.1', () => socket.write(beginning));
+  const dripping = setInterval(() => beginning !== '' && socket.write(' '), 100);
+  const stop = () => clearInterval(dripping);
+  socket.on('error', stop).on('close', stop);
+  t.teardown(() => {
+    stop();
+    socket.destroy();
+  });
+}
