@@ -10,5 +10,5 @@ const app = createReceiver({
   refuse: () => {},
   isReady: async () => true,
 });
-await app.listen(readReceiver(process.env));
+await app.listen({ ...readReceiver(process.env) });
 process.on('SIGTERM', () => app.close());

@@ -53,11 +53,12 @@ export async function openLoop(
   connections: number,
 ): Promise<Latencies> {
   const times = new Float64Array(requests.length);
+  const done = Promise.withResolvers<void>();
   const idle = await Promise.all(Array.from({ length: connections }, () => connected(port)));
+  for (const socket of idle) socket.once('close', () => done.reject(new Error('the server closed a connection')));
   const waiting: number[] = [];
   let answered = 0;
   let refused = 0;
-  const done = Promise.withResolvers<void>();
   const began = performance.now();
   const dueAt = (index: number): number => began + (index * 1_000) / perSecond;
   const send = (socket: Socket, index: number): void => {
@@ -75,11 +76,13 @@ export async function openLoop(
   let next = 0;
   const tick = (): void => {
     for (; next < requests.length && dueAt(next) <= performance.now(); next += 1) {
-      const socket = idle.pop();
+      // In turn: the server closes a connection that stays without a request.
+      const socket = idle.shift();
       if (socket === undefined) waiting.push(next);
       else send(socket, next);
     }
-    if (next < requests.length) setImmediate(tick);
+    // A timer instead of a busy loop, which would take a core from the server; it adds up to a millisecond.
+    if (next < requests.length) setTimeout(tick, 1);
   };
   tick();
   await done.promise;

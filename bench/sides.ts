@@ -61,7 +61,7 @@ async function start(args: string[], env: Record<string, string>, folder: string
 }
 
 const BASE_ENV = {
-  PATH: process.env['PATH'] ?? '',
+  PATH: process.env.PATH ?? '',
   BENEFITS_ENVIRONMENT: 'sandbox',
   BENEFITS_BASE_URL: 'http://127.0.0.1:9',
   BENEFITS_API_KEY: 'bench',

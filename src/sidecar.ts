@@ -10,7 +10,7 @@ import { checkSchema, migrate } from './database/migrate.ts';
 import { holdServeLock, openDatabase } from './database/open.ts';
 import type { Db } from './database/tables.ts';
 import { createApplyLoop } from './inbound/apply.ts';
-import { createIntake } from './inbound/intake.ts';
+import { createIntake, NotStored } from './inbound/intake.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createRefusals } from './inbound/refusals.ts';
 import { createVerify } from './inbound/signature.ts';
@@ -48,10 +48,13 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   };
   try {
     const failure = Promise.withResolvers<Error>();
+    const applying = new AbortController();
     let started = false;
     const fail = (error: unknown): void => {
       // A start that fails rejects, and whoever started says so.
       if (started) log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
+      // After a failed sync nobody knows what the disk holds: nothing more is stored or applied.
+      applying.abort();
       failure.resolve(error instanceof Error ? error : new Error('the sidecar can not go on'));
     };
 
@@ -60,7 +63,6 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     undo.push(() => db.destroy());
     await prepareSchema(db, config, options, now);
 
-    const applying = new AbortController();
     const thread = startPrivateThread(config, { log, wakeApply: () => applyLoop.wake(), failed: fail });
     const applyLoop = createApplyLoop({
       db,
@@ -89,7 +91,8 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     });
     const receiver = createReceiver({
       verify: createVerify(config.webhookSecrets, now),
-      accept: intake.accept,
+      accept: (arrival) =>
+        applying.signal.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival),
       refuse: refusals.count,
       isReady: createReadiness(db, now),
     });

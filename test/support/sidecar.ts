@@ -6,6 +6,8 @@ import type { Test } from 'tap';
 import type { Variables } from './settings.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+/** Tap adds options for its own records, which take as long to load as the executable itself. */
+const AS_USERS_START_IT = ['env', '-u', 'NODE_OPTIONS', process.execPath];
 /** What is shown of the output when a test fails. */
 const SHOWN_CHARACTERS = 4_000;
 
@@ -34,8 +36,8 @@ export type Started = Omit<Sidecar, 'receiver' | 'port' | 'api'> & {
 };
 
 export type StartOptions = {
-  /** What the executable is started through, as `strace` and its arguments. The process must stay the first one. */
-  through?: readonly string[];
+  /** A module that is loaded before the executable, in each of its threads. */
+  preload?: string;
 };
 
 /** Starts `serve` and waits until it serves. */
@@ -44,8 +46,10 @@ export function serve(t: Test, variables: Variables, options: StartOptions = {})
 }
 
 /** Starts `serve`. It inherits nothing of this process's environment but where programs are. */
-export function start(t: Test, variables: Variables, { through = [] }: StartOptions = {}): Started {
-  const [command = '', ...rest] = [...through, process.execPath, 'src/main.ts', 'serve'];
+export function start(t: Test, variables: Variables, { preload }: StartOptions = {}): Started {
+  const [command = '', ...before] = AS_USERS_START_IT;
+  const preloading = preload === undefined ? [] : ['--import', preload];
+  const rest = [...before, ...preloading, 'src/main.ts', 'serve'];
   const env = { PATH: process.env.PATH, ...variables };
   const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);

@@ -1,0 +1,25 @@
+/** Another sender on the same database, as a second sidecar would be: sends what is due until it is killed. */
+import { createCensusSender } from '../../src/census/census-sender.ts';
+import { systemClock } from '../../src/clock.ts';
+import { readConfig } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { createClient } from '../../src/outbound/client.ts';
+import { createSendLoop } from '../../src/outbound/send-loop.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+
+const config = readConfig(process.env);
+const now = systemClock;
+const db = openDatabase(config.databaseUrl);
+const sealer = createSealer(config.dataKeys);
+const { maxAgeMs } = config.census;
+const loop = createSendLoop({
+  db,
+  client: createClient(config.benefits, '0.0.0', now),
+  sealer,
+  senders: { census: createCensusSender({ db, sealer, now, source: null, maxAgeMs }) },
+  now,
+  random: Math.random,
+  log: silentLog,
+});
+await loop.run(new AbortController().signal);

@@ -1,0 +1,94 @@
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { eventually } from '../support/eventually.ts';
+import { deliver, type Event, startLoad } from '../support/load.ts';
+import { breaches } from '../support/oracle.ts';
+import { setStage } from '../support/stage.ts';
+
+const DISK_MIB = 12;
+const BLOCK = Buffer.alloc(4096, 1);
+
+/** A small disk of its own, in memory, which goes with the test. */
+function smallDisk(t: Test): string {
+  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-disk-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'none', folder]);
+  t.teardown(() => {
+    execFileSync('umount', [folder]);
+    rmdirSync(folder);
+  });
+  return folder;
+}
+
+/** Takes all room that is left. */
+function fill(file: string): void {
+  try {
+    for (;;) appendFileSync(file, BLOCK);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ENOSPC') throw error;
+  }
+}
+
+const skip = process.getuid?.() === 0 ? false : 'only root can mount a small disk';
+
+t.test(
+  'a full disk: nothing is acknowledged that was not stored, and it heals by itself',
+  { skip },
+  async (t) => {
+    const disk = smallDisk(t);
+    const databaseFile = join(disk, 'sidecar.db');
+    const stage = await setStage(t, { variables: { DATABASE_URL: `sqlite:${databaseFile}` } });
+    const { api, keys, sidecar } = stage;
+    const send = (event: Event) => deliver(sidecar.port, keys.webhookSecret, event);
+    const ready = async () => (await fetch(`${sidecar.receiver}/readyz`)).status;
+    const acknowledged: Event[] = [];
+
+    for (const round of [1, 2]) {
+      await t.test(`time ${round}`, async (t) => {
+        const load = startLoad({
+          port: sidecar.port,
+          secret: keys.webhookSecret,
+          series: `disk-${round}`,
+          events: 200,
+        });
+        await load.ended;
+        t.equal(load.acknowledged.size, 200);
+        acknowledged.push(...load.acknowledged.values());
+        await stage.settled();
+
+        const filler = join(disk, 'filler');
+        fill(filler);
+        // There is room in the log for a while; it is used up once the file can not take in what the log holds.
+        const until = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: `full-${round}` });
+        await until.ended;
+        t.strictSame([...until.refusals.keys()], [503]);
+        acknowledged.push(...until.acknowledged.values());
+        // The last pages go to what is smallest.
+        await eventually('it is not ready', ready, (status) => status === 503);
+        const refused = [...until.inDoubt.values()];
+        for (const { status, headers } of await Promise.all(refused.map(send))) {
+          t.match({ status, headers }, { status: 503, headers: { 'retry-after': /^\d+$/ } });
+        }
+        t.equal((await api.call('POST', '/v1/employers/employer-0/census/sync')).status, 503);
+        t.equal((await fetch(`${sidecar.receiver}/livez`)).status, 200, 'it lives');
+        const { data } = await api.get('/v1/deductions?limit=1000');
+        t.equal(data.length, 97, 'reading works');
+
+        rmSync(filler);
+        await eventually('it is ready again', ready, (status) => status === 200);
+        for (const event of refused) t.equal((await send(event)).status, 204);
+        acknowledged.push(...refused);
+        await stage.settled();
+        t.strictSame(breaches({ databaseFile, acknowledged }), []);
+      });
+    }
+
+    t.strictSame(
+      sidecar.logged().filter(({ level }) => level === 'fatal'),
+      [],
+    );
+    t.equal(await sidecar.end('SIGTERM'), 0, 'it was one process all the time');
+  },
+);

@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import t from 'tap';
+import { deliver, type Event, startLoad } from '../support/load.ts';
+import { breaches } from '../support/oracle.ts';
+import { setStage } from '../support/stage.ts';
+import { callsIn, SYNCS, strace, straceMissing } from '../support/strace.ts';
+
+/**
+ * Calls of which the nth, in any thread, is the last thing that the process does: before a sync, in the middle of
+ * writing a commit to the log, and after the commit, when the answer goes out (a write to a socket).
+ */
+const FATES = [
+  ...[1, 2, 3, 5, 8, 13, 40].map((nth) => ({ calls: SYNCS, nth })),
+  ...[1, 4, 9, 50, 333].map((nth) => ({ calls: ['pwrite64'], nth })),
+  ...[2, 10, 45, 160].map((nth) => ({ calls: ['write', 'writev'], nth })),
+];
+
+t.test('what was acknowledged survives SIGKILL at any call', { skip: straceMissing() }, async (t) => {
+  const stage = await setStage(t);
+  const { keys, databaseFile } = stage;
+  const acknowledged = new Map<string, Event>();
+  let storedUnanswered = 0;
+  for (const [round, { calls, nth }] of FATES.entries()) {
+    const what = `the ${nth}. ${calls.join(' or ')}`;
+    const { port, pid, ended } = stage.sidecar;
+    const trace = join(stage.folder, `trace-${round}`);
+    const inject = `${calls.join(',')}:signal=SIGKILL:when=${nth}`;
+    const traced = await strace(t, pid, trace, [...SYNCS, 'pwrite64', 'write', 'writev'], [inject]);
+    const load = startLoad({ port, secret: keys.webhookSecret, series: `fate-${round}`, connections: 8 });
+    t.equal(await ended, 'SIGKILL', what);
+    await Promise.all([load.ended, traced.ended]);
+    const last = callsIn(trace).filter(({ answer }) => answer === null || answer === '?');
+    t.ok(
+      last.some(({ name }) => (calls as readonly string[]).includes(name)),
+      'it was killed there',
+    );
+    for (const event of load.acknowledged.values()) acknowledged.set(event.id, event);
+
+    await stage.start();
+    await stage.settled();
+    t.strictSame(breaches({ databaseFile, acknowledged: acknowledged.values() }), [], `after ${what}`);
+    for (const event of load.inDoubt.values()) {
+      if ((await stage.api.call('GET', `/v1/events/${event.id}`)).status === 200) storedUnanswered += 1;
+      t.equal(
+        (await deliver(stage.sidecar.port, keys.webhookSecret, event)).status,
+        204,
+        'the retry is taken',
+      );
+      acknowledged.set(event.id, event);
+    }
+    await stage.settled();
+    t.strictSame(
+      breaches({ databaseFile, acknowledged: acknowledged.values() }),
+      [],
+      'and takes effect once',
+    );
+  }
+  t.ok(storedUnanswered > 0, `${storedUnanswered} events were stored and their answer never came`);
+});

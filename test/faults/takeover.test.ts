@@ -1,0 +1,125 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import BetterSqlite3 from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Front, startFront } from '../support/front.ts';
+import { deliver, eventOf } from '../support/load.ts';
+import { setStage } from '../support/stage.ts';
+
+const EMPLOYER = 'maple-bakery';
+const TAKEN_OVER_WITHIN_MS = 60_000;
+
+t.setTimeout(200_000);
+
+/** A sidecar in the middle of an upload that gets no answer. */
+async function inTheMiddle(t: Test) {
+  let front = {} as Front;
+  const stage = await setStage(t, {
+    before: async (url) => {
+      front = await startFront(t, url, 'hang');
+      return front.url;
+    },
+  });
+  const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
+  t.equal((await stage.api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
+  await stage.simulator.requestCensus(EMPLOYER);
+  await eventually(
+    'the upload hangs',
+    () => front.met.get('hang'),
+    (met) => met === 1,
+  );
+  const handle = new BetterSqlite3(stage.databaseFile);
+  t.teardown(() => handle.close());
+  return { stage, front, handle };
+}
+
+t.test('a claim whose owner was killed is taken over within 60 s, under the same key', async (t) => {
+  const { stage, front, handle } = await inTheMiddle(t);
+  const requestId = handle.prepare("select request_id from outbox where state = 'sending'").pluck().get();
+  const began = performance.now();
+  t.equal(await stage.sidecar.end('SIGKILL'), 'SIGKILL');
+  front.mode = 'pass';
+  await stage.start();
+  await eventually(
+    'the upload is sent again',
+    () => stage.simulator.requests().length,
+    (count) => count === 1,
+    TAKEN_OVER_WITHIN_MS,
+  );
+  t.comment(`taken over after ${Math.round((performance.now() - began) / 1_000)} s`);
+  t.ok(stage.simulator.requests()[0]?.idempotencyKey?.startsWith(`${requestId}:`));
+  await eventually(
+    'the sync is completed',
+    () => stage.api.list('/v1/census-syncs'),
+    ([sync]) => sync?.state === 'completed',
+  );
+});
+
+t.test('a sender that was stopped and goes on after its claim was taken over changes nothing', async (t) => {
+  const { stage, front, handle } = await inTheMiddle(t);
+  const outbox = () => handle.prepare('select * from outbox').all() as Record<string, unknown>[];
+  const attempts = () =>
+    handle.prepare('select * from attempts order by attempt').all() as Record<string, unknown>[];
+
+  stopOutsideTransactions(stage.sidecar, handle);
+  const child = fileURLToPath(new URL('child-sends.ts', import.meta.url));
+  const other = spawn(process.execPath, [child], {
+    // Straight to the service: what hangs before it goes on hanging.
+    env: { ...stage.variables, BENEFITS_BASE_URL: stage.simulator.url, PATH: process.env.PATH },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  t.teardown(async () => {
+    other.kill('SIGKILL');
+    if (other.exitCode === null && other.signalCode === null) await once(other, 'close');
+  });
+  await eventually(
+    'the other one has sent it',
+    outbox,
+    ([row]) => row?.state === 'delivered',
+    TAKEN_OVER_WITHIN_MS,
+  );
+  t.equal(stage.simulator.requests().length, 1);
+  t.match(attempts(), [{ reason: 'the sender stopped in the middle of the attempt' }, { status: 200 }]);
+  const before = { outbox: outbox(), attempts: attempts() };
+
+  stage.sidecar.signal('SIGCONT');
+  front.letThrough();
+  // It lives, and has come past the moment at which it would have written the outcome of its attempt down.
+  const event = eventOf('continued', 0);
+  t.equal((await deliver(stage.sidecar.port, stage.keys.webhookSecret, event)).status, 204);
+  await stage.settled();
+  const answered = () => stage.simulator.requests().length === 2 || stage.sidecar.logged().some(isFenced);
+  await eventually('its attempt has ended', answered, Boolean);
+  t.equal(await stage.sidecar.end('SIGTERM'), 0);
+  t.strictSame({ outbox: outbox(), attempts: attempts() }, before);
+  t.ok(
+    stage.simulator
+      .requests()
+      .slice(1)
+      .every(({ repeated }) => repeated),
+    'the service applied it once',
+  );
+});
+
+function isFenced({ msg }: { msg: string }): boolean {
+  return msg.startsWith('claim was taken over');
+}
+
+/** Stopped in the middle of a transaction it would keep the write lock: that is another fault. */
+function stopOutsideTransactions(
+  sidecar: { signal(signal: NodeJS.Signals): void },
+  handle: BetterSqlite3.Database,
+): void {
+  for (;;) {
+    sidecar.signal('SIGSTOP');
+    try {
+      handle.exec('begin immediate; rollback');
+      return;
+    } catch {
+      sidecar.signal('SIGCONT');
+    }
+  }
+}

@@ -1,0 +1,96 @@
+/** Looks at, and spoils, the system calls of the running executable. Linux, where `strace` is installed. */
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import type { Test } from 'tap';
+
+/** Makes what was written durable; the engine is built with one or the other. */
+export const SYNCS = ['fsync', 'fdatasync'] as const;
+
+/** Why `strace` can not be used here, or false: tried on a process that ends at once. */
+export function straceMissing(): string | false {
+  const { pid } = spawn('sleep', ['0.2']);
+  const { error, status, stderr } = spawnSync('strace', ['-o', '/dev/null', '-p', String(pid)], {
+    encoding: 'utf8',
+  });
+  if (error !== undefined) return 'strace is not installed (Debian: apt-get install strace)';
+  return status === 0 ? false : `strace may not look at other processes here: ${stderr.split('\n')[0]}`;
+}
+
+/**
+ * Writes every one of these calls of a process, of all its threads and with their data, into `file`, and lets each
+ * thing in `inject` go wrong, counted for each thread from now on. Resolves when it has begun; answers its end.
+ */
+export async function strace(
+  t: Test,
+  pid: number,
+  file: string,
+  calls: readonly string[],
+  inject: readonly string[] = [],
+): Promise<{ ended: Promise<unknown> }> {
+  const tracing = ['-f', '-y', '-s', '5000', '-o', file, '-e', `trace=${calls.join(',')}`];
+  const spoiling = inject.flatMap((what) => ['-e', `inject=${what}`]);
+  const child = spawn('strace', [...tracing, ...spoiling, '-p', String(pid)], {
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'close');
+  t.teardown(() => {
+    child.kill();
+    return ended;
+  });
+  let said = '';
+  child.stderr.setEncoding('utf8');
+  for await (const part of child.stderr.iterator({ destroyOnReturn: false })) {
+    said += part;
+    if (/attached/.test(said)) break;
+  }
+  child.stderr.resume();
+  return { ended };
+}
+
+export type Call = {
+  thread: string;
+  name: string;
+  /** What the file descriptor stands for: a path, or `socket:[…]`. */
+  on: string;
+  /** The rest of its arguments, as strace writes them. */
+  text: string;
+  /** What it answered: a number, and the error where there was one. Null where it never returned. */
+  answer: string | null;
+};
+
+/** The calls in the order in which they ended; a call that another thread's line divides is put together. */
+export function callsIn(file: string): Call[] {
+  const calls: Call[] = [];
+  const begun = new Map<string, Call>();
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const [, thread = '', rest = ''] = /^(\d+) +(.*)$/.exec(line) ?? [];
+    const resumed = /^<\.\.\. \w+ resumed>(.*)$/.exec(rest);
+    if (resumed !== null) {
+      const call = begun.get(thread);
+      begun.delete(thread);
+      const more = resumed[1] as string;
+      if (call !== undefined) calls.push({ ...call, text: call.text + more, answer: answerIn(more) });
+      continue;
+    }
+    const [, name, on = '', text = ''] = /^(\w+)\(\d+<([^>]*)>(.*)$/.exec(rest) ?? [];
+    if (name === undefined) continue;
+    const call = { thread, name, on, text, answer: null };
+    if (text.endsWith('<unfinished ...>')) begun.set(thread, call);
+    else calls.push({ ...call, answer: answerIn(text) });
+  }
+  return [...calls, ...begun.values()];
+}
+
+function answerIn(text: string): string | null {
+  return /= (-?\d+[^=]*)$/.exec(text)?.[1] ?? null;
+}
+
+/** A call that makes the database's log durable, and did. */
+export function isSyncOfLog({ name, on, answer }: Call): boolean {
+  return on.endsWith('-wal') && (SYNCS as readonly string[]).includes(name) && answer === '0';
+}
+
+export function isWriteToLog({ name, on }: Call): boolean {
+  return on.endsWith('-wal') && name === 'pwrite64';
+}
