@@ -1,5 +1,7 @@
 import { stageCensus } from '../census/staging.ts';
-import { readDataKeys } from '../config.ts';
+import { readCensus, readDataKeys } from '../config.ts';
+import type { Db } from '../database/tables.ts';
+import { readReadiness } from '../payroll/readiness.ts';
 import { createSealer } from '../security/sealing.ts';
 import { openCensusFile } from './census-file.ts';
 import { findingsShape, printProblems } from './census-problems.ts';
@@ -26,10 +28,24 @@ export async function censusStage(
       return 1;
     }
     if (json) out.json({ census_id: staged.censusId, employees: staged.employees });
-    else
+    else {
       out.print(
-        `staged ${staged.employees} employees of ${printable(id)}; a sync that waited for it goes on`,
+        `staged ${staged.employees} ${staged.employees === 1 ? 'employee' : 'employees'} of ${printable(id)}`,
       );
+    }
+    await noteEmployedTwice(context, db, id);
     return 0;
   });
+}
+
+/** A census under the wrong employer id shows itself here first: its employees already work for another one. */
+async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: string): Promise<void> {
+  const { overdueMs } = readCensus(env);
+  const { checks } = await readReadiness(db, { now: now(), employerId: employer, overdueMs });
+  const twice = checks.find((check) => check.id === 'employees-with-two-employers');
+  if (twice === undefined || twice.count === 0) return;
+  out.note(
+    `${twice.count} of them are active with another employer too, so their deductions are in neither's list: ` +
+      'check the employer id and the file, and stage the right census for both',
+  );
 }

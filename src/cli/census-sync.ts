@@ -27,7 +27,9 @@ export function censusSync(
       const { syncs } = await listSyncs(db, { employerId: id }, page, { now, overdueMs });
       out.json(syncs.filter((sync) => sync.sync_id === syncId).map(syncShape)[0]);
     } else out.print(syncId);
-    out.note('a running "serve" uploads it now; "benefits-sidecar census show" tells how it went');
+    out.note(
+      'a running "serve" uploads it as soon as it has a fresh census; "benefits-sidecar census show" tells how it went',
+    );
     return 0;
   });
 }

@@ -1,4 +1,4 @@
-import { readReceiver, readWebhookSecrets } from '../config.ts';
+import { readEnvironment, readReceiver, readWebhookSecrets } from '../config.ts';
 import { type Fixture, loadFixtures } from '../simulator/fixtures.ts';
 import type { Context } from './context.ts';
 import { CommandFailed } from './failure.ts';
@@ -6,7 +6,7 @@ import { createPoster, type Posted } from './poster.ts';
 import { showProgress } from './progress.ts';
 import { addressToReach } from './reach.ts';
 
-type Options = { url?: string; concurrency: number; json?: true };
+type Options = { url?: string; concurrency: number; force?: true; json?: true };
 
 /** What to do about an answer that was no 2xx. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -23,6 +23,11 @@ const ADVICE: Readonly<Record<string, string>> = {
  */
 export async function replay(context: Context, paths: string[], options: Options): Promise<number> {
   const { env, out, now, stopped } = context;
+  if (readEnvironment(env) === 'live' && options.force !== true) {
+    throw new CommandFailed(
+      'BENEFITS_ENVIRONMENT is live, and replayed events stay in its ledger for ever: use a sandbox, or --force',
+    );
+  }
   const [secret] = readWebhookSecrets(env);
   if (secret === undefined) throw new CommandFailed('WEBHOOK_SECRETS has no secret to sign with');
   const url = options.url ?? `${addressToReach(readReceiver(env))}/webhooks`;

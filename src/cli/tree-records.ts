@@ -37,7 +37,7 @@ function addEvents(events: Command, lazily: Lazily): void {
     .command('dismiss')
     .description('mark a quarantined event, a tie or a conflict as seen')
     .argument('<event-id>')
-    .requiredOption('--reason <text>', 'why; kept with the event')
+    .requiredOption('--reason <text>', 'why; kept with the event (required)')
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./events-dismiss.ts')).eventsDismiss));
 }
@@ -109,7 +109,7 @@ function addCensus(census: Command, lazily: Lazily): void {
 }
 
 function employerOption(): Option {
-  return new Option('--employer <id>', "payroll's id of the employer").makeOptionMandatory();
+  return new Option('--employer <id>', "payroll's id of the employer (required)").makeOptionMandatory();
 }
 
 function limitOption(): Option {

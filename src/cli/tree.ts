@@ -3,6 +3,7 @@
  * help costs nothing and `serve` loads only what it serves with.
  */
 import { Command } from 'commander';
+import { SCOPES } from '../security/tokens.ts';
 import { VERSION } from '../version.ts';
 import { address, jsonOption, period, several, wholeNumber } from './arguments.ts';
 import type { Context, Lazily } from './context.ts';
@@ -34,7 +35,7 @@ export function createTree(context: Context, ended: (exitCode: number) => void):
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-    .showHelpAfterError('("benefits-sidecar help" lists the commands)')
+    .showHelpAfterError('("benefits-sidecar help COMMAND" tells how)')
     .exitOverride();
   addRunning(tree, lazily);
   addChecking(tree, lazily);
@@ -79,6 +80,7 @@ function addRunning(tree: Command, lazily: Lazily): void {
     .description('sign events from files and post them to a running receiver')
     .argument('<path...>', 'files of events, or folders of them, such as fixtures/')
     .option('--url <url>', 'the address of the receiver (default: by RECEIVER_HOST and _PORT)', address)
+    .option('--force', 'also when BENEFITS_ENVIRONMENT is live: what is posted stays in the ledger')
     .option(
       '--concurrency <number>',
       'events under way at once; 1 keeps their order',
@@ -115,8 +117,8 @@ function addSecrets(tree: Command, lazily: Lazily): void {
   token
     .command('create')
     .description('make a token and print it, the only time that it is seen')
-    .requiredOption('--name <name>', 'what it is called in lists and logs')
-    .requiredOption('--scope <scope...>', 'what it may do, such as ledger:read, or all')
+    .requiredOption('--name <name>', 'what it is called in lists and logs (required)')
+    .requiredOption('--scope <scope...>', `what it may do (required): ${SCOPES.join(', ')}`)
     .option('--expires <period>', 'refuse it after this time, such as 90d', period)
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./token-create.ts')).tokenCreate));
@@ -128,7 +130,7 @@ function addSecrets(tree: Command, lazily: Lazily): void {
   token
     .command('revoke')
     .description('refuse a token from now on')
-    .argument('<name-or-id>', 'its id, or a name: then all of that name')
+    .argument('<name-or-id>', 'its id, or its name where only one valid token has it')
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./token-revoke.ts')).tokenRevoke));
 }

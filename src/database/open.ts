@@ -37,6 +37,7 @@ export function holdServeLock(databaseUrl: string): () => void {
   makeFile(named);
   // One database has one lock, whatever link it is reached by.
   const path = realpathSync(named);
+  makeFile(`${path}-serve`);
   const lock = new BetterSqlite3(`${path}-serve`, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');

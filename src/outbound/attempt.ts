@@ -10,6 +10,7 @@ import { type Finishing, finish, putOff } from './finish.ts';
 import { databaseNow, HEARTBEAT_MS } from './lease.ts';
 import type { Verdict } from './retry.ts';
 import type { Claim, Post, Prepared, Sender, Senders, Settlement } from './sender.ts';
+import { idOf } from './subject.ts';
 
 /** `lost`: the claim was taken over, or left to expire. */
 export type Ended = Verdict | Settlement['outcome'] | 'lost';
@@ -128,7 +129,11 @@ export function createAttempt(parts: Parts): (claim: Claim) => Promise<Ended> {
     );
     if (settlement === null) return 'lost';
     const { outcome, reason } = settlement;
-    log.info({ request_id: claim.requestId, kind: claim.kind, state: outcome, reason }, 'request not sent');
+    const fields = { request_id: claim.requestId, kind: claim.kind, state: outcome, reason };
+    log.warn(
+      claim.kind === 'census' ? { ...fields, employer_id: idOf(claim.subject) } : fields,
+      'request not sent',
+    );
     return outcome;
   }
 }

@@ -54,7 +54,7 @@ export const QUESTIONS: readonly Check[] = [
     id: 'ties-changed-content',
     ask: tiesThatChangedContent,
     advice:
-      'Two events of one second say different things and the later received stands: check it, then dismiss it.',
+      'Two events of one instant say different things and the later received stands: check it, then dismiss it.',
     passed: 'The order of all events is certain.',
   },
   {
@@ -68,7 +68,7 @@ export const QUESTIONS: readonly Check[] = [
     id: 'gate-closed',
     ask: gateClosed,
     advice:
-      'The service refuses the address or the key: mend BENEFITS_BASE_URL or BENEFITS_API_KEY; sending resumes by itself.',
+      'The service refuses the address or the key: mend BENEFITS_BASE_URL or BENEFITS_API_KEY and start again; a key in a file is taken up within a minute.',
     passed: 'No answer said that the address or the key is wrong.',
   },
   {
@@ -89,6 +89,19 @@ export const QUESTIONS: readonly Check[] = [
     ask: employeesWithTwoEmployers,
     advice: 'Whose deductions these are is not guessed: end the employment that is over, in its census.',
     passed: 'Every employee is active with one employer at most.',
+  },
+  {
+    id: 'deductions-unmatched',
+    ask: deductionsUnmatched,
+    advice:
+      'These employees are in no census yet, so their deductions are in no list of an employer: bring the census.',
+    passed: 'Every deduction is of an employee in the roster.',
+  },
+  {
+    id: 'employer-unknown',
+    ask: employerUnknown,
+    advice: 'Nothing is known of this employer, so nothing was looked at: check the id, or bring its census.',
+    passed: 'The employer is known, or all were asked about.',
   },
 ];
 
@@ -203,6 +216,42 @@ async function employeesWithTwoEmployers(db: Db, { now, employerId }: Question):
     .where('employee_id', 'in', employees)
     .execute();
   return ofEmployer.map(({ employee_id }) => fail(employee_id));
+}
+
+/** A warning only: deductions may come before the census that names their employee. */
+async function deductionsUnmatched(db: Db): Promise<Found[]> {
+  const employees = await db
+    .selectFrom('deduction_employees')
+    .select('employee_id')
+    .distinct()
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('roster')
+            .select('roster.employee_id')
+            .whereRef('roster.employee_id', '=', 'deduction_employees.employee_id'),
+        ),
+      ),
+    )
+    .orderBy('employee_id')
+    .limit(FOUND_AT_MOST)
+    .execute();
+  return employees.map(({ employee_id }) => ({ example: employee_id, result: 'warn' }));
+}
+
+async function employerUnknown(db: Db, { employerId }: Question): Promise<Found[]> {
+  if (employerId === undefined) return [];
+  for (const table of ['roster', 'census_syncs'] as const) {
+    const row = await db
+      .selectFrom(table)
+      .select('employer_id')
+      .where('employer_id', '=', employerId)
+      .limit(1)
+      .executeTakeFirst();
+    if (row !== undefined) return [];
+  }
+  return [{ example: employerId, result: 'warn' }];
 }
 
 function fail(example: string): Found {

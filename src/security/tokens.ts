@@ -124,15 +124,31 @@ export async function listTokens(db: Db): Promise<TokenSummary[]> {
   }));
 }
 
-/** Revokes the token of this id, or all of this name, at once and for good. Answers how many it revoked now. */
+/**
+ * Revokes the token of this id, or the only valid one of this name, at once and for good. Answers how many it revoked
+ * now. Throws `TokenRefused` when several have the name: during a rotation the new one must stay.
+ */
 export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promise<number> {
-  const { numUpdatedRows } = await trx
-    .updateTable('tokens')
-    .set({ revoked_at: now.toISOString() })
+  const found = await trx
+    .selectFrom('tokens')
+    .select('token_id')
     .where((where) => where.or([where('token_id', '=', idOrName), where('name', '=', idOrName)]))
     .where('revoked_at', 'is', null)
-    .executeTakeFirstOrThrow();
-  return Number(numUpdatedRows);
+    .orderBy('created_at')
+    .execute();
+  const ids = found.map((token) => token.token_id);
+  if (ids.length > 1) {
+    throw new TokenRefused(
+      `${ids.length} valid tokens have this name: revoke one by its id, ${ids.join(' or ')}`,
+    );
+  }
+  if (ids.length === 0) return 0;
+  await trx
+    .updateTable('tokens')
+    .set({ revoked_at: now.toISOString() })
+    .where('token_id', 'in', ids)
+    .execute();
+  return ids.length;
 }
 
 function assertName(name: string): void {

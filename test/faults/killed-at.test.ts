@@ -5,6 +5,8 @@ import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 import { callsIn, SYNCS, strace, straceMissing } from '../support/strace.ts';
 
+t.setTimeout(240_000);
+
 /**
  * Calls of which the nth, in any thread, is the last thing that the process does: before a sync, in the middle of
  * writing a commit to the log, and after the commit, when the answer goes out (a write to a socket).

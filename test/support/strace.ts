@@ -9,7 +9,7 @@ export const SYNCS = ['fsync', 'fdatasync'] as const;
 
 /** Why `strace` can not be used here, or false: tried on a process that ends at once. */
 export function straceMissing(): string | false {
-  const { pid } = spawn('sleep', ['0.2']);
+  const { pid } = spawn('sleep', ['0.2']).on('error', () => {});
   const { error, status, stderr } = spawnSync('strace', ['-o', '/dev/null', '-p', String(pid)], {
     encoding: 'utf8',
   });

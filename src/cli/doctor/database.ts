@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync } from 'node:fs';
-import { sql } from 'kysely';
 import { readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { checkSchema } from '../../database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { readGate } from '../../outbound/gate.ts';
 import type { Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
 import { checkDataKeys } from './data-keys.ts';
@@ -26,7 +26,8 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     if (findings.some((finding) => finding.result !== 'pass')) return findings;
     return [
       ...findings,
-      await checkWritable(db),
+      await checkWritable(db, now()),
+      ...(await findingsOf('gate', () => checkGate(db))),
       ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),
       ...(await findingsOf('data-keys', () => checkDataKeys(db, env))),
       ...(await findingsOf('staged-censuses', () => checkStagedCensuses(db, env, now()))),
@@ -59,15 +60,26 @@ async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<F
   return [pass('database.migrated', `it is of this release and of ${environment}`)];
 }
 
-/** Commits a write that changes nothing. */
-async function checkWritable(db: Db): Promise<Finding> {
+/** Commits a write, as readyz does. */
+async function checkWritable(db: Db, now: Date): Promise<Finding> {
   const id = 'database.writable';
   try {
-    await transact(db, (trx) =>
-      trx.updateTable('ledger_head').set({ position: sql<number>`position` }).execute(),
-    );
+    await transact(db, (trx) => trx.updateTable('instance').set({ probed_at: now.toISOString() }).execute());
     return pass(id, 'it takes a commit');
   } catch (error) {
     return fail(id, describeFailure(error), 'Until this is mended the receiver answers 503.');
   }
+}
+
+/** What the serving process last heard from the service; its configuration may not be that of this shell. */
+async function checkGate(db: Db): Promise<Finding[]> {
+  const { state, reason, since } = await readGate(db);
+  if (state === 'open') return [pass('gate', 'nothing keeps requests from the service')];
+  return [
+    fail(
+      'gate',
+      `requests wait since ${since}: ${reason}`,
+      'Mend the address or the key that serve was started with; one in a variable is read at the next start.',
+    ),
+  ];
 }
