@@ -131,7 +131,8 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
 
 export function readDatabaseUrl(env: Environment): string {
   const url = given(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db';
-  if (!/^sqlite:(?!\/\/).+/.test(url)) {
+  // SQLite itself takes `:memory:` and `file:`; here they would become files of that name.
+  if (!/^sqlite:(?!\/\/|:|file:).+/.test(url)) {
     throw new ConfigError(
       'DATABASE_URL',
       'must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db',
@@ -160,10 +161,13 @@ function censusSource(env: Environment): CensusSource {
   if (text === 'push') return { kind: 'push' };
   if (/^dir:./.test(text)) return { kind: 'dir', path: text.slice('dir:'.length) };
   const url = address(text.replaceAll('{employer_id}', '1'));
-  if (text.includes('{employer_id}') && url !== null) return { kind: 'http', url: text };
+  // An id comes with an event: it may choose the path of the address, never the host that the token goes to.
+  const other = address(text.replaceAll('{employer_id}', '2'));
+  const isPlaced = text.includes('{employer_id}') && url?.origin === other?.origin;
+  if (isPlaced && url !== null) return { kind: 'http', url: text };
   throw new ConfigError(
     name,
-    'must be push, dir:PATH, or an http(s):// address without user or fragment that holds {employer_id}',
+    'must be push, dir:PATH, or an http(s):// address without user or fragment whose path or query holds {employer_id}',
   );
 }
 

@@ -64,6 +64,8 @@ export function createApi(parts: ApiParts): Api {
     frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOf(error)),
   });
   app.server.maxConnections = CONNECTIONS;
+  // Whoever only holds connections makes room for those who have a request.
+  app.server.on('drop', () => app.server.closeIdleConnections());
   const table = createRouteTable();
   app.decorate('routeTable', table);
   app.decorateRequest('caller', null);

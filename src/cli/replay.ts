@@ -1,4 +1,4 @@
-import { readEnvironment, readReceiver, readWebhookSecrets } from '../config.ts';
+import { readReceiver, readWebhookSecrets } from '../config.ts';
 import { type Fixture, loadFixtures } from '../simulator/fixtures.ts';
 import type { Context } from './context.ts';
 import { CommandFailed } from './failure.ts';
@@ -23,7 +23,7 @@ const ADVICE: Readonly<Record<string, string>> = {
  */
 export async function replay(context: Context, paths: string[], options: Options): Promise<number> {
   const { env, out, now, stopped } = context;
-  if (readEnvironment(env) === 'live' && options.force !== true) {
+  if (env.BENEFITS_ENVIRONMENT?.trim() === 'live' && options.force !== true) {
     throw new CommandFailed(
       'BENEFITS_ENVIRONMENT is live, and replayed events stay in its ledger for ever: use a sandbox, or --force',
     );

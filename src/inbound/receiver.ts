@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import type { RefusalCause, Verify } from './signature.ts';
 
@@ -52,9 +53,12 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     // An address that can't be decoded is one that is not served; the framework's own answer would repeat it.
     frameworkErrors: (_error, _request, reply) =>
       void reply.raw.writeHead(404, { 'content-length': 0 }).end(),
+    clientErrorHandler: refuseProtocol,
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });
   app.server.maxConnections = CONNECTIONS;
+  // Whoever only holds connections makes room for those who deliver; the one dropped comes again.
+  app.server.on('drop', () => app.server.closeIdleConnections());
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, _request, reply) => {
@@ -67,7 +71,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.post('/webhooks', {
     onRequest: (request, reply, done) => {
       if (request.headers['content-encoding'] !== undefined) {
-        reply.code(415).send();
+        reply.code(415).header('connection', 'close').send();
         return;
       }
       // The signature says what the bytes are. The framework would refuse a type that is not well-formed.
@@ -89,3 +93,15 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.get('/readyz', async (_request, reply) => reply.code((await isReady()) ? 200 : 503).send());
   return app;
 }
+
+/** What is no HTTP, or too slow or too large to be read, is answered like the rest: with a status and nothing else. */
+function refuseProtocol(error: Error & { code?: string }, socket: Socket): void {
+  const status = (error.code && PROTOCOL_ERRORS[error.code]) || '400 Bad Request';
+  if (!socket.writable) socket.destroy();
+  else socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+}
+
+const PROTOCOL_ERRORS: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+};

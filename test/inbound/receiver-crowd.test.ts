@@ -1,0 +1,49 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import t, { type Test } from 'tap';
+import { closeListener } from '../../src/closing.ts';
+import { createReceiver } from '../../src/inbound/receiver.ts';
+
+/** As many as the receiver takes at once. */
+const CROWD = 512;
+
+async function listening(t: Test): Promise<number> {
+  const app = createReceiver({
+    verify: () => ({ eventId: 'msg_1' }),
+    accept: async () => {},
+    refuse: () => {},
+    isReady: async () => true,
+  });
+  t.teardown(() => closeListener(app));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  return (app.server.address() as { port: number }).port;
+}
+
+t.test('connections that are only held make room for a delivery', async (t) => {
+  const port = await listening(t);
+  const crowd: Socket[] = [];
+  t.teardown(() => {
+    for (const socket of crowd) socket.destroy();
+  });
+  for (let count = 0; count < CROWD; count += 1) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    crowd.push(socket);
+    socket.write('GET /livez HTTP/1.1\r\nHost: a\r\n\r\n');
+    await once(socket, 'data');
+  }
+  const deliver = () => fetch(`http://127.0.0.1:${port}/webhooks`, { method: 'POST', body: '{}' });
+  const first = await deliver().then(
+    (answer) => answer.status,
+    () => 'dropped',
+  );
+  t.equal(first, 'dropped', 'the crowd takes every place');
+  t.equal((await deliver()).status, 204, 'and has lost them at the next try');
+});
+
+t.test('what is no HTTP is answered with a status and nothing else', async (t) => {
+  const port = await listening(t);
+  const socket = connect(port, '127.0.0.1');
+  socket.write('GET / HTTP/9.9\r\n\r\n');
+  const [answer] = await once(socket, 'data');
+  t.equal(String(answer), 'HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');
+});
