@@ -32,12 +32,14 @@ CREATE TABLE versions (
   decided_by            TEXT    NOT NULL CHECK (decided_by IN ('created_at', 'tie', 'receipt')),
   late                  INTEGER NOT NULL CHECK (late IN (0, 1)),
   tie_changed           INTEGER NOT NULL CHECK (tie_changed IN (0, 1)),
+  ahead                 INTEGER NOT NULL CHECK (ahead IN (0, 1)),
   recorded_at           TEXT    NOT NULL,
   CHECK ((version = 1) = (previous IS NULL)),
   CHECK (previous < position)
 ) STRICT;
 
 CREATE INDEX versions_tied ON versions (position) WHERE tie_changed = 1;
+CREATE INDEX versions_ahead ON versions (position) WHERE ahead = 1;
 CREATE TRIGGER versions_are_never_changed BEFORE UPDATE ON versions BEGIN SELECT RAISE(ABORT, 'versions are append-only'); END;
 CREATE TRIGGER versions_are_never_removed BEFORE DELETE ON versions BEGIN SELECT RAISE(ABORT, 'versions are append-only'); END;
 

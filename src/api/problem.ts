@@ -14,7 +14,7 @@ export const REFUSALS = {
   'unsupported-media-type': { status: 415, title: 'The body has another content type than this route takes' },
   'census-refused': { status: 422, title: 'The census breaks the contract' },
   internal: { status: 500, title: 'Something went wrong here' },
-  unavailable: { status: 503, title: 'The database cannot do its work at the moment' },
+  unavailable: { status: 503, title: 'It can not be done at the moment' },
 } as const;
 export type RefusalCode = keyof typeof REFUSALS;
 

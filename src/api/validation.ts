@@ -2,7 +2,7 @@
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { compile, type Problem } from '../contract/check.ts';
-import { fieldPath } from '../contract/field-path.ts';
+import { fieldPath, givenFieldPath } from '../contract/field-path.ts';
 import { invalid } from './problem.ts';
 
 type Part = Readonly<Record<string, unknown>>;
@@ -43,7 +43,8 @@ function namingProblems(part: Part, properties: Properties, httpPart: string): P
   for (const [name, value] of Object.entries(part)) {
     const path = fieldPath('', name);
     if (!Object.hasOwn(properties, name)) {
-      problems.push({ path, rule: `${NAMES[httpPart]}, which has: ${Object.keys(properties).join(', ')}` });
+      const rule = `${NAMES[httpPart]}, which has: ${Object.keys(properties).join(', ')}`;
+      problems.push({ path: givenFieldPath('', name), rule });
     } else if (httpPart !== 'body' && Array.isArray(value)) {
       problems.push({ path, rule: 'must be given once' });
     } else if (httpPart !== 'body' && String(value).includes('\0')) {

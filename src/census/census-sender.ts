@@ -2,11 +2,11 @@ import type { Clock } from '../clock.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { pathSegment } from '../outbound/client.ts';
 import { SLOW_RETRY_MS } from '../outbound/retry.ts';
-import type { Claim, NotNow, Patience, Post, Prepared, Sender, Settlement } from '../outbound/sender.ts';
+import type { Claim, NotNow, Patience, Prepared, Sender, Settlement } from '../outbound/sender.ts';
 import { idOf } from '../outbound/subject.ts';
-import type { Sealer } from '../security/sealing.ts';
+import { DataKeyMissing, SealBroken, type Sealer } from '../security/sealing.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
-import { currentCensus, type StagedCensus, uploadBody } from './staged.ts';
+import { currentCensus, openChunks, type StagedCensus, uploadBody } from './staged.ts';
 import { type Staged, stageCensus } from './staging.ts';
 import * as progress from './sync-progress.ts';
 
@@ -31,6 +31,8 @@ export type CensusSending = {
 /** Uploads an employer's census: with push the staged one while it is fresh, else one fetched for the purpose. */
 export function createCensusSender(sending: CensusSending): Sender {
   const { db, sealer, now, source, maxAgeMs } = sending;
+  /** Why the body of an attempt broke off here, for its sync. */
+  const unopened = new WeakMap<Claim, string>();
 
   return {
     async prepare(claim, signal) {
@@ -59,7 +61,8 @@ export function createCensusSender(sending: CensusSending): Sender {
     async finished(trx, claim, { verdict, status, unknown, now: at }) {
       const { requestId } = claim;
       if (verdict === 'delivered') return progress.uploadDelivered(trx, requestId, at.toISOString());
-      const reason = status === null ? 'the service gave no answer' : `the service answered ${status}`;
+      const noAnswer = unopened.get(claim) ?? 'the service gave no answer';
+      const reason = status === null ? noAnswer : `the service answered ${status}`;
       if (!unknown) await progress.uploadNotTaken(trx, requestId);
       if (verdict !== 'rejected')
         return progress.noteReason(trx, requestId, `${reason}: the upload is tried again`);
@@ -68,14 +71,36 @@ export function createCensusSender(sending: CensusSending): Sender {
     merged: progress.moveSyncs,
   };
 
-  function upload(claim: Claim, employerId: string, { censusId, bodyBytes }: StagedCensus): Post {
+  async function upload(
+    claim: Claim,
+    employerId: string,
+    { censusId, bodyBytes }: StagedCensus,
+  ): Promise<Prepared> {
+    try {
+      // One key sealed all of it: the first chunk shows, before a byte is sent, whether it is there.
+      await openChunks(db, sealer, censusId).next();
+    } catch (error) {
+      const reason = whyUnopened(error);
+      if (reason === null) throw error;
+      return putOff(claim, reason);
+    }
     return {
       kind: 'post',
       path: ['employer', employerId, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
-      body: { length: bodyBytes, chunks: uploadBody(db, sealer, censusId) },
+      body: { length: bodyBytes, chunks: noted(claim, uploadBody(db, sealer, censusId)) },
       patience: PATIENCE,
     };
+  }
+
+  async function* noted(claim: Claim, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    try {
+      yield* chunks;
+    } catch (error) {
+      const reason = whyUnopened(error);
+      if (reason !== null) unopened.set(claim, reason);
+      throw error;
+    }
   }
 
   /** Looks once more inside the transaction: a census that came since has found no sync waiting. */
@@ -105,15 +130,27 @@ export function createCensusSender(sending: CensusSending): Sender {
       staged = await stageCensus(sending, employerId, content, { uploading: claim.requestId, signal });
     } catch (error) {
       if (!(error instanceof SourceFailed)) throw error;
-      return notNow(async (trx) => {
-        await progress.noteReason(trx, claim.requestId, error.message);
-        return { outcome: 'later', reason: error.message, delayMs: null };
-      });
+      return putOff(claim, error.message);
     }
     if (!staged.ok) return refused(claim, staged);
     const census = await currentCensus(db, employerId);
     return census === null ? cancel('the census is gone') : upload(claim, employerId, census);
   }
+}
+
+/** Tried again with the usual backoff. */
+function putOff(claim: Claim, reason: string): NotNow {
+  return notNow(async (trx) => {
+    await progress.noteReason(trx, claim.requestId, reason);
+    return { outcome: 'later', reason, delayMs: null };
+  });
+}
+
+/** Null for any other error: only these messages are known to hold nothing of the census. */
+function whyUnopened(error: unknown): string | null {
+  return error instanceof DataKeyMissing || error instanceof SealBroken
+    ? `the staged census can not be opened: ${error.message}`
+    : null;
 }
 
 /** A census that breaks the contract is not uploaded, in whole or in part; it may be mended in its source. */

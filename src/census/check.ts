@@ -94,7 +94,8 @@ function createCheck() {
 
   /** One employee is one row: of two the service would keep either. */
   const noteId = (id: unknown, path: string): boolean => {
-    if (typeof id !== 'string') return true;
+    // No such id is accepted, so it is not worth its memory. A character has two code units at most.
+    if (typeof id !== 'string' || id.length > 2 * ID_MAX_CHARACTERS) return true;
     const first = rowOfId.get(id);
     if (first === undefined) rowOfId.set(id, report.employees - 1);
     else add([{ path: `${path}.employee_id`, rule: `is the same as ${employeePath(first)}.employee_id` }]);

@@ -1,5 +1,6 @@
 import type { Problem } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
+import { Unreadable } from './reading.ts';
 
 /**
  * The columns of a census in CSV: the field paths of the interface, such as `employee_id`, `address.line1` and
@@ -9,6 +10,9 @@ import { Employee } from '../contract/employee.ts';
 /** Raises of one employee that one row may hold: enough for a history, and a bound on the objects made of a row. */
 const ARRAY_COLUMNS_MAX = 50;
 
+/** There are fewer than 200 columns to have; each costs time for every row. */
+const COLUMNS_MAX = 1_000;
+
 type Segment = string | number;
 type Schema = {
   type?: string;
@@ -16,11 +20,15 @@ type Schema = {
   items?: Schema;
 };
 
-/** Makes employees of the rows under one header, or says what is wrong with the header. */
+/**
+ * Makes employees of the rows under one header, or says what is wrong with the header. Throws `Unreadable` when it
+ * has more columns than any census.
+ */
 export function readHeader(names: readonly string[]): {
   problems: Problem[];
   employeeOf: (cells: readonly string[]) => Record<string, unknown>;
 } {
+  if (names.length > COLUMNS_MAX) throw new Unreadable('', `must have at most ${COLUMNS_MAX} columns`);
   const columns = names.map((name) => name.trim());
   const problems: Problem[] = [];
   const paths = columns.map((column, index) => {

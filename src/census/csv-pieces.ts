@@ -16,6 +16,8 @@ export async function* csvPieces(
   const parser = parse({
     relax_column_count: true,
     skip_empty_lines: true,
+    // Left to itself the parser takes the header's line end for all: a row that ends otherwise would keep a part of it.
+    record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: ELEMENT_BYTES_MAX,
   });
   // Its errors reach the loop below as errors of the parser.

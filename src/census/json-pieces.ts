@@ -1,5 +1,5 @@
 import { Tokenizer } from '@streamparser/json';
-import { fieldPath } from '../contract/field-path.ts';
+import { givenFieldPath } from '../contract/field-path.ts';
 import { parseJson } from '../contract/json.ts';
 import { createOutline, NotAnObject } from './json-outline.ts';
 import { ELEMENT_BYTES_MAX, employeePath, type Piece, TOO_LARGE, Unreadable } from './reading.ts';
@@ -29,7 +29,7 @@ function createCutter(): { write(slice: Uint8Array): Piece[]; end(): Piece[] } {
 
   const outline = createOutline({
     named(field) {
-      if (fields.includes(field)) problem(fieldPath('', field), 'is given twice');
+      if (fields.includes(field)) problem(givenFieldPath('', field), 'is given twice');
       fields.push(field);
       if (fields.length > FIELDS_MAX) throw new Unreadable('', `must have at most ${FIELDS_MAX} fields`);
     },
@@ -62,7 +62,7 @@ function createCutter(): { write(slice: Uint8Array): Piece[]; end(): Piece[] } {
   };
   const cutField = (field: string, text: string): void => {
     const parsed = parseJson(text);
-    const path = fieldPath('', field);
+    const path = givenFieldPath('', field);
     if (!parsed.ok) problem(path, parsed.reason);
     else if (field === 'organization') pieces.push({ kind: 'organization', value: parsed.value });
     else problem(path, field === 'employees' ? 'must be an array' : 'is not a field of the interface');

@@ -1,10 +1,14 @@
 import { versionOf } from '../api/routes/deductions.ts';
-import { versionsOf } from '../ledger/deductions.ts';
+import type { Db } from '../database/tables.ts';
+import { type DeductionState, versionsOf } from '../ledger/deductions.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';
 import { printable } from './output.ts';
 import { printTable } from './table.ts';
+
+/** Versions read together; most deductions have far fewer. */
+const VERSIONS_AT_ONCE = 1_000;
 
 /** Every state that a deduction was ever in, in the order in which they were recorded. */
 export function deductionsVersions(
@@ -14,7 +18,7 @@ export function deductionsVersions(
 ): Promise<number> {
   const { out, now } = context;
   return withDatabase(context, async (db) => {
-    const states = await versionsOf(db, deductionId, now().toISOString().slice(0, 10));
+    const states = await allVersionsOf(db, deductionId, now().toISOString().slice(0, 10));
     if (states.length === 0) {
       throw new CommandFailed(
         `there is no deduction ${printable(deductionId)}: "benefits-sidecar deductions list" shows those there are`,
@@ -50,4 +54,15 @@ export function deductionsVersions(
     }
     return 0;
   });
+}
+
+async function allVersionsOf(db: Db, deductionId: string, today: string): Promise<DeductionState[]> {
+  const all: DeductionState[] = [];
+  let after: number | null | undefined;
+  while (after !== null) {
+    const { versions, next } = await versionsOf(db, deductionId, { after, limit: VERSIONS_AT_ONCE }, today);
+    all.push(...versions);
+    after = next;
+  }
+  return all;
 }

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
 import { identifier, nullable, oneOf } from './fields.ts';
+import { TIME_MAX_CHARACTERS } from './instant.ts';
 import { PAY_FREQUENCIES } from './pay-rate.ts';
 
 export const LINES_OF_COVERAGE = [
@@ -48,9 +49,19 @@ const contribution = Type.String({
   rule: `must be a plain decimal number as a string, at most ${CONTRIBUTION_DIGITS_MAX} digits on each side of the point`,
 });
 
+/**
+ * The most characters of a description. The interface sets none, but every version keeps its own, and answers of
+ * 1,000 rows must fit in memory: 16 MB at most.
+ */
+export const DESCRIPTION_MAX_CHARACTERS = 4_000;
+
 /** Only the date part counts, as written: samples carry any time of day, and `dayOf` reads it. */
 const effectiveDay = nullable(
-  Type.String({ format: 'day-or-date-time', rule: 'must be an ISO 8601 timestamp with a real date' }),
+  Type.String({
+    format: 'day-or-date-time',
+    maxLength: TIME_MAX_CHARACTERS,
+    rule: 'must be an ISO 8601 timestamp with a real date',
+  }),
 );
 
 /** A deduction as the service sends it. Read tolerantly: unknown fields pass, null means absent. */
@@ -63,7 +74,7 @@ export const Deduction = Type.Object({
   period: oneOf(PAY_FREQUENCIES),
   taxability: oneOf(TAXABILITIES),
   coverage_type: Type.Optional(nullable(oneOf(COVERAGE_TYPES))),
-  description: Type.Optional(nullable(Type.String())),
+  description: Type.Optional(nullable(Type.String({ maxLength: DESCRIPTION_MAX_CHARACTERS }))),
   effective_start: Type.Optional(effectiveDay),
   effective_end: Type.Optional(effectiveDay),
 });

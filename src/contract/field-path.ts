@@ -2,10 +2,14 @@
  * Paths of fields as people write them, `employees[17].address.state`, made from JSON pointers.
  */
 
-/** Characters kept of the name of an unknown field: it is the caller's text and could be of any length. */
-export const FIELD_NAME_MAX_CHARACTERS = 64;
+/**
+ * How the interface writes names, without digits. A name that the caller made up could be any text, such as an
+ * employee's name or number: one that looks otherwise is not repeated.
+ */
+const FIELD_NAME = /^[A-Za-z_]{1,64}$/;
+/** In the place of a name that is not repeated. */
+const UNNAMED = '[…]';
 
-const PLAIN_NAME = /^[A-Za-z_][A-Za-z0-9_-]*$/;
 const INDEX = /^\d+$/;
 
 /** The path of a field that the interface knows: a segment of digits is the index of an array. */
@@ -16,17 +20,20 @@ export function pathOf(pointer: string): string {
   );
 }
 
-/** The path of a field that the interface doesn't know: its last segment is a name, whatever it looks like. */
+/** The path of a field that the interface doesn't know, by its pointer. */
 export function unknownFieldPath(pointer: string): string {
   const parent = pointer.slice(0, pointer.lastIndexOf('/'));
-  return fieldPath(pathOf(parent), segmentsOf(pointer).at(-1)!);
+  return givenFieldPath(pathOf(parent), segmentsOf(pointer).at(-1)!);
 }
 
-/** The path of a field of the object at `path`; a name that a path can't hold as it is goes into brackets. */
+/** The path of a field by the name that the caller gave it: `employees[0].nickname`, or `employees[0][…]`. */
+export function givenFieldPath(path: string, name: string): string {
+  return FIELD_NAME.test(name) ? fieldPath(path, name) : `${path}${UNNAMED}`;
+}
+
+/** The path of a field of the object at `path`, by a name of the interface. */
 export function fieldPath(path: string, name: string): string {
-  const cut = [...name.slice(0, 2 * FIELD_NAME_MAX_CHARACTERS)].slice(0, FIELD_NAME_MAX_CHARACTERS).join('');
-  if (!PLAIN_NAME.test(cut)) return `${path}[${JSON.stringify(cut)}]`;
-  return path === '' ? cut : `${path}.${cut}`;
+  return path === '' ? name : `${path}.${name}`;
 }
 
 /** The segments of a JSON pointer, unescaped (RFC 6901). */

@@ -4,6 +4,12 @@
  * `toInstant` runs once for every event, so it reads with one regular expression and `Date`.
  */
 
+/**
+ * The most characters of a date or date-time that is kept as sent: a fraction may have any number of digits, rows are
+ * kept and shown whole, and answers of 1,000 rows must fit in memory. A full one in nanoseconds has 35.
+ */
+export const TIME_MAX_CHARACTERS = 64;
+
 /** Digits of a second's fraction that an instant keeps; databases and senders go no finer than nanoseconds. */
 const FRACTION_DIGITS = 9;
 

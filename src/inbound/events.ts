@@ -104,7 +104,7 @@ async function backToPending(trx: Trx, seqs: readonly number[]): Promise<void> {
 export type Dismissal = 'unknown' | 'nothing to dismiss' | 'dismissed';
 
 /**
- * Marks a quarantined event, a tie that changed content and the conflicts of an id as seen, with a reason. They
+ * Marks a quarantined event, a tie that changed content, one ahead of its time and the conflicts of an id as seen, with a reason. They
  * stay in the lists, and readiness no longer fails for them.
  */
 export async function dismissEvent(
@@ -116,7 +116,7 @@ export async function dismissEvent(
   const event = await trx
     .selectFrom('inbox')
     .leftJoin('versions', 'versions.event_id', 'inbox.event_id')
-    .select(['inbox.seq', 'inbox.state', 'versions.tie_changed'])
+    .select(['inbox.seq', 'inbox.state', 'versions.tie_changed', 'versions.ahead'])
     .where('inbox.event_id', '=', eventId)
     .executeTakeFirst();
   if (event === undefined) return 'unknown';
@@ -126,7 +126,7 @@ export async function dismissEvent(
     .set(dismissed)
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  const asksForAPerson = event.state === 'quarantined' || event.tie_changed === 1;
+  const asksForAPerson = event.state === 'quarantined' || event.tie_changed === 1 || event.ahead === 1;
   if (asksForAPerson) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
   return asksForAPerson || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
 }

@@ -8,6 +8,7 @@ import {
   DEDUCTION_UPDATED,
   syncData,
 } from '../contract/events.ts';
+import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { parseJson } from '../contract/json.ts';
 
 /** What an event asks for, or why it asks for nothing. Reasons name fields and rules, never values. */
@@ -78,7 +79,7 @@ function notAnEvent(reason: string, frame: unknown = null): Understood {
     typeof event_type === 'string' && event_type !== '' && event_type.length <= EVENT_TYPE_LENGTH;
   return {
     eventType: isType ? event_type : null,
-    envelopeId: typeof id === 'string' ? id : null,
+    envelopeId: typeof id === 'string' && id.length <= ID_MAX_CHARACTERS ? id : null,
     createdAt: null,
     meaning: { kind: 'quarantined', reason },
   };

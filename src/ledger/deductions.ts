@@ -1,7 +1,7 @@
 import type { ExpressionBuilder } from 'kysely';
 import type { Db, Tables } from '../database/tables.ts';
 import type { Version } from './fold.ts';
-import { historyOf } from './history.ts';
+import { historyOf, historyPage } from './history.ts';
 import { employerOf, type RosterFact, rosterOf } from './roster.ts';
 import { appliesOn, knownAt, latestOf, stateOn } from './state.ts';
 
@@ -51,6 +51,8 @@ export async function listDeductions(
       after = { employeeId: candidate.employee_id, deductionId: candidate.deduction_id };
     }
     if (candidates.length < CANDIDATES) return { deductions, next: null };
+    // A filter that few pass may walk through them all: other work of this thread has its turn in between.
+    await new Promise(setImmediate);
   }
 }
 
@@ -71,9 +73,20 @@ export async function getDeduction(
   return state ?? null;
 }
 
-/** All versions of one deduction, oldest position first; none when the id is unknown. */
-export async function versionsOf(db: Db, deductionId: string, today: string): Promise<DeductionState[]> {
-  return withEmployers(db, await historyOf(db, [deductionId]), today);
+/**
+ * A page of the versions of one deduction, oldest position first, from behind `after` (a position); none when the id
+ * is unknown. `next` continues the list.
+ */
+export async function versionsOf(
+  db: Db,
+  deductionId: string,
+  page: { after?: number | undefined; limit: number },
+  today: string,
+): Promise<{ versions: DeductionState[]; next: number | null }> {
+  const rows = await historyPage(db, deductionId, { after: page.after ?? 0, limit: page.limit + 1 });
+  const versions = rows.slice(0, page.limit);
+  const next = rows.length > page.limit ? (versions.at(-1) as Version).position : null;
+  return { versions: await withEmployers(db, versions, today), next };
 }
 
 /** The change feed: versions of all deductions behind a position, in commit order, each once. */

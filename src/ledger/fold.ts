@@ -1,8 +1,14 @@
-/** The rules of a deduction's versions, pure: which is the latest, which are late, which are ties. */
+/** The rules of a deduction's versions, pure: which is the latest, which are late, ties or ahead of time. */
 import type { Insertable, Selectable } from 'kysely';
 import type { Deduction } from '../contract/deduction.ts';
 import { dayOf, toInstant } from '../contract/instant.ts';
 import type { Tables, VersionTable } from '../database/tables.ts';
+
+/**
+ * How far a sender's clock may be ahead of ours: the replay window of the provider (field notes). An event of a
+ * later time than that hides the real ones that follow, so a person is told.
+ */
+const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 export type Version = Selectable<VersionTable>;
 export type Head = Selectable<Tables['deductions']>;
@@ -27,6 +33,7 @@ export type Content = Omit<
   | 'decided_by'
   | 'late'
   | 'tie_changed'
+  | 'ahead'
   | 'recorded_at'
 >;
 
@@ -40,6 +47,13 @@ export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'recei
   const instant = toInstant(incoming.createdAt ?? incoming.receivedAt);
   if (instant === null) throw new Error('an event without an instant reached the ledger');
   return instant;
+}
+
+/** Whether an event time lies further after the time of receipt than clocks may differ. */
+function isAhead(time: string, receivedAt: string): boolean {
+  const latest = new Date(Date.parse(receivedAt) + CLOCKS_DIFFER_MS).toISOString();
+  // Event times have six digits more than our own; texts of one width compare as instants do.
+  return time > latest.replace('Z', '000000Z');
 }
 
 /** The key under which versions of one deduction with one event time are found. */
@@ -97,6 +111,7 @@ export function foldVersions(
       decided_by: event.createdAt === null ? 'receipt' : tie ? 'tie' : 'created_at',
       late: late ? 1 : 0,
       tie_changed: tie && !sameContent(content, rival) ? 1 : 0,
+      ahead: event.createdAt !== null && isAhead(time, event.receivedAt) ? 1 : 0,
       recorded_at: recordedAt,
     };
   });

@@ -26,3 +26,37 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
     .orderBy('position')
     .execute();
 }
+
+/**
+ * Versions of one deduction behind a position, oldest first, `limit` of them. Walks the chain back to that position
+ * by its links alone, and reads the rows of the page only.
+ */
+export async function historyPage(
+  db: Db,
+  deductionId: string,
+  { after, limit }: { after: number; limit: number },
+): Promise<Version[]> {
+  return db
+    .withRecursive('links', (qb) =>
+      qb
+        .selectFrom('deductions')
+        .innerJoin('versions', 'versions.position', 'deductions.newest')
+        .where('deductions.deduction_id', '=', deductionId)
+        .where('versions.position', '>', after)
+        .select(['versions.position', 'versions.previous'])
+        .unionAll((union) =>
+          union
+            .selectFrom('links')
+            .innerJoin('versions', 'versions.position', 'links.previous')
+            .where('versions.position', '>', after)
+            .select(['versions.position', 'versions.previous']),
+        ),
+    )
+    .selectFrom('versions')
+    .where('versions.position', 'in', (eb) =>
+      eb.selectFrom('links').select('links.position').orderBy('links.position').limit(limit),
+    )
+    .selectAll('versions')
+    .orderBy('versions.position')
+    .execute();
+}

@@ -23,6 +23,7 @@ const VERSION_COLUMNS = [
   'decided_by',
   'late',
   'tie_changed',
+  'ahead',
   'recorded_at',
 ] as const;
 
@@ -85,21 +86,32 @@ async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promis
   return heads;
 }
 
-/** What stands at the event times of events that are not newer than all before them; few, in a healthy feed. */
+/**
+ * What stands at the event times of events that are not newer than all before them; few, in a healthy feed. Each
+ * history is read once, however many of the events are of its deduction.
+ */
 async function contentsTied(
   trx: Trx,
   incoming: readonly IncomingDeduction[],
   heads: ReadonlyMap<string, Head>,
 ): Promise<Map<string, Content>> {
-  const tied = new Map<string, Content>();
+  const ids = new Set<string>();
+  const keys = new Set<string>();
   for (const event of incoming) {
     const { id } = event.deduction;
     const time = eventTime(event);
     const head = heads.get(id);
-    if (head === undefined || time > head.event_time || tied.has(tieKey(id, time))) continue;
-    const history = await historyOf(trx, [id]);
-    const standing = history.filter((version) => version.event_time === time).at(-1);
-    if (standing !== undefined) tied.set(tieKey(id, time), standing);
+    if (head === undefined || time > head.event_time) continue;
+    ids.add(id);
+    keys.add(tieKey(id, time));
+  }
+  const tied = new Map<string, Content>();
+  for (const slice of slices([...ids])) {
+    // In order of position, so that of one key the last stays.
+    for (const version of await historyOf(trx, slice)) {
+      const key = tieKey(version.deduction_id, version.event_time);
+      if (keys.has(key)) tied.set(key, version);
+    }
   }
   return tied;
 }

@@ -1,6 +1,6 @@
 import type { Outcome } from './retry.ts';
 
-/** Codes of failures that come before a byte of the request could leave. */
+/** Codes of failures that come before a byte of the request, or the whole of its body, could leave. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -8,6 +8,9 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
+  // Our own body did not open: the service has at most the begin of a request, which it can't apply.
+  'DATA_KEY_MISSING',
+  'SEAL_BROKEN',
 ]);
 
 /** An attempt that ended without a whole answer, by the code of what broke it: messages may quote what was sent. */

@@ -52,10 +52,17 @@ export const QUESTIONS: readonly Check[] = [
   },
   {
     id: 'ties-changed-content',
-    ask: tiesThatChangedContent,
+    ask: (db) => versionsMarked(db, 'tie_changed'),
     advice:
       'Two events of one instant say different things and the later received stands: check it, then dismiss it.',
     passed: 'The order of all events is certain.',
+  },
+  {
+    id: 'event-times-ahead',
+    ask: (db) => versionsMarked(db, 'ahead'),
+    advice:
+      'A later event of the same deduction is kept but not shown until that time: ask the service to correct it, then dismiss this.',
+    passed: 'No event came from the future.',
   },
   {
     id: 'signatures-refused',
@@ -144,17 +151,18 @@ async function eventsInConflict(db: Db): Promise<Found[]> {
   return conflicts.map((conflict) => fail(conflict.event_id));
 }
 
-async function tiesThatChangedContent(db: Db): Promise<Found[]> {
-  const ties = await db
+/** Versions with a mark that asks for a person; not those whose event was dismissed. */
+async function versionsMarked(db: Db, mark: 'tie_changed' | 'ahead'): Promise<Found[]> {
+  const versions = await db
     .selectFrom('versions')
     .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
     .select('versions.event_id')
-    .where('versions.tie_changed', '=', sql.lit(1 as const))
+    .where(`versions.${mark}`, '=', sql.lit(1 as const))
     .where('inbox.dismissed_at', 'is', null)
     .orderBy('versions.position')
     .limit(FOUND_AT_MOST)
     .execute();
-  return ties.map((tie) => fail(tie.event_id));
+  return versions.map((version) => fail(version.event_id));
 }
 
 /** Never fails: anybody can post to a public address, and nobody shall stop a payroll by it. */

@@ -45,6 +45,11 @@ export const CASES: Record<string, Case> = {
     status: 400,
     errors: [['employe_id', /is not a parameter of this route, which has: .*employee_id/]],
   },
+  "a person's name as a parameter": {
+    url: '/v1/deductions?999-88-7777%20Canaryname=1',
+    status: 400,
+    errors: [['[…]', /^is not a parameter of this route, which has: /]],
+  },
   'a prototype key': {
     url: '/v1/deductions?__proto__=1',
     status: 400,
@@ -152,6 +157,11 @@ export const CASES: Record<string, Case> = {
     '/v1/events/reprocess',
     { status: 'applied' },
     { errors: [['status', /which has: state/]] },
+  ),
+  "a person's name as a field": post(
+    '/v1/events/reprocess',
+    { 'Canaryname 999-88-7777': 'applied' },
+    { errors: [['[…]', /which has: state/]] },
   ),
   'pending as what to reprocess': post(
     '/v1/events/reprocess',

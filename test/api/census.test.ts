@@ -1,9 +1,10 @@
+import { Readable } from 'node:stream';
 import t from 'tap';
 import { failSyncs } from '../../src/census/sync-progress.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
-import { NOW, type Running, start } from './start.ts';
+import { FIRST_TOKEN, NOW, type Running, start } from './start.ts';
 
 const URL = '/v1/employers/acme%20%2F%20co/census';
 const EMPLOYER = 'acme / co';
@@ -116,6 +117,46 @@ t.test('validating names the same and keeps nothing', async (t) => {
     problems: [{ path: 'employees[1].address.state', rule: 'must be a US state code' }],
   });
   t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
+});
+
+t.test('three censuses are read at once, and one more is asked to come again', async (t) => {
+  const { app, call } = await start(t);
+  const whole = JSON.stringify(census);
+  /** Sends the begin of a census, and the rest when told. */
+  const begin = async (method: 'PUT' | 'POST', url: string) => {
+    const reading = Promise.withResolvers<void>();
+    const told = Promise.withResolvers<void>();
+    async function* slowly() {
+      reading.resolve();
+      yield Buffer.from(whole.slice(0, 10));
+      await told.promise;
+      yield Buffer.from(whole.slice(10));
+    }
+    const headers = { authorization: `Bearer ${FIRST_TOKEN}`, 'content-type': 'application/json' };
+    const payload = Readable.from(slowly(), { objectMode: false });
+    const answer = app.inject({ method, url, headers, payload }).then(({ statusCode }) => statusCode);
+    await reading.promise;
+    return () => {
+      told.resolve();
+      return answer;
+    };
+  };
+  const validate = { method: 'POST', url: `${URL}/validate`, body: census } as const;
+  const endings = [
+    await begin('PUT', URL),
+    await begin('POST', validate.url),
+    await begin('POST', validate.url),
+  ];
+  for (const more of [validate, { ...validate, method: 'PUT', url: URL } as const]) {
+    const { status, headers, json } = await call(more);
+    t.equal(status, 503);
+    t.match(headers['content-type'], /^application\/problem\+json/);
+    t.equal(headers['retry-after'], '5');
+    t.match(json.detail, /3 censuses are being read/);
+  }
+  for (const end of endings) t.equal(await end(), 200);
+  t.equal((await call(validate)).status, 200, 'their turns are free again');
+  t.equal((await call({ ...validate, body: bad })).json.valid, false);
 });
 
 t.test('a person asks for a sync: it is opened, and the send loop is woken', async (t) => {

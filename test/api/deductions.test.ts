@@ -79,6 +79,29 @@ t.test('versions are all of them, in order of recording, with what decided their
   t.match((await call({ url: '/v1/deductions/d' })).json, { version: 4, member_contribution: '4' });
 });
 
+t.test('the versions of a deduction come in pages, the first recorded first', async (t) => {
+  const { call, db } = await start(t);
+  const names = ['e1', 'e2', 'e3', 'e4', 'e5'];
+  await deliver(
+    db,
+    names.flatMap((name) => [deductionOf(name, { id: 'd' }), deductionOf(`x${name}`, { id: 'other' })]),
+  );
+  const seen: string[][] = [];
+  let next: string | null = '';
+  while (next !== null) {
+    const { json }: { json: { data: { event_id: string }[]; next_cursor: string | null } } = await call({
+      url: `/v1/deductions/d/versions?limit=2${next && `&cursor=${next}`}`,
+    });
+    seen.push(json.data.map((one) => one.event_id));
+    next = json.next_cursor;
+  }
+  t.strictSame(seen, [['e1', 'e2'], ['e3', 'e4'], ['e5']]);
+  const { next_cursor } = (await call({ url: '/v1/deductions/d/versions?limit=4' })).json;
+  t.equal((await call({ url: `/v1/deductions/none/versions?cursor=${next_cursor}` })).status, 404);
+  t.equal((await call({ url: '/v1/deductions/d/versions?limit=1001' })).status, 400);
+  t.equal((await call({ url: '/v1/deductions/d/versions?cursor=x' })).status, 400);
+});
+
 t.test('every filter narrows the list, and all given must hold', async (t) => {
   const running = await start(t);
   const { call, db } = running;

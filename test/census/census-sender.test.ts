@@ -3,9 +3,11 @@ import t, { type Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import type { CensusContent } from '../../src/census/reading.ts';
 import { type CensusSource, SourceFailed } from '../../src/census/source.ts';
+import { stageCensus } from '../../src/census/staging.ts';
 import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { readGate } from '../../src/outbound/gate.ts';
+import { createSealer } from '../../src/security/sealing.ts';
 import { scratch } from '../database/scratch.ts';
 import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
 import { json, type Received, stubService } from '../outbound/stub-service.ts';
@@ -13,6 +15,8 @@ import { censusOf, contentOf, person, stage } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
+/** Employees enough for a second chunk. */
+const CHUNKFUL = 1_000;
 
 type Options = {
   /** What the source gives, by the number of the fetch; absent: push. */
@@ -236,6 +240,38 @@ t.test('a rejection fails the syncs with its status; a new census tries again', 
   t.match(await requests(), [{ state: 'rejected' }, { state: 'delivered' }]);
   t.equal(received.length, 2);
   t.notOk(JSON.stringify(await syncs()).includes('SECRET-VALUE'));
+});
+
+t.test('a census whose data key is missing is not sent, and people see which key', async (t) => {
+  const { db, clock, ask, send, syncs, requests, received } = await setUp(t);
+  const old = createSealer([{ id: 'old', key: Buffer.alloc(32, 9) }]);
+  await stageCensus({ db, sealer: old, now: clock }, 'a', contentOf(good));
+  await ask('event-1');
+  await send();
+  t.equal(received.length, 0);
+  const reason = /^the staged census can not be opened: DATA_KEYS has no key old/;
+  t.match(await syncs(), [{ state: 'requested', reason, upload_started_at: null }]);
+  const [request] = await requests();
+  t.match(request, { state: 'pending', reason, unknown_outcome: 0 });
+  t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
+});
+
+t.test('a chunk that does not open in the middle is no silence of the service', async (t) => {
+  const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t);
+  await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
+  await transact(db, (trx) =>
+    trx
+      .updateTable('census_chunks')
+      .set({ sealed: Buffer.alloc(64) })
+      .where('chunk', '=', 1)
+      .execute(),
+  );
+  await ask('event-1');
+  await send();
+  t.equal(received.length, 0);
+  t.match(await syncs(), [{ state: 'requested', reason: /can not be opened: census_chunks/ }]);
+  t.match(await requests(), [{ state: 'pending', reason: 'no answer: SEAL_BROKEN', unknown_outcome: 0 }]);
+  t.equal(await complete(), 0, 'the service never had it');
 });
 
 t.test('a closed gate keeps censuses back as well', async (t) => {

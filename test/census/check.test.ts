@@ -47,6 +47,30 @@ t.test('a row that breaks another rule still counts as the first of its id', asy
   );
 });
 
+t.test('an id that is longer than any id is not remembered', async (t) => {
+  const long = 'x'.repeat(1_000);
+  const { problems } = await checkCensus(contentOf(censusOf([person(long), person(long)])));
+  t.strictSame(
+    problems.map(({ rule }) => rule),
+    ['must be at most 255 characters', 'must be at most 255 characters'],
+  );
+  const longest = '😀'.repeat(255);
+  const twice = await checkCensus(contentOf(censusOf([person(longest), person(longest)])));
+  t.match(twice.problems, [{ path: 'employees[1].employee_id', rule: /is the same as/ }]);
+});
+
+t.test('the name of an unknown field is told only when it looks like one', async (t) => {
+  const canary = '999-88-7777 Canaryname';
+  const rows = [person('e-1', { nickname: 1, [canary]: 1 }), person('e-2', { address: { [canary]: 1 } })];
+  const text = censusOf(rows, { [canary]: 1 }).replace('{', `{"${canary}":2,`);
+  const { problems } = await checkCensus(contentOf(text));
+  const paths = problems.map(({ path }) => path);
+  for (const path of ['employees[0].nickname', 'employees[0][…]', 'employees[1].address[…]', '[…]']) {
+    t.ok(paths.includes(path), path);
+  }
+  t.notMatch(JSON.stringify(problems), /999|Canaryname/);
+});
+
 t.test('a census needs an organization and one employee', async (t) => {
   const without = await checkCensus(contentOf(JSON.stringify({ employees: [person('e-1')] })));
   t.strictSame(without.problems, [{ path: 'organization', rule: 'is required' }]);

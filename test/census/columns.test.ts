@@ -38,6 +38,15 @@ t.test('the document lists exactly these columns', async (t) => {
   t.strictSame(listed.filter((name) => !others.includes(name)).sort(), columns.toSorted());
 });
 
+t.test('a header without end is refused before a row is made of it', async (t) => {
+  const columns = (count: number) => Array.from({ length: count }, (_, n) => `c_${n}`);
+  t.equal(readHeader(columns(1_000)).problems.length, 1_000);
+  t.throws(() => readHeader(columns(1_001)), {
+    code: 'CENSUS_UNREADABLE',
+    message: 'must have at most 1000 columns',
+  });
+});
+
 t.test('names of the header may have spaces around them', async (t) => {
   t.strictSame(readHeader([' employee_id ']).employeeOf(['e-1']), { employee_id: 'e-1' });
 });

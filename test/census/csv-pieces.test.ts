@@ -33,6 +33,8 @@ const row = (id: string, fields: Record<string, string> = {}): string => {
 };
 const lines = (...rows: string[]): string => [HEADER.join(), ...rows, ''].join('\r\n');
 
+const ORGANIZATION = Buffer.from(JSON.stringify(organization));
+
 async function read(text: string | Uint8Array, beside: unknown = organization) {
   const rows: { employee: Employee; payGroup: string | null }[] = [];
   const bytes = beside === null ? null : Buffer.from(JSON.stringify(beside));
@@ -70,6 +72,30 @@ t.test('a byte order mark, empty lines, line feeds alone and line breaks in cell
   t.strictSame(problems, []);
   t.equal(rows[0]?.employee.address.line1, '1 Main\nStreet');
   t.equal(rows.length, 2);
+});
+
+t.test('each line may end in its own way, and no cell keeps a part of it', async (t) => {
+  const [header, ...rows] = [
+    HEADER.join(),
+    row('e-1', { pay_group: 'north' }),
+    row('e-2', { pay_group: 'south' }),
+  ];
+  for (const [first, others] of [
+    ['\n', '\r\n'],
+    ['\r\n', '\n'],
+    ['\r', '\r'],
+    ['\r\n', '\r'],
+  ] as const) {
+    const text = Buffer.from(header + first + rows.map((each) => each + others).join(''));
+    const bytes = Array.from(text, (_, at) => text.subarray(at, at + 1));
+    const read: (string | null)[] = [];
+    const content = { format: 'csv', content: parts(...bytes), organization: ORGANIZATION } as const;
+    const { problems } = await checkCensus(content, ({ payGroup }) => {
+      read.push(payGroup);
+    });
+    t.strictSame(problems, []);
+    t.strictSame(read, ['north', 'south']);
+  }
 });
 
 t.test('a later pay rate may stand beside an empty one, which is then missing its fields', async (t) => {

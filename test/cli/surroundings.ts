@@ -42,14 +42,14 @@ export async function withDatabase(t: Test): Promise<{ env: Variables; db: Db }>
   return { env, db };
 }
 
-/** The same with the fixtures' events received and applied. */
-export async function withFixtures(t: Test): Promise<{ env: Variables; db: Db }> {
+/** The same with the fixtures' events received and applied, at an instant of the test's own where it gives one. */
+export async function withFixtures(t: Test, at?: string): Promise<{ env: Variables; db: Db }> {
   const scratch = await withDatabase(t);
   const deliveries = loadFixtures(FIXTURES).map(({ id, body }) => ({
     eventId: id,
     body: Buffer.from(JSON.stringify(body)),
   }));
-  await deliver(scratch.db, deliveries);
+  await deliver(scratch.db, deliveries, at);
   return scratch;
 }
 

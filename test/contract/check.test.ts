@@ -77,25 +77,25 @@ t.test('a rule without a text of its own names its keyword', async (t) => {
   t.same(checker.problems({ count: 0 }), [{ path: 'count', rule: 'must satisfy minimum' }]);
 });
 
-t.test('the name of an unknown field is cut, and bracketed where it is odd', async (t) => {
+t.test('an unknown field is named only when its name looks like one of the interface', async (t) => {
   const checker = compile(
     Type.Object({ list: Type.Array(Type.Object({}, { additionalProperties: false })) }),
   );
   const pathsFor = (name: string) =>
     checker.problems({ list: [{ [name]: 1 }] }).map((problem) => problem.path);
   t.same(pathsFor('shoe_size'), ['list[0].shoe_size']);
-  t.same(pathsFor('odd name'), ['list[0]["odd name"]']);
-  t.same(pathsFor('17'), ['list[0]["17"]']);
-  t.same(pathsFor('a/b~c"d'), ['list[0]["a/b~c\\"d"]']);
-  t.same(pathsFor('~1'), ['list[0]["~1"]']);
-  t.same(pathsFor(''), ['list[0][""]']);
   t.same(pathsFor('constructor'), ['list[0].constructor']);
-  t.same(pathsFor('x'.repeat(100_000)), [`list[0].${'x'.repeat(64)}`]);
-  t.same(pathsFor('😀'.repeat(100)), [`list[0]["${'😀'.repeat(64)}"]`]);
+  t.same(pathsFor('x'.repeat(64)), [`list[0].${'x'.repeat(64)}`]);
+  const others = [
+    ...['odd name', '17', '999-88-7777', 'a/b~c"d', '~1', 'a.b', '', 'line\n', 'Zoë'],
+    ...['x'.repeat(65), 'x'.repeat(100_000)],
+  ];
+  for (const name of others) t.same(pathsFor(name), ['list[0][…]'], JSON.stringify(name.slice(0, 20)));
 });
 
 t.test('a flood of problems is cut at the limit', async (t) => {
-  const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [`field_${at}`, 1]));
+  const letters = (at: number) => String(at).replace(/\d/g, (digit) => 'abcdefghij'.charAt(Number(digit)));
+  const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [letters(at), 1]));
   const body = { ...samples.termination, ...unknown, termination_date: 'x' };
   t.equal(termination.problems(body).length, PROBLEMS_MAX);
   t.equal(termination.problems(body, 1).length, 1);

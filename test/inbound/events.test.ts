@@ -9,6 +9,7 @@ import {
   reprocessEvents,
 } from '../../src/inbound/events.ts';
 import { storeArrivals } from '../../src/inbound/inbox.ts';
+import { readReadiness } from '../../src/payroll/readiness.ts';
 import { type Applying, type Body, NOW, startApplying } from './applying.ts';
 import { deductionBody } from './bodies.ts';
 
@@ -172,6 +173,25 @@ t.test('what asks for a person can be dismissed with a reason, and nothing else 
     const { events } = await listEvents(db, { state: 'quarantined', dismissed }, { limit: 10 });
     t.strictSame(ids(events), expected, `dismissed: ${dismissed}`);
   }
+});
+
+t.test('an event ahead of its time fails readiness until it is dismissed', async (t) => {
+  const { db, store, loop } = await startApplying(t);
+  await store(
+    ['ahead', deductionBody({}, { created_at: '9999-12-31T00:00:00Z' })],
+    ['late', deductionBody()],
+  );
+  await loop.runOnce();
+  const check = async () => {
+    const { checks } = await readReadiness(db, { now: NOW, overdueMs: 0 });
+    return checks.find(({ id }) => id === 'event-times-ahead');
+  };
+  t.match(await check(), { result: 'fail', count: 1, examples: ['ahead'] });
+  const dismiss = (eventId: string) =>
+    transact(db, (trx) => dismissEvent(trx, eventId, 'corrected', DISMISSED_AT));
+  t.equal(await dismiss('late'), 'nothing to dismiss');
+  t.equal(await dismiss('ahead'), 'dismissed');
+  t.match(await check(), { result: 'pass', count: 0, examples: [] });
 });
 
 t.test('a conflict that was dismissed stays dismissed when the same body comes again', async (t) => {

@@ -33,6 +33,11 @@ function withAmount(json: string): string {
   return deductionBody({ member_contribution: 'AMOUNT' }).replace('"AMOUNT"', json);
 }
 
+/** A date-time of 21 characters and some digits of a second. */
+function withFraction(digits: number): string {
+  return `2026-03-01T12:00:00.${'1'.repeat(digits)}Z`;
+}
+
 function quarantined(reason: string, bodies: Record<string, string | Buffer>): Case[] {
   return Object.entries(bodies).map(([name, body]) => ({ name, body, state: 'quarantined', reason }));
 }
@@ -113,6 +118,21 @@ export const CASES: Case[] = [
     'data that are a text': `{"event_type":"employee.deduction-updated","data":"${CANARY}"}`,
   }),
   ...quarantined('id: must be a string', { 'an envelope id that is a number': deductionBody({}, { id: 7 }) }),
+  ...quarantined('id: must be at most 255 characters', {
+    'an envelope id without end': deductionBody({}, { id: CANARY.repeat(20) }),
+  }),
+  ...quarantined('created_at: must be at most 64 characters', {
+    'created_at of 65 characters': deductionBody({}, { created_at: withFraction(44) }),
+  }),
+  ...quarantined('data.effective_start: must be at most 64 characters', {
+    'a start of 65 characters': deductionBody({ effective_start: withFraction(44) }),
+  }),
+  ...quarantined('data.effective_end: must be at most 64 characters', {
+    'an end of 65 characters': deductionBody({ effective_end: withFraction(44) }),
+  }),
+  ...quarantined('data.description: must be at most 4000 characters', {
+    'a description of 4,001 characters': deductionBody({ description: 'é'.repeat(4_001) }),
+  }),
   ...quarantined(INSTANT, {
     'created_at without a time': deductionBody({}, { created_at: '2026-03-01' }),
     'created_at on no real day': deductionBody({}, { created_at: '2026-02-30T00:00:00Z' }),
@@ -140,6 +160,10 @@ export const CASES: Case[] = [
     'an object as an amount': withAmount(`{"${CANARY}":"${CANARY}"}`),
   }),
   ...applied({
+    'the longest texts': deductionBody(
+      { description: '🙂'.repeat(4_000), effective_start: withFraction(43), effective_end: withFraction(43) },
+      { id: 'x'.repeat(255), created_at: withFraction(43) },
+    ),
     'a negative amount': withAmount('"-150.00"'),
     'a signed amount': withAmount('"+150"'),
     '40 digits on both sides': withAmount(`"${'9'.repeat(40)}.${'9'.repeat(40)}"`),

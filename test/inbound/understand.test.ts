@@ -53,6 +53,8 @@ t.test('what is told of an event: its type, its own id and its time as sent', as
     createdAt: null,
     meaning: { kind: 'sync-request', employerId: 'é' },
   });
+  const longId = understand(Buffer.from(deductionBody({}, { id: 'x'.repeat(256) })));
+  t.equal(longId.envelopeId, null, 'an id that is too long is not kept');
   t.match(understand(Buffer.from('{}')), { eventType: null, envelopeId: null, createdAt: null });
 });
 

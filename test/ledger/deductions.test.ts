@@ -120,6 +120,24 @@ t.test('every page size lists each deduction once, in one order', async (t) => {
   }
 });
 
+t.test('other work has its turn while a list walks past candidates that do not pass', async (t) => {
+  const { db } = await scratch(t);
+  await record(
+    db,
+    Array.from({ length: 450 }, (_, index) =>
+      incoming(`e${index}`, '2026-01-01T00:00:00Z', { id: `ded-${index}` }),
+    ),
+  );
+  let turns = 0;
+  let other = setImmediate(function take() {
+    turns += 1;
+    other = setImmediate(take);
+  });
+  t.teardown(() => clearImmediate(other));
+  t.strictSame(await all(db, { lineOfCoverage: 'hsa' }), []);
+  t.ok(turns >= 2, `${turns} turns in three pages of candidates`);
+});
+
 t.test('lists go on past many candidates that do not pass', async (t) => {
   const { db } = await scratch(t);
   const count = 450;
@@ -196,8 +214,15 @@ t.test(
     });
     t.equal(await getDeduction(db, 'unknown', TODAY), null);
     const events = (states: DeductionState[]) => states.map(({ version }) => version.event_id);
-    t.strictSame(events(await versionsOf(db, 'moved', TODAY)), ['e3', 'e8']);
-    t.strictSame(await versionsOf(db, 'unknown', TODAY), []);
+    const moved = async (after: number | undefined, limit: number) => {
+      const { versions, next } = await versionsOf(db, 'moved', { after, limit }, TODAY);
+      return [events(versions), next];
+    };
+    t.strictSame(await moved(undefined, 2), [['e3', 'e8'], null]);
+    t.strictSame(await moved(undefined, 1), [['e3'], 7]);
+    t.strictSame(await moved(7, 1), [['e8'], null]);
+    t.strictSame(await moved(12, 1), [[], null]);
+    t.strictSame(await versionsOf(db, 'unknown', { limit: 9 }, TODAY), { versions: [], next: null });
 
     const feed: DeductionState[] = [];
     for (let position = 0; ; ) {

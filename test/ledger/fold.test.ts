@@ -49,6 +49,7 @@ t.test('a first version, with its texts as sent and the day of each date as writ
       decided_by: 'created_at',
       late: 0,
       tie_changed: 0,
+      ahead: 0,
       recorded_at: RECEIVED,
     },
   ]);
@@ -188,6 +189,22 @@ t.test('the rules of one deduction', (t) => {
     const head = heads.get('ded-1') as Head;
     t.equal(versions.find(({ position }) => position === head.position)?.member_contribution, latest, name);
     t.strictSame([head.versions, head.newest], [events.length, events.length], name);
+  }
+  t.end();
+});
+
+t.test('an event of a time more than five minutes after its receipt is ahead', (t) => {
+  const times: [createdAt: string | null, ahead: 0 | 1][] = [
+    ['2026-03-01T12:05:00Z', 0],
+    ['2026-03-01T12:05:00.000000001Z', 1],
+    ['2026-03-01T11:05:00-01:00', 0],
+    ['2026-03-01T12:05:00-01:00', 1],
+    ['9999-12-31T23:59:59Z', 1],
+    [EARLY, 0],
+    [null, 0],
+  ];
+  for (const [createdAt, ahead] of times) {
+    t.match(fold(incoming('e1', createdAt)).versions, [{ ahead }], String(createdAt));
   }
   t.end();
 });

@@ -136,6 +136,32 @@ t.test('an event is recorded once, and versions are never changed or removed', a
   t.strictSame(await transact(db, (trx) => eventsInLedger(trx, [])), new Set());
 });
 
+t.test('each history is read once a batch, however many of its events are late', async (t) => {
+  const { db } = await scratch(t);
+  const deductions = ['ded-1', 'ded-2', 'ded-3'];
+  await record(
+    db,
+    deductions.map((id) => incoming(`new-${id}`, LATER, { id })),
+  );
+  const late = deductions.flatMap((id) =>
+    Array.from({ length: 20 }, (_, index) =>
+      incoming(`${id}-${index}`, `2026-03-01T12:00:${10 + index}Z`, { id }),
+    ),
+  );
+  let histories = 0;
+  const counting = (trx: Trx): Trx =>
+    new Proxy(trx, {
+      get: (target, name) => {
+        if (name === 'withRecursive') histories += 1;
+        const member: unknown = Reflect.get(target, name, target);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+  await transact(db, (trx) => recordDeductions(counting(trx), late, RECEIVED));
+  t.ok(histories >= 1 && histories <= deductions.length, `${histories} statements for 60 late events`);
+  t.equal((await versionsOf(db)).filter((version) => version.late === 1).length, 60);
+});
+
 t.test('nothing to record leaves the ledger as it is', async (t) => {
   const { db } = await scratch(t);
   await record(db, []);

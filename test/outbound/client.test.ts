@@ -66,6 +66,7 @@ t.test('a stream that ends short or throws is no answer', async (t) => {
   t.match(await sender.post({ ...post, body: { length: 7, chunks: broken() } }, never), {
     answered: false,
     code: 'SEAL_BROKEN',
+    sent: false,
   });
   t.equal(received.length, 0);
 });

@@ -5,7 +5,13 @@ import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
 import { identifier } from '../../contract/fields.ts';
 import { by } from '../auth.ts';
-import { CENSUS_TYPES, ORGANIZATION_HEADER, readCensusStreams, streamedCensus } from '../census-body.ts';
+import {
+  CENSUS_TYPES,
+  createCensusTurns,
+  ORGANIZATION_HEADER,
+  readCensusStreams,
+  streamedCensus,
+} from '../census-body.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { type Api, closed, FieldProblem, named } from '../schemas.ts';
@@ -46,6 +52,7 @@ const BODY_IN_WORDS =
 /** An employer's census: brought by payroll, checked as a whole, kept encrypted until the service asks. */
 export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiParts): void {
   readCensusStreams(app);
+  const inTurn = createCensusTurns();
   const Body = Type.Unsafe<unknown>({
     content: {
       [CENSUS_TYPES.json]: { schema: named(app, 'Census', CENSUS) },
@@ -79,7 +86,9 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
     },
     async (request) => {
       const { employer_id } = request.params;
-      const staged = await stageCensus({ db, sealer, now }, employer_id, streamedCensus(request));
+      const staged = await inTurn(() =>
+        stageCensus({ db, sealer, now }, employer_id, streamedCensus(request)),
+      );
       if (!staged.ok) throw refused(staged.problemCount, staged.problems);
       const { censusId: census_id, employees } = staged;
       log.info({ employer_id, census_id, count: employees, ...by(request) }, 'a census was staged');
@@ -105,7 +114,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
       },
     },
     async (request) => {
-      const { employees, problemCount, problems } = await checkCensus(streamedCensus(request));
+      const { employees, problemCount, problems } = await inTurn(() => checkCensus(streamedCensus(request)));
       return { valid: problemCount === 0, employees, problem_count: problemCount, problems };
     },
   );

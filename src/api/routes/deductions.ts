@@ -64,6 +64,8 @@ export const deductionPosition = cursorOf(
   'deductions',
   Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
 );
+/** Where a page of a deduction's versions ended: a position of the ledger. */
+const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
 const DeductionId = closed({ deduction_id: { ...identifier, description: 'The id that the service gave.' } });
 
 const DeductionQuery = closed({
@@ -135,15 +137,19 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
         operationId: 'listVersionsOfDeduction',
         tags: ['Deductions'],
         summary: 'List every version of a deduction',
-        description: 'The first recorded first. All of them are on one page.',
+        description: 'The first recorded first.',
         params: DeductionId,
+        querystring: closed({ cursor, limit }),
         response: { 200: pageOf(named(app, 'Version', VersionOfDeduction)) },
       },
     },
-    async ({ params }) => {
-      const versions = await versionsOf(db, params.deduction_id, today());
-      if (versions.length === 0) throw notFound('deduction');
-      return { data: versions.map(versionOf), next_cursor: null };
+    async ({ params, query }) => {
+      const id = params.deduction_id;
+      const page = { after: versionPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const { versions, next } = await versionsOf(db, id, page, today());
+      if (versions.length === 0 && (await getDeduction(db, id, today())) === null)
+        throw notFound('deduction');
+      return { data: versions.map(versionOf), next_cursor: versionPosition.encode(next) };
     },
   );
 }
