@@ -1,6 +1,7 @@
 /** Whether a payroll run can trust the ledger now: each check says what it found and what to do about it. */
 import type { Db } from '../database/tables.ts';
-import { FOUND_AT_MOST, type Found, QUESTIONS, type Question } from './checks.ts';
+import { QUESTIONS } from './checks.ts';
+import { FOUND_AT_MOST, type Found, type Question } from './findings.ts';
 
 export type CheckResult = {
   id: string;
