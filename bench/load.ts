@@ -55,7 +55,8 @@ export async function openLoop(
   const times = new Float64Array(requests.length);
   const done = Promise.withResolvers<void>();
   const idle = await Promise.all(Array.from({ length: connections }, () => connected(port)));
-  for (const socket of idle) socket.once('close', () => done.reject(new Error('the server closed a connection')));
+  for (const socket of idle)
+    socket.once('close', () => done.reject(new Error('the server closed a connection')));
   const waiting: number[] = [];
   let answered = 0;
   let refused = 0;

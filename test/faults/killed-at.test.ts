@@ -5,6 +5,8 @@ import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 import { callsIn, SYNCS, strace, straceMissing } from '../support/strace.ts';
 
+const skip = await straceMissing();
+
 t.setTimeout(240_000);
 
 /**
@@ -17,7 +19,7 @@ const FATES = [
   ...[2, 10, 45, 160].map((nth) => ({ calls: ['write', 'writev'], nth })),
 ];
 
-t.test('what was acknowledged survives SIGKILL at any call', { skip: straceMissing() }, async (t) => {
+t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t) => {
   const stage = await setStage(t);
   const { keys, databaseFile } = stage;
   const acknowledged = new Map<string, Event>();

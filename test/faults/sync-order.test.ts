@@ -4,9 +4,11 @@ import { startLoad } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';
 import { callsIn, isSyncOfLog, isWriteToLog, SYNCS, strace, straceMissing } from '../support/strace.ts';
 
+const skip = await straceMissing();
+
 t.test(
   'the log that holds an event is written and synced before the event is acknowledged',
-  { skip: straceMissing() },
+  { skip },
   async (t) => {
     const stage = await setStage(t);
     const { port, pid, end } = stage.sidecar;

@@ -1,5 +1,5 @@
 /** Looks at, and spoils, the system calls of the running executable. Linux, where `strace` is installed. */
-import { spawn, spawnSync } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import type { Test } from 'tap';
@@ -7,14 +7,21 @@ import type { Test } from 'tap';
 /** Makes what was written durable; the engine is built with one or the other. */
 export const SYNCS = ['fsync', 'fdatasync'] as const;
 
-/** Why `strace` can not be used here, or false: tried on a process that ends at once. */
-export function straceMissing(): string | false {
-  const { pid } = spawn('sleep', ['0.2']).on('error', () => {});
-  const { error, status, stderr } = spawnSync('strace', ['-o', '/dev/null', '-p', String(pid)], {
-    encoding: 'utf8',
-  });
-  if (error !== undefined) return 'strace is not installed (Debian: apt-get install strace)';
-  return status === 0 ? false : `strace may not look at other processes here: ${stderr.split('\n')[0]}`;
+/** Why `strace` can not be used here, or false: tried on a process that does nothing. */
+export async function straceMissing(): Promise<string | false> {
+  const idle = spawn('sleep', ['60']);
+  try {
+    await once(idle, 'spawn');
+    const tried = spawn('strace', ['-o', '/dev/null', '-p', String(idle.pid)]);
+    await once(tried, 'spawn');
+    const { attached, said } = await hasAttached(tried);
+    tried.kill();
+    return attached ? false : `strace may not look at other processes here: ${said.split('\n')[0]}`;
+  } catch {
+    return 'strace is not installed (Debian: apt-get install strace)';
+  } finally {
+    idle.kill();
+  }
 }
 
 /**
@@ -30,22 +37,28 @@ export async function strace(
 ): Promise<{ ended: Promise<unknown> }> {
   const tracing = ['-f', '-y', '-s', '5000', '-o', file, '-e', `trace=${calls.join(',')}`];
   const spoiling = inject.flatMap((what) => ['-e', `inject=${what}`]);
-  const child = spawn('strace', [...tracing, ...spoiling, '-p', String(pid)], {
-    stdio: ['ignore', 'ignore', 'pipe'],
-  });
+  const child = spawn('strace', [...tracing, ...spoiling, '-p', String(pid)]);
   const ended = once(child, 'close');
   t.teardown(() => {
     child.kill();
     return ended;
   });
+  const { attached, said } = await hasAttached(child);
+  if (!attached) throw new Error(`strace did not begin: ${said}`);
+  return { ended };
+}
+
+/** Waits until it says so, or has ended without. */
+async function hasAttached(
+  child: ChildProcessWithoutNullStreams,
+): Promise<{ attached: boolean; said: string }> {
   let said = '';
-  child.stderr.setEncoding('utf8');
-  for await (const part of child.stderr.iterator({ destroyOnReturn: false })) {
+  for await (const part of child.stderr.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
     said += part;
-    if (/attached/.test(said)) break;
+    if (/ attached/.test(said)) break;
   }
   child.stderr.resume();
-  return { ended };
+  return { attached: / attached/.test(said), said };
 }
 
 export type Call = {
