@@ -45,7 +45,10 @@ export async function completeSyncs(
     .set({ state: 'completed', completed_at: now, reason: null, problem_count: 0, problems: null })
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state <> 'completed'`)
-    .where('upload_started_at', '<=', receivedAt)
+    // An upload can't have begun later than now: then the clock was set back since.
+    .where((where) =>
+      where.or([where('upload_started_at', '<=', receivedAt), where('upload_started_at', '>', now)]),
+    )
     .executeTakeFirst();
   return Number(completed.numUpdatedRows);
 }
