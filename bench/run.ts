@@ -2,8 +2,10 @@
  * `npm run bench`: how fast events are acknowledged durably and applied, against the same server that only verifies.
  * Prints tables and writes bench/results.md. Figures of one run compare with each other, not with other machines.
  */
+import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { openWriter } from '../src/database/handle.ts';
@@ -64,23 +66,25 @@ async function evenRun(withQueries: boolean): Promise<Latencies & { queries: num
   const side = await startSidecar();
   await closedLoop(side.port, prepareEvents(WARM_UP_EVENTS), CONNECTIONS);
   const events = prepareEvents(EVEN_PER_SECOND * EVEN_SECONDS);
-  let running = withQueries;
-  let queries = 0;
-  const querying = (async () => {
-    while (running && side.api !== null) {
-      const answer = await fetch(`${side.api.url}/v1/deductions?limit=100&on=2026-06-30`, {
-        headers: { authorization: `Bearer ${side.api.token}` },
-      });
-      await answer.arrayBuffer();
-      if (!answer.ok) throw new Error(`the ledger query answered ${answer.status}`);
-      queries += 1;
-    }
-  })();
+  const queries = withQueries ? startQueries(side) : async () => 0;
   const latencies = await openLoop(side.port, events, EVEN_PER_SECOND, CONNECTIONS);
-  running = false;
-  await querying;
+  const answered = await queries();
   await side.stop();
-  return { ...latencies, queries };
+  return { ...latencies, queries: answered };
+}
+
+/** Ledger queries in a loop, one at a time; answers how to stop them, which tells how many were answered. */
+function startQueries(side: Side): () => Promise<number> {
+  const { url, token } = side.api as { url: string; token: string };
+  const script = new URL('./query.ts', import.meta.url).pathname;
+  const child = spawn(process.execPath, [script, url, token], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const said = text(child.stdout);
+  return async () => {
+    child.stdin.end();
+    const answered = Number(await said);
+    if (!(answered > 0)) throw new Error('the ledger queries failed');
+    return answered;
+  };
 }
 
 function engine(): string {

@@ -1,4 +1,5 @@
 /** What the private side's worker thread runs. */
+import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Config } from './config.ts';
 import type { Log, LogFields } from './observe/log.ts';
@@ -32,6 +33,10 @@ async function main(port: MessagePort): Promise<void> {
   });
   tell({ say: 'listening', address: (await starting).address });
 }
+
+// Where there are fewer cores than work, acknowledgements come before queries. On Linux a priority belongs to the
+// thread that sets it; elsewhere it would be the whole process's.
+if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
 
 const port = parentPort as MessagePort;
 main(port).catch((error: unknown) => {
