@@ -18,7 +18,7 @@ const BATCH_EVENTS = 512;
  * event as for fifty. Applying holds the thread that acknowledges, so when few events come, short turns are better;
  * when many come, throughput is.
  */
-const GATHER_MS = { few: 20, many: 50 };
+const GATHER_MS = { few: 10, many: 50 };
 /** A batch of this size means that many come: more than 3,000 a second. */
 const MANY_EVENTS = 64;
 /** How often an idle loop looks by itself: another process may have put an event back to pending. */
