@@ -1,5 +1,4 @@
 /** The private side: API, send loop, checkpoints and roster learning, on one thread with connections of its own. */
-import type { AddressInfo } from 'node:net';
 import { createApi } from './api/server.ts';
 import { createCensusSender } from './census/census-sender.ts';
 import { learnRest } from './census/learn.ts';
@@ -7,11 +6,11 @@ import type { CensusSource } from './census/source.ts';
 import { createDirSource } from './census/source-dir.ts';
 import { createHttpSource } from './census/source-http.ts';
 import { systemClock } from './clock.ts';
-import { closeListener } from './closing.ts';
 import type { CensusConfig, Config } from './config.ts';
 import { startCheckpoints } from './database/checkpoints.ts';
 import { codeOf } from './database/errors.ts';
 import { openDatabase } from './database/open.ts';
+import { addressOf, closeListener } from './listening.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
 import { createChangeSenders } from './outbound/change-sender.ts';
@@ -73,9 +72,8 @@ export async function startPrivateSide(
     log.error({ code: codeOf(error) }, 'a census could not be learned: it is tried again at the next start');
   });
   const stopCheckpoints = startCheckpoints(config.databaseUrl, on.failed);
-  const { address, family, port } = api.server.address() as AddressInfo;
   return {
-    address: `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`,
+    address: addressOf(api),
     wakeSend: sendLoop.wake,
     async stop() {
       sending.abort();

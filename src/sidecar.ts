@@ -1,9 +1,6 @@
 /** The composition root: wires everything by hand, in pipeline order. */
-import type { AddressInfo } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import { completeSyncs, requestSync } from './census/syncs.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { closeListener } from './closing.ts';
 import type { Config } from './config.ts';
 import { codeOf } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
@@ -14,6 +11,7 @@ import { createIntake, NotStored } from './inbound/intake.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createRefusals } from './inbound/refusals.ts';
 import { createVerify } from './inbound/signature.ts';
+import { addressOf, closeListener } from './listening.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
 import { startPrivateThread } from './private-thread.ts';
@@ -115,9 +113,4 @@ async function prepareSchema(db: Db, config: Config, options: SidecarOptions, no
   if (options.migrate === false) return checkSchema(db, config.environment);
   const applied = await migrate(db, config.environment, now());
   if (applied.length > 0) options.log.info({ count: applied.length }, 'migrated the database');
-}
-
-function addressOf(app: FastifyInstance): string {
-  const { address, family, port } = app.server.address() as AddressInfo;
-  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }

@@ -99,9 +99,10 @@ async function contentsTied(
   const keys = new Set<string>();
   for (const event of incoming) {
     const { id } = event.deduction;
-    const time = eventTime(event);
     const head = heads.get(id);
-    if (head === undefined || time > head.event_time) continue;
+    if (head === undefined) continue;
+    const time = eventTime(event);
+    if (time > head.event_time) continue;
     ids.add(id);
     keys.add(tieKey(id, time));
   }

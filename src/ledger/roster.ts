@@ -18,9 +18,8 @@ export type NewFact = Omit<RosterFact, 'position'>;
 /** What says so: a census or an employment change, by its id. `asOf`: the instant that it speaks of, else now. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
-const FIELDS = [
-  'employee_id',
-  'employer_id',
+/** What a fact says of an employment. */
+const EMPLOYMENT = [
   'hire_date',
   'termination_date',
   'employment_status',
@@ -28,6 +27,8 @@ const FIELDS = [
   'pay_group',
   'absent',
 ] as const satisfies readonly (keyof NewFact)[];
+
+const FIELDS = ['employee_id', 'employer_id', ...EMPLOYMENT] as const;
 
 /**
  * Writes those facts that differ from the newest one of the same employee and employer; answers how many. One
@@ -164,17 +165,7 @@ function newestFacts(db: Db | Trx) {
   return db
     .selectFrom('roster')
     .innerJoin('roster_facts', 'roster_facts.position', 'roster.position')
-    .select([
-      'roster.employee_id',
-      'roster.employer_id',
-      'roster.position',
-      'hire_date',
-      'termination_date',
-      'employment_status',
-      'pay_frequency',
-      'pay_group',
-      'absent',
-    ]);
+    .select(['roster.employee_id', 'roster.employer_id', 'roster.position', ...EMPLOYMENT]);
 }
 
 /** JSON keeps the two ids apart whatever characters they hold. */

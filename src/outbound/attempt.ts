@@ -15,7 +15,7 @@ import { idOf } from './subject.ts';
 /** `lost`: the claim was taken over, or left to expire. */
 export type Ended = Verdict | Settlement['outcome'] | 'lost';
 
-type Parts = {
+export type AttemptParts = {
   db: Db;
   client: BenefitsClient;
   sealer: Sealer;
@@ -29,7 +29,7 @@ type Parts = {
 };
 
 /** One attempt of one claim, from preparing to writing down its end. Throws only what the database throws. */
-export function createAttempt(parts: Parts): (claim: Claim) => Promise<Ended> {
+export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<Ended> {
   const { db, client, senders, now, log, owner, abandoned } = parts;
   const finishing: Finishing = parts;
 

@@ -1,16 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { createBell } from '../bell.ts';
-import type { Clock } from '../clock.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
-import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { Log } from '../observe/log.ts';
-import type { Sealer } from '../security/sealing.ts';
-import { createAttempt, type Ended } from './attempt.ts';
+import { type AttemptParts, createAttempt, type Ended } from './attempt.ts';
 import { claim } from './claims.ts';
-import type { BenefitsClient } from './client.ts';
 import { databaseNow } from './lease.ts';
-import type { Claim, Senders } from './sender.ts';
+import type { Claim } from './sender.ts';
 
 /** Enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
 const CONCURRENCY = 8;
@@ -19,16 +14,7 @@ const POLL_MS = 1_000;
 /** What is in flight may end by itself this long after a stop; the private side has 8 s in all. */
 const GRACE_MS = 6_000;
 
-export type SendLoopParts = {
-  db: Db;
-  client: BenefitsClient;
-  sealer: Sealer;
-  senders: Senders;
-  now: Clock;
-  random: () => number;
-  log: Log;
-  concurrency?: number;
-};
+export type SendLoopParts = Omit<AttemptParts, 'owner' | 'abandoned'> & { concurrency?: number };
 
 /** How many claims ended how. */
 export type Counts = Record<Ended, number>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { closeListener } from '../../src/closing.ts';
+import { closeListener } from '../../src/listening.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 
 /** As many as the receiver takes at once. */

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
-import { closeListener } from '../src/closing.ts';
 import { createReceiver } from '../src/inbound/receiver.ts';
+import { closeListener } from '../src/listening.ts';
 
 const parts = {
   verify: () => ({ eventId: 'msg_1' }),

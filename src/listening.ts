@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 
 /** How long requests that are being served may take to end after a stop, which has 10 s in all. */
 const SERVED_WITHIN_MS = 5_000;
@@ -15,4 +16,10 @@ export async function closeListener(app: { server: Server; close(): PromiseLike<
     clearInterval(idle);
     clearTimeout(late);
   }
+}
+
+/** Where a listener that is listening can be reached: `http://127.0.0.1:8080`. */
+export function addressOf(app: { server: Server }): string {
+  const { address, family, port } = app.server.address() as AddressInfo;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
