@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { closeListener } from '../../src/listening.ts';
 import { createReceiver } from '../../src/inbound/receiver.ts';
+import { closeListener } from '../../src/listening.ts';
 
 /** As many as the receiver takes at once. */
 const CROWD = 512;
