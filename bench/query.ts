@@ -1,9 +1,5 @@
 /** Asks the ledger in a loop until its input ends, in a process of its own: it must not delay the load's clock. */
-import { constants, setPriority } from 'node:os';
 import { Agent, request } from 'undici';
-
-// In production whoever asks is on another machine: here it takes no core from what is measured.
-setPriority(constants.priority.PRIORITY_LOW);
 
 const [url = '', token = ''] = process.argv.slice(2);
 const agent = new Agent({ connections: 1 });

@@ -38,8 +38,10 @@ export async function listDeductions(
 ): Promise<{ deductions: DeductionState[]; next: DeductionCursor | null }> {
   const deductions: DeductionState[] = [];
   let after = page.after;
+  // One more than asked for tells whether the list goes on; a filter that drops some has its next look wider.
+  let count = Math.min(page.limit + 1, CANDIDATES);
   for (;;) {
-    const candidates = await candidatesAfter(db, filter, after);
+    const candidates = await candidatesAfter(db, filter, after, count);
     const states = await statesOf(db, candidates, filter, today);
     for (const candidate of candidates) {
       const state = states.get(candidate.deduction_id);
@@ -50,7 +52,8 @@ export async function listDeductions(
       }
       after = { employeeId: candidate.employee_id, deductionId: candidate.deduction_id };
     }
-    if (candidates.length < CANDIDATES) return { deductions, next: null };
+    if (candidates.length < count) return { deductions, next: null };
+    count = CANDIDATES;
     // A filter that few pass may walk through them all: other work of this thread has its turn in between.
     await new Promise(setImmediate);
   }
@@ -112,6 +115,7 @@ function candidatesAfter(
   db: Db,
   filter: DeductionFilter,
   after: DeductionCursor | undefined,
+  count: number,
 ): Promise<Candidate[]> {
   const behind = (eb: ExpressionBuilder<Tables, 'deduction_employees'>) =>
     after === undefined
@@ -142,7 +146,7 @@ function candidatesAfter(
     .selectAll('deduction_employees')
     .orderBy('deduction_employees.employee_id')
     .orderBy('deduction_employees.deduction_id')
-    .limit(CANDIDATES)
+    .limit(count)
     .execute();
 }
 
