@@ -15,11 +15,12 @@ RUN npm ci --omit=dev
 COPY --from=build /app/dist ./dist
 COPY db ./db
 COPY fixtures ./fixtures
-# The database lives on a volume; the root filesystem may be read-only.
-RUN mkdir /data && chown node:node /data
+# SQLite's file lies on a volume, where the default of DATABASE_URL finds it: a DATABASE_URL set here would stand in
+# the way of DATABASE_URL_FILE. The root filesystem may be read-only.
+RUN mkdir /data && chown node:node /data && ln -s /data data
 VOLUME /data
 USER node
-ENV DATABASE_URL=sqlite:/data/sidecar.db API_HOST=0.0.0.0
+ENV API_HOST=0.0.0.0
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.RECEIVER_PORT || 8080) + '/readyz').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]

@@ -8,39 +8,65 @@ export const SECRET = `whsec_${KEY.toString('base64')}`;
 const EMPLOYEES = 10_000;
 const LINES = ['medical', 'dental', 'vision', 'hsa', 'life'];
 
+export function prepareEvents(count: number): Buffer[] {
+  const timestamp = Math.floor(Date.now() / 1_000);
+  return Array.from({ length: count }, (_, index) => {
+    const id = eventId(index);
+    const body = bodyOf({
+      envelopeId: randomUUID(),
+      deductionId: randomUUID(),
+      employeeId: `emp-${index % EMPLOYEES}`,
+      line: LINES[index % LINES.length] as string,
+      contribution: `${100 + (index % 50)}.50`,
+      createdAt: new Date(Date.now() + index).toISOString(),
+    });
+    return signed(id, body, timestamp);
+  });
+}
+
+/** The request that delivers a body. `timestamp` in seconds. */
+export function signed(id: string, body: string, timestamp: number): Buffer {
+  const signature = createHmac('sha256', KEY).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return Buffer.from(
+    `POST /webhooks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nsvix-id: ${id}\r\nsvix-timestamp: ${timestamp}\r\n` +
+      `svix-signature: v1,${signature}\r\n\r\n${body}`,
+  );
+}
+
 /** Ids like the provider's: they rise with time, their tails are random. */
 function eventId(index: number): string {
   const time = (Date.now() * 1_000 + index).toString(36);
   return `msg_${time}${randomBytes(9).toString('base64url')}`;
 }
 
-export function prepareEvents(count: number): Buffer[] {
-  const timestamp = Math.floor(Date.now() / 1_000);
-  return Array.from({ length: count }, (_, index) => {
-    const id = eventId(index);
-    const body = JSON.stringify({
-      id: randomUUID(),
-      event_type: 'employee.deduction-updated',
-      data: {
-        id: randomUUID(),
-        employee_id: `emp-${index % EMPLOYEES}`,
-        line_of_coverage: LINES[index % LINES.length],
-        member_contribution: `${100 + (index % 50)}.50`,
-        employer_contribution: '350.00',
-        period: 'monthly',
-        taxability: 'pre_tax',
-        coverage_type: 'member_family',
-        description: 'Gold PPO 500',
-        effective_start: '2026-01-01T00:00:00Z',
-        effective_end: '2026-12-31T00:00:00Z',
-      },
-      created_at: new Date(Date.now() + index).toISOString(),
-    });
-    const signature = createHmac('sha256', KEY).update(`${id}.${timestamp}.${body}`).digest('base64');
-    return Buffer.from(
-      `POST /webhooks HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n` +
-        `Content-Length: ${Buffer.byteLength(body)}\r\nsvix-id: ${id}\r\nsvix-timestamp: ${timestamp}\r\n` +
-        `svix-signature: v1,${signature}\r\n\r\n${body}`,
-    );
+/** The body of a deduction event; what is stored in bulk for `--scale` has the same one. */
+export function bodyOf(event: {
+  envelopeId: string;
+  deductionId: string;
+  employeeId: string;
+  line: string;
+  contribution: string;
+  createdAt: string;
+  /** A day. */
+  startsOn?: string;
+}): string {
+  return JSON.stringify({
+    id: event.envelopeId,
+    event_type: 'employee.deduction-updated',
+    data: {
+      id: event.deductionId,
+      employee_id: event.employeeId,
+      line_of_coverage: event.line,
+      member_contribution: event.contribution,
+      employer_contribution: '350.00',
+      period: 'monthly',
+      taxability: 'pre_tax',
+      coverage_type: 'member_family',
+      description: 'Gold PPO 500',
+      effective_start: `${event.startsOn ?? '2026-01-01'}T00:00:00Z`,
+      effective_end: '2026-12-31T00:00:00Z',
+    },
+    created_at: event.createdAt,
   });
 }

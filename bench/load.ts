@@ -6,12 +6,17 @@ export type Latencies = { perSecond: number; p50: number; p99: number; worst: nu
 const STATUS_CLASS_AT = 'HTTP/1.1 '.length;
 const DIGIT_2 = 0x32;
 
-/** Closed loop: each connection sends its next request when the one before is answered. */
-export async function closedLoop(
-  port: number,
-  requests: readonly Buffer[],
-  connections: number,
-): Promise<Latencies> {
+export type Load = {
+  /** Requests that have their answer so far. */
+  answered(): number;
+  readonly done: Promise<Latencies>;
+};
+
+/**
+ * Closed loop: each connection sends its next request when the one before is answered. Connections are spread
+ * evenly over the ports.
+ */
+export function closedLoop(ports: readonly number[], requests: readonly Buffer[], connections: number): Load {
   const times = new Float64Array(requests.length);
   let next = 0;
   let answered = 0;
@@ -19,10 +24,12 @@ export async function closedLoop(
   const done = Promise.withResolvers<void>();
   const began = performance.now();
   for (let count = 0; count < connections; count += 1) {
-    const socket = connect(port, '127.0.0.1').setNoDelay(true);
+    const socket = connect(ports[count % ports.length] as number, '127.0.0.1').setNoDelay(true);
     let sentAt = 0;
+    let isOpen = false;
     const send = (): void => {
       const request = requests[next];
+      isOpen = request !== undefined;
       if (request === undefined) return void socket.end();
       next += 1;
       sentAt = performance.now();
@@ -30,6 +37,9 @@ export async function closedLoop(
     };
     socket.on('connect', send);
     socket.on('error', done.reject);
+    socket.on('close', () => {
+      if (isOpen) done.reject(new Error('the server closed a connection'));
+    });
     socket.on('data', (answer) => {
       if (answer[STATUS_CLASS_AT] !== DIGIT_2) refused += 1;
       times[answered] = performance.now() - sentAt;
@@ -38,8 +48,10 @@ export async function closedLoop(
       send();
     });
   }
-  await done.promise;
-  return summary(times, performance.now() - began, refused);
+  return {
+    answered: () => answered,
+    done: done.promise.then(() => summary(times, performance.now() - began, refused)),
+  };
 }
 
 /**

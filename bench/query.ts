@@ -1,7 +1,10 @@
-/** Asks the ledger in a loop until its input ends, in a process of its own: it must not delay the load's clock. */
+/**
+ * Asks one question in a loop until its input ends, in a process of its own: it must not delay the load's clock.
+ * With a body it is posted. Prints how many answers it got.
+ */
 import { Agent, request } from 'undici';
 
-const [url = '', token = ''] = process.argv.slice(2);
+const [url = '', token = '', asked] = process.argv.slice(2);
 const agent = new Agent({ connections: 1 });
 let running = true;
 let answered = 0;
@@ -10,12 +13,14 @@ process.stdin.on('end', () => {
 });
 process.stdin.resume();
 while (running) {
-  const { statusCode, body } = await request(`${url}/v1/deductions?limit=100&on=2026-06-30`, {
+  const { statusCode, body } = await request(url, {
     dispatcher: agent,
-    headers: { authorization: `Bearer ${token}` },
+    method: asked === undefined ? 'GET' : 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: asked ?? null,
   });
   await body.dump({ limit: 10_000_000 });
-  if (statusCode !== 200) throw new Error(`the ledger query answered ${statusCode}`);
+  if (statusCode !== 200) throw new Error(`${url} answered ${statusCode}`);
   answered += 1;
 }
 await agent.close();

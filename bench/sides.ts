@@ -1,93 +1,145 @@
-/** The servers that are measured, each a child process of its own, as in production. */
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { SECRET } from './events.ts';
+/** The sides of the comparison: how each is started, and how what it has applied is counted. README.md says more. */
+import type { PostgresServer } from '../test/support/postgres.ts';
+import { newPostgres, newSqlite, type Scratch } from './databases.ts';
+import { type Server, startServer, startSidecar } from './server.ts';
 
-export type Side = {
-  /** Of the public listener. */
-  port: number;
-  /** Base address and token of the private listener; null where there is none. */
-  api: { url: string; token: string } | null;
-  /** The file of the database; null where nothing is stored. */
-  databaseFile: string | null;
-  /** From the start of the process to its first 200 on readyz, in milliseconds. */
-  readyMs: number;
-  memory(): { nowMiB: number; peakMiB: number };
+export type Running = {
+  ports: readonly number[];
+  /** How many of the events that are acknowledged so far still wait to be applied. */
+  waiting(acknowledged: number): Promise<number>;
+  /** Deductions that are in the database; each event is of another one. Null where nothing is stored. */
+  applied(): Promise<number | null>;
+  peakMiB(): number;
   stop(): Promise<void>;
 };
 
-const TOKEN = 'bench-token-bench-token-bench-token-bench';
-const root = new URL('..', import.meta.url).pathname;
-/** Ports of the benchmark; the first start that finds them taken says so. */
-const PORTS = { receiver: 28_080, api: 28_081 };
+export type Side = {
+  /** For `--only`. */
+  name: string;
+  title: string;
+  /** In a round: some five to ten seconds' worth, so that the time at the end counts little. */
+  events: number;
+  isPeer: boolean;
+  start(): Promise<Running>;
+};
 
-/** The same HTTP server: verifies, answers 204, stores nothing. */
-export function startCeiling(): Promise<Side> {
-  return start(['bench/ceiling.ts'], {}, null);
-}
-
-/** `benefits-sidecar serve`, built, on a fresh SQLite file. */
-export function startSidecar(): Promise<Side> {
-  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-bench-'));
-  return start(['dist/main.js', 'serve'], { DATABASE_URL: `sqlite:${folder}/sidecar.db` }, folder);
-}
-
-async function start(args: string[], env: Record<string, string>, folder: string | null): Promise<Side> {
-  const began = performance.now();
-  const child = spawn(process.execPath, args, {
-    cwd: root,
-    env: { ...BASE_ENV, ...env },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
-  createInterface({ input: child.stdout }).on('line', () => {});
-  await untilReady(child);
-  return {
-    port: PORTS.receiver,
-    api: folder === null ? null : { url: `http://127.0.0.1:${PORTS.api}`, token: TOKEN },
-    databaseFile: folder === null ? null : join(folder, 'sidecar.db'),
-    readyMs: performance.now() - began,
-    memory: () => memoryOf(child),
-    async stop() {
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-      if (folder !== null) rmSync(folder, { recursive: true });
+export function sidesOf(postgres: PostgresServer): Side[] {
+  const sidecars = (count: number) => async () => {
+    const database = await newPostgres(postgres);
+    const all = Array.from({ length: count }, (_, nth) => startSidecar(database.url, nth));
+    return sidecarOn(database, await Promise.all(all));
+  };
+  const peer =
+    (file: string, ...args: string[]) =>
+    async () => {
+      const database = await newPostgres(postgres);
+      return peerOn(database, await startServer([`bench/peers/${file}`, ...args], database.url));
+    };
+  return [
+    {
+      name: 'ceiling',
+      title: 'ceiling: verifies and answers, stores nothing',
+      events: 60_000,
+      isPeer: false,
+      start: startCeiling,
     },
+    {
+      name: 'sqlite',
+      title: 'sidecar on SQLite',
+      events: 60_000,
+      isPeer: false,
+      async start() {
+        const database = await newSqlite();
+        return sidecarOn(database, [await startSidecar(database.url)]);
+      },
+    },
+    {
+      name: 'postgres',
+      title: 'sidecar on PostgreSQL, one process',
+      events: 40_000,
+      isPeer: false,
+      start: sidecars(1),
+    },
+    {
+      name: 'postgres-2',
+      title: 'sidecar on PostgreSQL, two processes',
+      events: 40_000,
+      isPeer: false,
+      start: sidecars(2),
+    },
+    {
+      name: 'upsert',
+      title: 'upsert before answering',
+      events: 30_000,
+      isPeer: true,
+      start: peer('upsert.ts'),
+    },
+    {
+      name: 'pg-boss',
+      title: 'pg-boss, a job a request',
+      events: 10_000,
+      isPeer: true,
+      start: peer('pg-boss.ts'),
+    },
+    {
+      name: 'pg-boss-gathered',
+      title: 'pg-boss, jobs gathered',
+      events: 30_000,
+      isPeer: true,
+      start: peer('pg-boss.ts', 'gathered'),
+    },
+    {
+      name: 'graphile-worker',
+      title: 'graphile-worker, a job a request',
+      events: 4_000,
+      isPeer: true,
+      start: peer('graphile-worker.ts'),
+    },
+    {
+      name: 'graphile-worker-gathered',
+      title: 'graphile-worker, jobs gathered',
+      events: 20_000,
+      isPeer: true,
+      start: peer('graphile-worker.ts', 'gathered'),
+    },
+  ];
+}
+
+async function startCeiling(): Promise<Running> {
+  const server = await startServer(['bench/ceiling.ts']);
+  return {
+    ports: [server.port],
+    waiting: async () => 0,
+    applied: async () => null,
+    peakMiB: () => server.memory().peakMiB,
+    stop: () => server.stop(),
   };
 }
 
-const BASE_ENV = {
-  PATH: process.env.PATH ?? '',
-  BENEFITS_ENVIRONMENT: 'sandbox',
-  BENEFITS_BASE_URL: 'http://127.0.0.1:9',
-  BENEFITS_API_KEY: 'bench',
-  WEBHOOK_SECRETS: SECRET,
-  DATA_KEYS: `bench:${Buffer.alloc(32, 1).toString('base64')}`,
-  RECEIVER_HOST: '127.0.0.1',
-  RECEIVER_PORT: String(PORTS.receiver),
-  API_PORT: String(PORTS.api),
-  API_TOKEN: TOKEN,
-  LOG_LEVEL: 'info',
-};
-
-async function untilReady(child: ChildProcess): Promise<void> {
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
-    const ready = await fetch(`http://127.0.0.1:${PORTS.receiver}/readyz`).then(
-      (answer) => answer.ok,
-      () => false,
-    );
-    if (ready) return;
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
+export function sidecarOn(database: Scratch, servers: readonly Server[]): Running {
+  return {
+    ...storing(database, servers),
+    waiting: () => database.number("select count(*) from inbox where state = 'pending'"),
+  };
 }
 
-function memoryOf(child: ChildProcess): { nowMiB: number; peakMiB: number } {
-  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
-  const mib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1_024;
-  return { nowMiB: mib('VmRSS'), peakMiB: mib('VmHWM') };
+function peerOn(database: Scratch, server: Server): Running {
+  const running = storing(database, [server]);
+  return {
+    ...running,
+    // By what is applied, not by the jobs: some are marked as completed only a while after they are.
+    waiting: async (acknowledged) => Math.max(0, acknowledged - (await running.applied())),
+  };
+}
+
+function storing(database: Scratch, servers: readonly Server[]) {
+  return {
+    ports: servers.map(({ port }) => port),
+    applied: () => database.number('select count(*) from deductions'),
+    peakMiB: () => servers.reduce((sum, server) => sum + server.memory().peakMiB, 0),
+    async stop() {
+      await Promise.all(servers.map((server) => server.stop()));
+      await database.remove();
+    },
+  };
 }

@@ -130,15 +130,22 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
 }
 
 export function readDatabaseUrl(env: Environment): string {
-  const url = given(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db';
-  // SQLite itself takes `:memory:` and `file:`; here they would become files of that name.
-  if (!/^sqlite:(?!\/\/|:|file:).+/.test(url)) {
+  // A secret where it holds a password.
+  const url = secret(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db';
+  if (!isDatabaseUrl(url)) {
     throw new ConfigError(
       'DATABASE_URL',
-      'must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db',
+      'must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db, or postgres://user:password@host:5432/database',
     );
   }
   return url;
+}
+
+/** Whether it has the form of a `DATABASE_URL`. */
+export function isDatabaseUrl(url: string): boolean {
+  // SQLite itself takes `:memory:` and `file:`; here they would become files of that name.
+  if (url.startsWith('sqlite:')) return /^sqlite:(?!\/\/|:|file:).+/.test(url);
+  return /^postgres(ql)?:\/\/./.test(url) && URL.canParse(url);
 }
 
 export function readReceiver(env: Environment): Listener {

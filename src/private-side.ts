@@ -7,7 +7,9 @@ import { createDirSource } from './census/source-dir.ts';
 import { createHttpSource } from './census/source-http.ts';
 import { systemClock } from './clock.ts';
 import type { CensusConfig, Config } from './config.ts';
+import { type Call, callOthers, hearCalls } from './database/calls.ts';
 import { startCheckpoints } from './database/checkpoints.ts';
+import { databaseNow, engineOf } from './database/engine.ts';
 import { codeOf } from './database/errors.ts';
 import { openDatabase } from './database/open.ts';
 import { addressOf, closeListener } from './listening.ts';
@@ -47,10 +49,15 @@ export async function startPrivateSide(
       census: createCensusSender({ db, sealer, now, source, maxAgeMs }),
       ...createChangeSenders(sealer),
     },
-    now,
+    sharedNow: (trx) => databaseNow(trx, now),
     random: Math.random,
     log,
   });
+  const wakeSend = (): void => {
+    sendLoop.wake();
+    void callOthers(db, 'send');
+  };
+  const sending = new AbortController();
   const api = createApi({
     db,
     now,
@@ -60,24 +67,29 @@ export async function startPrivateSide(
     version: VERSION,
     isReady: createReadiness(db, now),
     sealer,
-    wakeApply: on.wakeApply,
-    wakeSend: sendLoop.wake,
+    wakeApply: () => {
+      on.wakeApply();
+      void callOthers(db, 'apply');
+    },
+    wakeSend,
     onFatal: on.failed,
   });
   await api.listen({ host: config.api.host, port: config.api.port });
 
-  const sending = new AbortController();
+  const wake: Record<Call, () => void> = { apply: on.wakeApply, send: sendLoop.wake };
+  const heard = hearCalls(config.databaseUrl, (call) => wake[call](), sending.signal);
   const sent = sendLoop.run(sending.signal).catch(on.failed);
   const learned = learnRest({ db, sealer, now }).catch((error: unknown) => {
     log.error({ code: codeOf(error) }, 'a census could not be learned: it is tried again at the next start');
   });
-  const stopCheckpoints = startCheckpoints(config.databaseUrl, on.failed);
+  const stopCheckpoints =
+    engineOf(db) === 'sqlite' ? startCheckpoints(config.databaseUrl, on.failed) : () => {};
   return {
     address: addressOf(api),
-    wakeSend: sendLoop.wake,
+    wakeSend,
     async stop() {
       sending.abort();
-      await Promise.all([closeListener(api), sent, learned]);
+      await Promise.all([closeListener(api), sent, learned, heard]);
       stopCheckpoints();
       await client.close();
       await db.destroy();

@@ -1,5 +1,6 @@
 /** The pages keep up with the code: what they name is there, and what they list is complete. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
@@ -15,6 +16,36 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const pages = globSync(['*.md', '{db,docs,fixtures}/**/*.md'], { cwd: ROOT }).sort();
 const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string>>;
+
+/** The parser that the OpenAPI plugin brings: the tests need none of their own. */
+const { parseAllDocuments } = createRequire(import.meta.resolve('@fastify/swagger'))('yaml') as {
+  parseAllDocuments(text: string, options: { merge: true }): { errors: unknown[]; toJS(): unknown }[];
+};
+
+/** All documents of a YAML text. Throws what is wrong with it. */
+function parseYaml(text: string): unknown[] {
+  return parseAllDocuments(text, { merge: true }).map((document) => {
+    if (document.errors.length > 0) throw document.errors[0];
+    return document.toJS();
+  });
+}
+
+/** What stands under this key, at any depth. */
+function under(key: string, value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, inner]) => (name === key ? [inner] : under(key, inner)));
+}
+
+/** Every variable of the configuration: those that reading it asks for. */
+function variables(): Set<string> {
+  const asked = new Set<string>();
+  const get = (given: typeof REQUIRED, name: string) => {
+    asked.add(name);
+    return given[name];
+  };
+  readConfig(new Proxy(REQUIRED, { get }));
+  return asked;
+}
 
 /** What the group of a pattern caught, over all places. */
 function caught(text: string, pattern: RegExp): string[] {
@@ -82,18 +113,90 @@ t.test('a promise that docs/security.md says is proven is so by a test of that n
 });
 
 t.test('the README names every variable of the configuration, and no other', async (t) => {
-  const asked = new Set<string>();
-  const get = (given: typeof REQUIRED, name: string) => {
-    asked.add(name);
-    return given[name];
-  };
-  readConfig(new Proxy(REQUIRED, { get }));
   const rows = caught(between(read('README.md'), '### Configuration', '###'), /^\| (`[A-Z].*?) \|/gm);
   const named = rows.flatMap((row) =>
     caught(row, /`([A-Z_]+)`/g).flatMap((name) => (row.includes('°') ? [name, `${name}_FILE`] : [name])),
   );
-  t.strictSame(named.sort(), [...asked].sort());
+  t.strictSame(named.sort(), [...variables()].sort());
 });
+
+type ComposeService = {
+  environment: Record<string, string>;
+  secrets: string[];
+  ports?: string[];
+  volumes?: string[];
+};
+type Compose = Record<'services' | 'secrets' | 'volumes', Record<string, unknown>>;
+
+t.test(
+  'compose.yaml sets variables that there are, and each service gets the files that it names',
+  async (t) => {
+    const [compose] = parseYaml(read('compose.yaml')) as [Compose];
+    const services = Object.entries(compose.services) as [string, ComposeService][];
+    t.strictSame(Object.keys(compose.services), ['sidecar', 'sidecar-1', 'sidecar-2', 'postgres']);
+    for (const [name, { environment, secrets, volumes = [] }] of services) {
+      const foreign = name === 'postgres' ? /^POSTGRES_/ : /^$/;
+      const unknown = Object.keys(environment).filter(
+        (variable) => !variables().has(variable) && !foreign.test(variable),
+      );
+      t.strictSame(unknown, [], `${name}: variables`);
+      const files = Object.entries(environment).filter(([variable]) => variable.endsWith('_FILE'));
+      t.strictSame(
+        files.map(([, path]) => path.replace('/run/secrets/', '')).sort(),
+        secrets.toSorted(),
+        name,
+      );
+      t.ok(
+        secrets.every((secret) => Object.hasOwn(compose.secrets, secret)),
+        `${name}: every secret has a file`,
+      );
+      t.ok(
+        volumes.every((volume) => Object.hasOwn(compose.volumes, volume.split(':')[0] ?? '')),
+        `${name}: every volume is declared`,
+      );
+    }
+    const ports = services.flatMap(([, { ports = [] }]) => ports.map((port) => port.split(':').at(-2)));
+    t.equal(new Set(ports).size, ports.length, 'no port of the machine is taken twice');
+  },
+);
+
+t.test(
+  'the manifests in docs/operations.md name variables, files, paths and ports that there are',
+  async (t) => {
+    const page = read('docs/operations.md');
+    const documents = caught(page, /^```yaml\n(.*?)^```/gms).flatMap(parseYaml);
+    const pods = documents.flatMap((document) => under('template', document));
+    t.equal(pods.length, 2, 'a StatefulSet and a Deployment');
+    for (const pod of pods) {
+      const env = under('env', pod).flat() as { name: string; value: string }[];
+      t.strictSame(
+        env.filter(({ name }) => !variables().has(name)),
+        [],
+      );
+      const mounted = (under('volumeMounts', pod).flat() as { mountPath: string }[]).map(
+        (mount) => mount.mountPath,
+      );
+      const files = env.filter(({ name }) => name.endsWith('_FILE')).map(({ value }) => dirname(value));
+      t.ok(files.length > 0 && files.every((folder) => mounted.includes(folder)), 'the secrets are mounted');
+      const probes = under('httpGet', pod) as { path: string; port: string }[];
+      t.strictSame([...new Set(probes.map(({ path }) => path))].sort(), ['/livez', '/readyz']);
+      const ports = (under('ports', pod).flat() as { name: string }[]).map(({ name }) => name);
+      t.ok(
+        probes.every(({ port }) => ports.includes(port)),
+        'the probes ask a port that is there',
+      );
+    }
+    const units = caught(page, /^```ini\n(.*?)^```/gms).join('');
+    const set = caught(units, /^(?:Environment=)?([A-Z][A-Z_]*)=/gm);
+    t.ok(set.length > 0, 'there are some');
+    t.strictSame(
+      set.filter((name) => !variables().has(name)),
+      [],
+    );
+    const credentials = caught(units, /^LoadCredential=(\w+):/gm);
+    t.strictSame(caught(units, /_FILE=%d\/(\w+)$/gm), credentials, 'each secret is handed over');
+  },
+);
 
 t.test('every command, option and script in the docs is one that there is', async (t) => {
   const out = createOutput({ stdout: process.stdout, stderr: process.stderr }, {}, () => {});

@@ -33,27 +33,6 @@ export function streamedCensus(request: FastifyRequest): CensusContent {
  * megabytes at the most, beside the checks that share one thread: three are more than payroll brings at a time.
  */
 export const CENSUSES_AT_ONCE = 3;
-/** An ordinary census is read within this. */
-const RETRY_AFTER_SECONDS = 5;
-
-export type CensusTurns = <T>(read: () => Promise<T>) => Promise<T>;
-
-/** Lets `CENSUSES_AT_ONCE` be read at once. Throws a `Refusal` for one more: its bytes wait at the caller's. */
-export function createCensusTurns(): CensusTurns {
-  let reading = 0;
-  return async (read) => {
-    if (reading === CENSUSES_AT_ONCE) {
-      const detail = `${CENSUSES_AT_ONCE} censuses are being read, no more at once: nothing was changed, send it again`;
-      throw new Refusal('unavailable', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
-    }
-    reading += 1;
-    try {
-      return await read();
-    } finally {
-      reading -= 1;
-    }
-  };
-}
 
 async function* bounded(body: Readable): AsyncGenerator<Uint8Array> {
   let bytes = 0;

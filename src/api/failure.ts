@@ -1,7 +1,8 @@
 /** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
 import type { FastifyError } from 'fastify';
 import { codeOf, isUnavailable } from '../database/errors.ts';
-import { REFUSALS, Refusal, type RefusalCode } from './problem.ts';
+import { RunRefused } from '../payroll/runs/basis.ts';
+import { broken, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
 
 /** A locked or full database is asked again after this; the lock is waited for 3 s before. */
 const RETRY_AFTER_SECONDS = 5;
@@ -22,6 +23,7 @@ const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
 
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
+  if (error instanceof RunRefused) return broken('run-refused', error.problems);
   if (isUnavailable(error)) {
     return new Refusal('unavailable', 'nothing was changed: send the request again', {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },

@@ -26,6 +26,8 @@ const TAGS = [
   { name: 'Census', description: "Employers' employees, for the service to quote." },
   { name: 'Events', description: 'What the service sent, and what became of it.' },
   { name: 'Readiness', description: 'Whether payroll can trust the ledger now.' },
+  { name: 'Payroll runs', description: 'What to deduct on a paycheck, to the cent, and the proof of it.' },
+  { name: 'Payroll settings', description: 'What payroll says of an employer once: pay dates and codes.' },
   { name: 'Health', description: 'For whoever starts and watches the process.' },
   { name: 'Reference', description: 'This document.' },
 ];

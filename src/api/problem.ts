@@ -9,10 +9,16 @@ export const REFUSALS = {
   forbidden: { status: 403, title: 'The token lacks a scope' },
   'not-found': { status: 404, title: 'There is no such thing here' },
   'method-not-allowed': { status: 405, title: 'This path has other methods' },
+  'not-acceptable': { status: 406, title: 'This route has no answer of such a type' },
   conflict: { status: 409, title: 'The request does not fit the present state' },
+  'readiness-failed': { status: 409, title: 'Readiness fails, and the run was not forced' },
+  'precondition-failed': { status: 412, title: 'The lines are others than those that were reviewed' },
   'too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The body has another content type than this route takes' },
   'census-refused': { status: 422, title: 'The census breaks the contract' },
+  'run-refused': { status: 422, title: 'The run can not be computed as it is asked for' },
+  'rows-refused': { status: 422, title: 'The rows of the file can not be used' },
+  'settings-refused': { status: 422, title: 'The list can not be used' },
   internal: { status: 500, title: 'Something went wrong here' },
   unavailable: { status: 503, title: 'It can not be done at the moment' },
 } as const;
@@ -44,9 +50,18 @@ const TOLD = 3;
 
 /** A request that breaks rules, told by field and rule. */
 export function invalid(errors: readonly Problem[]): Refusal {
+  return broken('invalid-request', errors);
+}
+
+/** The same for what is wrong with the content of a request; `errorCount` where not all are named. */
+export function broken(
+  code: RefusalCode,
+  errors: readonly Problem[],
+  errorCount: number = errors.length,
+): Refusal {
   const told = errors.slice(0, TOLD).map(describe).join('; ');
-  const left = errors.length - TOLD;
-  return new Refusal('invalid-request', left > 0 ? `${told}; and ${left} more` : told, { errors });
+  const left = errorCount - TOLD;
+  return new Refusal(code, left > 0 ? `${told}; and ${left} more` : told, { errors, errorCount });
 }
 
 /** An unknown id: the answer does not repeat it. */

@@ -21,6 +21,12 @@ import { eventReprocessingRoutes } from './routes/event-reprocessing.ts';
 import { eventWorkRoutes } from './routes/event-work.ts';
 import { eventRoutes } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
+import { payrollRunFileRoutes } from './routes/payroll-run-files.ts';
+import { payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
+import { payrollRunProofRoutes } from './routes/payroll-run-proof.ts';
+import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
+import { payrollRunRoutes } from './routes/payroll-runs.ts';
+import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { stagedCensusRoutes } from './routes/staged-census.ts';
 import type { Api } from './schemas.ts';
@@ -82,8 +88,9 @@ export function createApi(parts: ApiParts): Api {
   collectRoutes(app, version);
   app.register(async (api) => {
     for (const declare of ROUTES) declare(api as Api, parts);
-    // A context of its own: here bodies are streams.
+    // Contexts of their own: here bodies are streams.
     api.register(async (census) => censusRoutes(census as Api, parts));
+    api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
     referenceRoutes(api as Api);
   });
   return app;
@@ -111,6 +118,11 @@ const ROUTES = [
   eventWorkRoutes,
   eventReprocessingRoutes,
   readinessRoutes,
+  payrollRunRoutes,
+  payrollRunLineRoutes,
+  payrollRunWorkRoutes,
+  payrollRunProofRoutes,
+  payrollSettingRoutes,
   healthRoutes,
 ] as const;
 

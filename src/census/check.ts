@@ -2,16 +2,11 @@ import { PROBLEMS_MAX, type Problem } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { type Organization, organization as organizationChecker } from '../contract/organization.ts';
+import { slices } from '../reading/bytes.ts';
+import { Unreadable, unreadable } from '../reading/unreadable.ts';
 import { csvPieces } from './csv-pieces.ts';
 import { jsonPieces } from './json-pieces.ts';
-import {
-  type CensusContent,
-  EMPLOYEES_MAX,
-  employeePath,
-  type Piece,
-  slices,
-  Unreadable,
-} from './reading.ts';
+import { CENSUS_BYTES_MAX, type CensusContent, EMPLOYEES_MAX, employeePath, type Piece } from './reading.ts';
 
 /** A row that passed the check. `payGroup` is payroll's own and is never uploaded. */
 export type CensusRow = { employee: Employee; payGroup: string | null };
@@ -37,7 +32,7 @@ export async function checkCensus(
   signal: AbortSignal | null = null,
 ): Promise<CensusReport> {
   const check = createCheck();
-  const content = slices(census.content, signal);
+  const content = slices(census.content, CENSUS_BYTES_MAX, signal);
   const pieces =
     census.format === 'json' ? jsonPieces(content) : csvPieces(content, census.organization ?? null);
   try {
@@ -50,8 +45,7 @@ export async function checkCensus(
     check.end();
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error;
-    check.report.problemCount += 1;
-    if (check.report.problems.length < PROBLEMS_MAX) check.report.problems.push(error.problem);
+    check.add(error.problems);
   }
   return check.report;
 }
@@ -74,7 +68,7 @@ function createCheck() {
 
   const nextRow = (): string => {
     if (report.employees === EMPLOYEES_MAX) {
-      throw new Unreadable('employees', `must have at most ${EMPLOYEES_MAX} elements`);
+      throw unreadable('employees', `must have at most ${EMPLOYEES_MAX} elements`);
     }
     report.employees += 1;
     return employeePath(report.employees - 1);
@@ -104,6 +98,7 @@ function createCheck() {
 
   return {
     report,
+    add,
     take(piece: Piece): CensusRow | null {
       if (piece.kind === 'employee') return takeEmployee(piece.value);
       if (piece.kind === 'organization') takeOrganization(piece.value);

@@ -1,6 +1,6 @@
 import type { Problem } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
-import { Unreadable } from './reading.ts';
+import { unreadable } from '../reading/unreadable.ts';
 
 /**
  * The columns of a census in CSV: the field paths of the interface, such as `employee_id`, `address.line1` and
@@ -28,7 +28,7 @@ export function readHeader(names: readonly string[]): {
   problems: Problem[];
   employeeOf: (cells: readonly string[]) => Record<string, unknown>;
 } {
-  if (names.length > COLUMNS_MAX) throw new Unreadable('', `must have at most ${COLUMNS_MAX} columns`);
+  if (names.length > COLUMNS_MAX) throw unreadable('', `must have at most ${COLUMNS_MAX} columns`);
   const columns = names.map((name) => name.trim());
   const problems: Problem[] = [];
   const paths = columns.map((column, index) => {

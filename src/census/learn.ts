@@ -1,7 +1,9 @@
 import { sql } from 'kysely';
 import type { Clock } from '../clock.ts';
+import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { lockLedger } from '../ledger/position.ts';
 import {
   FACTS_AT_ONCE,
   type FactSource,
@@ -9,6 +11,7 @@ import {
   recordFacts,
   rosterOfEmployer,
 } from '../ledger/roster.ts';
+import { employerSubject } from '../outbound/subject.ts';
 import type { Sealer } from '../security/sealing.ts';
 import type { CensusRow } from './check.ts';
 import { rowsOf } from './chunks.ts';
@@ -40,6 +43,9 @@ export async function learnCensus({ db, sealer, now }: Learning, censusId: strin
   const source: FactSource = { source: 'census', source_id: censusId, asOf: staged_at };
   const record = (facts: readonly NewFact[]): Promise<boolean> =>
     transact(db, async (trx) => {
+      // The ledger first, as the apply loop takes the two.
+      await lockLedger(trx);
+      await lockName(trx, employerSubject(employer_id));
       if ((await findCurrent(trx, censusId)) === undefined) return false;
       await recordFacts(trx, facts, source, now().toISOString());
       return true;

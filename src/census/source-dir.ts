@@ -2,7 +2,8 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../database/errors.ts';
-import { CENSUS_BYTES_MAX, ELEMENT_BYTES_MAX } from './reading.ts';
+import { ELEMENT_BYTES_MAX } from '../reading/unreadable.ts';
+import { CENSUS_BYTES_MAX } from './reading.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 
 /** The last part of the path is no link, and opening a FIFO waits for nobody. */

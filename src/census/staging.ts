@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Problem } from '../contract/check.ts';
+import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { employerSubject } from '../outbound/subject.ts';
 import type { Sealer } from '../security/sealing.ts';
 import { checkCensus } from './check.ts';
 import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
@@ -64,7 +66,7 @@ async function write(
   if (problemCount > 0 || organization === null) return { ok: false, employees, problemCount, problems };
   const bodyBytes = await writer.end(packOrganization(organization));
   await transact(db, (trx) =>
-    makeCurrent(trx, { censusId, employerId, employees, bodyBytes }, uploading, now().toISOString()),
+    makeCurrent(trx, { censusId, employerId, employees, bodyBytes }, uploading, now),
   );
   return { ok: true, censusId, employees };
 }
@@ -89,8 +91,11 @@ async function makeCurrent(
   trx: Trx,
   census: { censusId: string; employerId: string; employees: number; bodyBytes: number },
   uploading: string | null,
-  now: string,
+  clock: Clock,
 ): Promise<void> {
+  await lockName(trx, employerSubject(census.employerId));
+  // After the wait for the lock: facts of the census before this one are older than this one.
+  const now = clock().toISOString();
   await trx
     .updateTable('staged_censuses')
     .set({ state: 'replaced', replaced_at: now })

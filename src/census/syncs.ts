@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
+import { lockName } from '../database/engine.ts';
 import type { Trx } from '../database/tables.ts';
 import { enqueue, hasten, pendingRequest } from '../outbound/outbox.ts';
 import { employerSubject } from '../outbound/subject.ts';
@@ -40,6 +41,7 @@ export async function completeSyncs(
   trx: Trx,
   { employerId, receivedAt, now }: { employerId: string; receivedAt: string; now: string },
 ): Promise<number> {
+  await lockName(trx, employerSubject(employerId));
   const completed = await trx
     .updateTable('census_syncs')
     .set({ state: 'completed', completed_at: now, reason: null, problem_count: 0, problems: null })
@@ -87,6 +89,7 @@ async function owedUpload(
   { employerId, now }: { employerId: string; now: string },
 ): Promise<string> {
   const subject = employerSubject(employerId);
+  await lockName(trx, subject);
   const pending = await pendingRequest(trx, 'census', subject);
   if (pending !== null) return pending;
   const requestId = randomUUID();

@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { lockName } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 
@@ -31,6 +32,8 @@ export async function tidyCensuses(db: Db, now: Date): Promise<number> {
 export async function dropCensus(db: Db, censusId: string): Promise<void> {
   for (;;) {
     const removed = await transact(db, async (trx) => {
+      // Of two that tidy, one would find nothing left while the other still removes, and forget the rest.
+      await lockName(trx, 'tidy');
       const chunks = trx
         .selectFrom('census_chunks')
         .select('chunk')

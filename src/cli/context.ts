@@ -2,11 +2,15 @@ import type { Clock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
 import type { Output } from './output.ts';
 
+export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
+
 /** What every command gets. */
 export type Context = {
   readonly env: Environment;
   readonly out: Output;
   readonly now: Clock;
+  /** Where a person's answers come from; without it, the process's own. */
+  readonly stdin?: Input;
   /**
    * Aborts at Ctrl-C or SIGTERM, and when nobody reads the result any more. Signals are caught from the first call
    * on, once: a second one ends the process at once, and commands that never ask are ended by the first.

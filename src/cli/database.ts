@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readDatabaseUrl, readEnvironment } from '../config.ts';
+import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Context } from './context.ts';
 import { CommandFailed } from './failure.ts';
@@ -16,10 +17,9 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
     import('../database/open.ts'),
     import('../database/migrate.ts'),
   ]);
-  const path = sqlitePath(url);
-  if (!existsSync(path)) {
+  if (engineOfUrl(url) === 'sqlite' && !existsSync(sqlitePath(url))) {
     throw new CommandFailed(
-      `there is no database at ${path}: check DATABASE_URL, or run "benefits-sidecar migrate" to make it`,
+      `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or run "benefits-sidecar migrate" to make it`,
     );
   }
   const db = openDatabase(url);

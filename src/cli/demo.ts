@@ -5,6 +5,7 @@ import { DEDUCTION_ACTS } from './demo/deduction-acts.ts';
 import { StepFailed } from './demo/expectation.ts';
 import { introduce, invite } from './demo/frame.ts';
 import { LEDGER_ACT, printLedger } from './demo/ledger-act.ts';
+import { PAYROLL_ACTS } from './demo/payroll-acts.ts';
 import type { Act, Scene } from './demo/scene.ts';
 import { type Stage, setStage } from './demo/stage.ts';
 import { describeFailure } from './failure.ts';
@@ -20,7 +21,7 @@ export type DemoOptions = {
   readonly set?: () => Promise<Stage>;
 };
 
-const ACTS: readonly Act[] = [...CENSUS_ACTS, ...DEDUCTION_ACTS, LEDGER_ACT];
+const ACTS: readonly Act[] = [...CENSUS_ACTS, ...DEDUCTION_ACTS, LEDGER_ACT, ...PAYROLL_ACTS];
 /** Longer than any one wait within an act, so that the one that ran out is named. */
 const ACT_WITHIN_MS = 30_000;
 

@@ -4,11 +4,9 @@ import { dismissEvent, getEvent } from '../inbound/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { unknownEvent } from './events-show.ts';
-import { CommandFailed, WrongUsage } from './failure.ts';
+import { CommandFailed } from './failure.ts';
 import { printable } from './output.ts';
-
-/** Of the reason, in characters; the API's own bound. */
-const REASON_MOST = 500;
+import { reasonOf } from './reason.ts';
 
 /** Says that nothing is to be done about an event: readiness no longer fails for it. */
 export async function eventsDismiss(
@@ -17,10 +15,7 @@ export async function eventsDismiss(
   { reason, json }: { reason: string; json?: true },
 ): Promise<number> {
   const { out, now } = context;
-  const why = reason.trim();
-  if (why === '' || why.length > REASON_MOST) {
-    throw new WrongUsage(`--reason must say why, in at most ${REASON_MOST} characters`);
-  }
+  const why = reasonOf(reason);
   return withDatabase(context, async (db) => {
     const found = await transact(db, (trx) => dismissEvent(trx, eventId, why, now().toISOString()));
     if (found === 'unknown') throw unknownEvent(eventId);

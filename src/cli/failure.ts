@@ -1,6 +1,7 @@
 /** What went wrong, in one line: what happened and what to do next. */
 import type { Environment } from '../environment.ts';
 import { type Output, printable } from './output.ts';
+import { problemLines } from './refused.ts';
 
 /** The command was called in a way that can't be meant; exit code 2. */
 export class WrongUsage extends Error {
@@ -34,20 +35,31 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_CORRUPT: 'the database is damaged: stop serving and restore a backup',
   SQLITE_FULL: 'the disk is full: make room and try again',
   SQLITE_IOERR: 'reading or writing the database failed: check the disk, then start again',
+  '28P01': 'the database refused the user or the password of DATABASE_URL: check both',
+  '28000':
+    'the database refused the user of DATABASE_URL: check it, and whether the server asks for TLS (sslmode=require)',
+  '3D000': 'the database of DATABASE_URL does not exist on the server: create it',
+  '42501': 'the user of DATABASE_URL may not do this: let it own the database or its schema',
+  '53300': 'the database server has no free connection: raise max_connections, or run fewer sidecars',
+  '55P03': 'another transaction held a lock too long and nothing was written: try again',
   SQLITE_BUSY: 'the database is in use by another process: try again',
 };
 
 /** Added to our own messages that name the problem but not the remedy. */
 const REMEDY: Readonly<Record<string, string>> = {
+  CONNECTION_LOST: 'check the host and port of DATABASE_URL, and that the server runs',
   CONFIG: '"benefits-sidecar doctor" checks every variable',
 };
 
 /** Errors of the language itself: their messages may quote what was being read. */
 const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError']);
 
-/** Tells a failure on stderr in one line; where it happened only with LOG_LEVEL=debug or trace. */
+/** Tells a failure on stderr in one line, and one more for each problem when there are several; where it happened only with LOG_LEVEL=debug or trace. */
 export function tellFailure(out: Output, env: Environment, error: unknown): void {
-  out.note(`benefits-sidecar: ${printable(describeFailure(error))}`);
+  const what = `benefits-sidecar: ${printable(describeFailure(error))}`;
+  const problems = problemLines(error).map(printable);
+  if (problems.length < 2) out.note([what, ...problems].join(': '));
+  else for (const line of [`${what}:`, ...problems.map((problem) => `  ${problem}`)]) out.note(line);
   if (error instanceof Error && /^(debug|trace)$/.test(env.LOG_LEVEL ?? '')) out.note(error.stack ?? '');
 }
 

@@ -1,5 +1,5 @@
 import { readCensus } from '../config.ts';
-import { type CheckResult, readReadiness } from '../payroll/readiness.ts';
+import { type CheckResult, type ReadinessReport, readReadiness } from '../payroll/readiness.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type Output, printable } from './output.ts';
@@ -16,12 +16,15 @@ export function readiness(
   return withDatabase(context, async (db) => {
     const report = await readReadiness(db, { now: now(), employerId: employer, overdueMs });
     if (json) out.json(report);
-    else {
-      for (const check of report.checks) printCheck(out, check);
-      out.print(report.ready ? 'ready' : 'not ready: mend what failed, or dismiss it with a reason');
-    }
+    else printReadiness(out, report);
     return report.ready ? 0 : 1;
   });
+}
+
+/** Prints each check, and what they come to. */
+export function printReadiness(out: Output, { checks, ready }: ReadinessReport): void {
+  for (const check of checks) printCheck(out, check);
+  out.print(ready ? 'ready' : 'not ready: mend what failed, or dismiss it with a reason');
 }
 
 function printCheck(out: Output, { id, result, count, advice, examples }: CheckResult): void {

@@ -108,16 +108,16 @@ function addCensus(census: Command, lazily: Lazily): void {
     .action(lazily(async () => (await import('./census-sync.ts')).censusSync));
 }
 
-function employerOption(): Option {
+export function employerOption(): Option {
   return new Option('--employer <id>', "payroll's id of the employer (required)").makeOptionMandatory();
 }
 
-function limitOption(): Option {
+export function limitOption(): Option {
   return new Option('--limit <number>', 'at most this many')
     .argParser(wholeNumber(1, LIMIT_MOST))
     .default(LIMIT_USUAL);
 }
 
-function cursorOption(): Option {
+export function cursorOption(): Option {
   return new Option('--cursor <text>', 'go on where a page ended: its next_cursor');
 }

@@ -7,6 +7,7 @@ import { SCOPES } from '../security/tokens.ts';
 import { VERSION } from '../version.ts';
 import { address, jsonOption, period, several, wholeNumber } from './arguments.ts';
 import type { Context, Lazily } from './context.ts';
+import { addPayrollCommands } from './tree-payroll.ts';
 import { addRecordCommands } from './tree-records.ts';
 
 /** More would only wait in the receiver's queue. */
@@ -41,6 +42,7 @@ export function createTree(context: Context, ended: (exitCode: number) => void):
   addChecking(tree, lazily);
   addSecrets(tree, lazily);
   addRecordCommands(tree, lazily);
+  addPayrollCommands(tree, lazily);
   return tree;
 }
 
@@ -55,6 +57,15 @@ function addRunning(tree: Command, lazily: Lazily): void {
     .description("bring the database's schema up to this release")
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./migrate.ts')).migrate));
+  tree
+    .command('copy')
+    .description(
+      'move everything from a SQLite file to an empty PostgreSQL database, while nothing serves either',
+    )
+    .requiredOption('--from <url>', 'sqlite: and the path of the file (required)')
+    .option('--to <url>', 'postgres://… (default: DATABASE_URL, where its password is in no process list)')
+    .addOption(jsonOption())
+    .action(lazily(async () => (await import('./copy.ts')).copy));
   tree
     .command('demo')
     .description('play the whole loop with a simulated benefits service and payroll system')

@@ -27,12 +27,40 @@ export class RolledBack extends Error {
   }
 }
 
+/** The engine would acknowledge a commit that is not on its disk. */
+export class NotDurable extends Error {
+  readonly code = 'NOT_DURABLE';
+}
+
+/** The server could not be reached, or was lost in the middle; what became of a commit then, nobody knows. */
+export class ConnectionLost extends Error {
+  readonly code = 'CONNECTION_LOST';
+  constructor(cause: unknown) {
+    // A host with several addresses fails with one error for all of them, which has a code and no message.
+    const said = cause instanceof Error ? cause.message || codeOf(cause) : '';
+    super(`the database server can not be reached: ${said || 'no answer'}`, { cause });
+  }
+}
+
+const OWN = [LockTimeout, RolledBack, ConnectionLost, NotDurable];
+
 // After a failed write or fsync the state of the file cache is unknown, and a damaged file must not be written
 // further: the process ends and the next start recovers from the log.
 const FATAL = /^SQLITE_(IOERR|CORRUPT|NOTADB)/;
 // A full disk shows itself here too, where the shared-memory file beside the log can't grow; it heals.
 const HEALS = new Set(['SQLITE_IOERR_SHMSIZE', 'SQLITE_IOERR_SHMOPEN', 'SQLITE_IOERR_SHMMAP']);
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|CANTOPEN|READONLY|NOMEM|PROTOCOL|IOERR|CORRUPT|NOTADB)/;
+
+/** PostgreSQL says a kind of error by the first two characters of five: data, integrity, limits, and our triggers. */
+const SQL_STATE = /^[0-9A-Z]{5}$/;
+const OF_CONTENT = /^(22|23|54|P0)/;
+/** A deadlock, a transaction that can't be put in an order with another one, a statement prepared before a migration. */
+const DEADLOCK = '40P01';
+const NOT_SERIALIZABLE = '40001';
+const STALE_PLAN = '0A000';
+const PASSING = new Set([DEADLOCK, NOT_SERIALIZABLE, STALE_PLAN]);
+/** A prepared statement is unknown, or known already: a proxy has put another connection behind this one. */
+const ELSEWHERE = new Set(['26000', '42P05']);
 
 /** True when the process must end: the storage failed in a way that a retry can't mend. */
 export function isFatal(error: unknown): boolean {
@@ -42,7 +70,29 @@ export function isFatal(error: unknown): boolean {
 
 /** True when the engine could not do its work now, whatever the content was. */
 export function isUnavailable(error: unknown): boolean {
-  return error instanceof LockTimeout || error instanceof RolledBack || UNAVAILABLE.test(codeOf(error));
+  if (OWN.some((kind) => error instanceof kind)) return true;
+  if (isOfPostgres(error)) return !OF_CONTENT.test(codeOf(error));
+  return UNAVAILABLE.test(codeOf(error));
+}
+
+/** True when the same transaction is likely to succeed at once: another one was in its way, not its content. */
+export function isWorthAnotherTry(error: unknown): boolean {
+  return isOfPostgres(error) && (PASSING.has(codeOf(error)) || isPreparedElsewhere(error));
+}
+
+/** True when what was prepared lies on another connection than the one that a proxy gives now. */
+export function isPreparedElsewhere(error: unknown): boolean {
+  return isOfPostgres(error) && ELSEWHERE.has(codeOf(error));
+}
+
+/** True when a statement was prepared before a newer release changed its tables. */
+export function isStalePlan(error: unknown): boolean {
+  return isOfPostgres(error) && codeOf(error) === STALE_PLAN;
+}
+
+function isOfPostgres(error: unknown): boolean {
+  // Node's own errors may have a code of five letters too (EPIPE), but no severity.
+  return SQL_STATE.test(codeOf(error)) && typeof (error as { severity?: unknown }).severity === 'string';
 }
 
 /** True when another connection holds the lock. */

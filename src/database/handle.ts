@@ -1,6 +1,6 @@
 /** One SQLite handle, set up as the service needs it: a log, durable commits, no sleeping. */
 import BetterSqlite3 from 'better-sqlite3';
-import { isBusy } from './errors.ts';
+import { isBusy, NotDurable } from './errors.ts';
 
 /** How long opening waits, asleep, for a process that makes the file or recovers its log: done in milliseconds. */
 const OPEN_WAIT_MS = 3_000;
@@ -50,7 +50,7 @@ export function assertDurable(handle: BetterSqlite3.Database): void {
   const journal = handle.pragma('journal_mode', { simple: true });
   const synchronous = handle.pragma('synchronous', { simple: true });
   if (journal !== 'wal' || synchronous !== 2) {
-    throw new Error(
+    throw new NotDurable(
       `the database is not durable: journal_mode=${journal}, synchronous=${synchronous}; it needs wal and 2 (FULL). ` +
         'Put the file on a local disk whose file system supports shared memory.',
     );

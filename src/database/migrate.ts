@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { CompiledQuery, sql } from 'kysely';
+import { CompiledQuery } from 'kysely';
+import { engineOf, lockName, tableExists, withoutTimeLimit } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -13,19 +14,21 @@ export class SchemaRefused extends Error {
 
 type Migration = { number: number; name: string; text: string; hash: string };
 
-/** What this release knows. Tests pass another folder. */
-const FOLDER = new URL('../../db/sqlite/', import.meta.url);
+/** What this release knows: a folder of SQL an engine, with the same numbers. Tests pass another one. */
+const FOLDER = new URL('../../db/', import.meta.url);
 
 /**
  * Brings the schema up to this code's, all due migrations in one transaction, and stamps a new database with its
- * environment. Concurrent starts wait for each other at the write lock. Answers the names of what was applied.
+ * environment. Concurrent starts wait for each other. Answers the names of what was applied.
  * Throws `SchemaRefused` as `checkSchema` does.
  */
 export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
   return transact(db, async (trx) => {
+    await withoutTimeLimit(trx);
+    await lockName(trx, 'migrate');
     await run(
       trx,
-      'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL) STRICT',
+      'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)',
     );
     const due = await dueMigrations(trx, folder);
     const applied_at = now.toISOString();
@@ -48,8 +51,8 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
  * are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
  */
 export async function checkSchema(db: Db, environment: Environment, folder = FOLDER): Promise<void> {
-  const exists = await sql`select 1 from sqlite_schema where name = 'migrations'`.execute(db);
-  const due = exists.rows.length === 0 ? knownMigrations(folder) : await dueMigrations(db, folder);
+  const exists = await tableExists(db, 'migrations');
+  const due = exists ? await dueMigrations(db, folder) : knownMigrations(db, folder);
   if (due.length > 0) {
     throw new SchemaRefused(
       `the database lacks ${due.length} migration(s), from ${due[0]?.name}: run "benefits-sidecar migrate"`,
@@ -59,7 +62,7 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
 }
 
 async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
-  const known = knownMigrations(folder);
+  const known = knownMigrations(db, folder);
   const applied = await db.selectFrom('migrations').selectAll().orderBy('number').execute();
   for (const { number, name, hash } of applied) {
     const migration = known[number - 1];
@@ -86,7 +89,8 @@ async function assertEnvironment(db: Db | Trx, environment: Environment): Promis
   }
 }
 
-function knownMigrations(folder: URL): Migration[] {
+function knownMigrations(db: Db | Trx, within: URL): Migration[] {
+  const folder = new URL(`${engineOf(db)}/`, within);
   const names = readdirSync(folder).filter((name) => /^\d{4}_.*\.sql$/.test(name));
   return names.sort().map((file, index) => {
     const text = readFileSync(new URL(file, folder), 'utf8');

@@ -2,6 +2,8 @@ import { chmodSync, closeSync, mkdirSync, openSync, realpathSync } from 'node:fs
 import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
+import { engineOfUrl } from './engine.ts';
+import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Db, Tables } from './tables.ts';
 
@@ -11,10 +13,14 @@ export function sqlitePath(databaseUrl: string): string {
 }
 
 /**
- * Opens the database of `DATABASE_URL`, making an empty one (readable by its owner only) where there is none.
- * The caller destroys it. Throws when the file can't be opened or is not durable.
+ * Opens the database of `DATABASE_URL`. On SQLite an empty one (readable by its owner only) is made where there is
+ * none, and it throws when the file can't be opened or is not durable; on PostgreSQL the first use does. The caller
+ * destroys it.
  */
 export function openDatabase(databaseUrl: string): Db {
+  if (engineOfUrl(databaseUrl) === 'postgres') {
+    return new Kysely<Tables>({ dialect: openPostgres(databaseUrl) });
+  }
   const path = sqlitePath(databaseUrl);
   // Before SQLite opens it: the log and the shared memory that it makes beside the file get the file's mode.
   makeFile(path);
@@ -30,9 +36,10 @@ export class AlreadyServed extends Error {
 /**
  * Keeps a second `serve` off the same file until the answered function is called or the process ends: an
  * exclusive transaction on an empty file beside it, which SIGKILL releases too and which never goes stale.
- * Throws `AlreadyServed` when another process holds it.
+ * Throws `AlreadyServed` when another process holds it. On PostgreSQL any number may serve: nothing is held.
  */
 export function holdServeLock(databaseUrl: string): () => void {
+  if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
   const named = sqlitePath(databaseUrl);
   makeFile(named);
   // One database has one lock, whatever link it is reached by.

@@ -51,12 +51,28 @@ export interface Tables {
   census_chunks: { census_id: string; chunk: number; sealed: Buffer };
   census_syncs: CensusSyncTable;
   tokens: TokenTable;
+  payroll_head: { one: 1; change: number };
+  payroll_runs: PayrollRunTable;
+  run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
+  run_freezes: { freeze_id: string; begun_at: string };
+  taken_reports: { run_id: string; report: number; recorded_at: string; lines: number };
+  taken_lines: {
+    run_id: string;
+    report: number;
+    employee_id: string;
+    line: string;
+    amount: string;
+    owed: string;
+  };
+  pay_schedules: { employer_id: string; schedules: string; updated_at: string };
+  payroll_codes: { employer_id: string; codes: string; updated_at: string };
   migrations: { number: number; name: string; hash: string; applied_at: string };
 }
 
 export type EventState = 'pending' | 'applied' | 'ignored' | 'quarantined';
 export type RequestState = 'pending' | 'sending' | 'delivered' | 'rejected' | 'cancelled';
 export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' | 'compensation-change';
+export type RunState = 'open' | 'finalized' | 'voided';
 export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed';
 
 export interface InboxTable {
@@ -174,6 +190,30 @@ export interface TokenTable {
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+}
+
+export interface PayrollRunTable {
+  run_id: string;
+  employer_id: string;
+  kind: 'regular' | 'off_cycle';
+  pay_frequency: string;
+  pay_group: string | null;
+  period_start: string;
+  period_end: string;
+  pay_date: string;
+  body: string;
+  state: RunState;
+  created_at: string;
+  finalized_at: string | null;
+  freeze_id: string | null;
+  position: number | null;
+  rules_version: string | null;
+  etag: string | null;
+  frozen: string | null;
+  totals: string | null;
+  force_reason: string | null;
+  voided_at: string | null;
+  void_reason: string | null;
 }
 
 /** The database outside a transaction: reads only. Writing goes through `transact`. */

@@ -1,17 +1,40 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { UsedOutsideTransaction } from './errors.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isWorthAnotherTry, UsedOutsideTransaction } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
 /** What runs inside a transaction, and whether that is still open: what it set off may outlive it. */
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
+/** Whoever waited for what the failed transaction held has it by then: at once it would be taken away again. */
+const AGAIN_AFTER_MS = 50;
+
+let retried = 0;
+
 /**
- * Runs `work` in one transaction that holds the write lock from its start, and commits when it returns.
+ * Runs `work` in one transaction, which on SQLite holds the write lock from its start, and commits when it returns.
  * Nothing slow belongs in `work`: no network call, no timer. What it starts and does not await must not touch
- * the database before the transaction has ended. Throws what `work` or the engine throws, after rolling back; `LockTimeout` when the lock was
+ * the database before the transaction has ended. It runs a second time when another transaction was in its way
+ * (a deadlock). Throws what `work` or the engine throws, after rolling back; `LockTimeout` when SQLite's lock was
  * not to be had.
  */
 export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
+  try {
+    return await once(db, work);
+  } catch (error) {
+    if (!isWorthAnotherTry(error)) throw error;
+    retried += 1;
+    await delay(AGAIN_AFTER_MS);
+    return once(db, work);
+  }
+}
+
+/** How many transactions of this thread were tried again because another one was in their way. */
+export function transactionsRetried(): number {
+  return retried;
+}
+
+async function once<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
   const transaction = { open: true };
   try {
     return await db.transaction().execute((trx) => inside.run(transaction, () => work(trx)));

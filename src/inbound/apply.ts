@@ -8,6 +8,7 @@ import type { IncomingDeduction } from '../ledger/fold.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../observe/log.ts';
+import { tellSeldom } from '../observe/seldom.ts';
 import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
 import { type Understood, understand } from './understand.ts';
 
@@ -55,6 +56,7 @@ export function createApplyLoop(options: {
   onFatal: (error: unknown) => void;
 }): ApplyLoop {
   const { db, now, log, effects, onApplied, onFatal } = options;
+  const failed = tellSeldom((failures) => log.error(failures, 'applying failed: trying again'));
   const some = createBell();
   const batchFull = createBell();
   let gathered = 0;
@@ -138,7 +140,7 @@ export function createApplyLoop(options: {
             if (gathered < BATCH_EVENTS) await batchFull.wait(gatherMs, signal);
           }
         } catch (error) {
-          log.error({ code: codeOf(error) }, 'applying failed: trying again');
+          failed({ code: codeOf(error), count: 1 });
           if (isFatal(error)) return onFatal(error);
           await delay(RETRY_MS, undefined, { signal }).catch(() => {});
         }

@@ -1,5 +1,6 @@
 /** What people ask of the inbox: look, apply again, dismiss with a reason. */
 import { type Selectable, sql } from 'kysely';
+import { isOneOf } from '../database/bulk.ts';
 import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
@@ -95,7 +96,7 @@ async function backToPending(trx: Trx, seqs: readonly number[]): Promise<void> {
       dismissed_reason: null,
       reprocessed: sql<number>`reprocessed + 1`,
     })
-    .where('seq', 'in', seqs)
+    .where(isOneOf(trx, 'seq', seqs))
     .where('state', '<>', 'pending')
     .execute();
 }

@@ -1,12 +1,18 @@
 import type { Clock } from '../clock.ts';
+import { engineOf } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
-import { transact } from '../database/transaction.ts';
 import type { Log } from '../observe/log.ts';
-import { type Arrival, type Stored, storeArrivals } from './inbox.ts';
+import { tellSeldom } from '../observe/seldom.ts';
+import { type Arrival, type Stored, storeBatch } from './inbox.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;
+/**
+ * Batches in flight. SQLite writes one at a time. PostgreSQL takes the next one while the one before is on its way
+ * to the disk; with more than two, batches would only get smaller.
+ */
+const FLUSHES = { sqlite: 1, postgres: 2 };
 /** Bytes waiting to be stored, over all connections. Beyond it the sender is told to come back: memory is finite. */
 const WAITING_BYTES = 64 * 1024 * 1024;
 
@@ -35,18 +41,24 @@ export function createIntake(options: {
   onFatal: (error: unknown) => void;
 }): Intake {
   const { db, now, log, onStored, onFatal } = options;
+  const refused = tellSeldom((failures) => {
+    log.error(failures, 'events could not be stored and were refused');
+  });
   let waiting: Waiting[] = [];
   let waitingBytes = 0;
-  let flushing = false;
+  const flushesMost = FLUSHES[engineOf(db)];
+  let flushes = 0;
+  let scheduled = false;
 
   const flush = async (): Promise<void> => {
+    scheduled = false;
     const batch = waiting.slice(0, BATCH_EVENTS);
     waiting = waiting.slice(BATCH_EVENTS);
     try {
       const arrivals = batch.map((one) => one.arrival);
       // Taken before the wait for the lock: what happens during it happens after the receipt.
       const receivedAt = now().toISOString();
-      const stored = await transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
+      const stored = await storeBatch(db, arrivals, receivedAt);
       for (const one of batch) one.resolve();
       if (stored.conflicts > 0)
         log.warn({ count: stored.conflicts }, 'an event id came again with another body');
@@ -54,19 +66,20 @@ export function createIntake(options: {
     } catch (error) {
       // What came meanwhile would fare as badly, or only wait for the lock as long once more.
       batch.push(...waiting.splice(0));
-      log.error({ code: codeOf(error), count: batch.length }, 'events could not be stored and were refused');
+      refused({ code: codeOf(error), count: batch.length });
       for (const one of batch) one.reject(new NotStored());
       if (isFatal(error)) onFatal(error);
     } finally {
       for (const one of batch) waitingBytes -= one.arrival.body.length;
-      flushing = false;
+      flushes -= 1;
       if (waiting.length > 0) schedule();
     }
   };
 
   const schedule = (): void => {
-    if (flushing) return;
-    flushing = true;
+    if (scheduled || flushes === flushesMost) return;
+    scheduled = true;
+    flushes += 1;
     setImmediate(flush);
   };
 

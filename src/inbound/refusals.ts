@@ -27,13 +27,16 @@ export function createRefusals(now: Clock): Refusals {
     counted = new Map();
     try {
       await transact(db, async (trx) => {
-        for (const [key, refused] of taken) {
+        // In one order: several sidecars count the same minutes.
+        for (const [key, refused] of [...taken].sort()) {
           const [minute, cause] = key.split(' ') as [string, string];
           await trx
             .insertInto('refused_signatures')
             .values({ minute, cause, refused })
             .onConflict((conflict) =>
-              conflict.doUpdateSet({ refused: sql<number>`refused_signatures.refused + excluded.refused` }),
+              conflict
+                .columns(['minute', 'cause'])
+                .doUpdateSet({ refused: sql<number>`refused_signatures.refused + excluded.refused` }),
             )
             .execute();
         }

@@ -1,3 +1,4 @@
+import { isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Version } from './fold.ts';
 
@@ -12,7 +13,7 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
       qb
         .selectFrom('deductions')
         .innerJoin('versions', 'versions.position', 'deductions.newest')
-        .where('deductions.deduction_id', 'in', deductionIds)
+        .where(isOneOf(db, 'deductions.deduction_id', deductionIds))
         .selectAll('versions')
         .unionAll((union) =>
           union

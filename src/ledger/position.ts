@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { forUpdate } from '../database/engine.ts';
 import type { Trx } from '../database/tables.ts';
 
 /**
@@ -6,11 +6,10 @@ import type { Trx } from '../database/tables.ts';
  * versions or roster facts calls this first: positions then follow commit order, without gaps.
  */
 export async function lockLedger(trx: Trx): Promise<number> {
-  const head = await trx
-    .updateTable('ledger_head')
-    .set({ position: sql<number>`position` })
-    .returning('position')
-    .executeTakeFirstOrThrow();
+  const head = await forUpdate(
+    trx,
+    trx.selectFrom('ledger_head').select('position'),
+  ).executeTakeFirstOrThrow();
   return head.position;
 }
 

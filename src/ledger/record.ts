@@ -1,4 +1,4 @@
-import { insertMany, slices } from '../database/bulk.ts';
+import { insertMany, isOneOf, slices } from '../database/bulk.ts';
 import type { Trx } from '../database/tables.ts';
 import {
   CONTENT_COLUMNS,
@@ -71,7 +71,7 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
   const rows = await trx
     .selectFrom('versions')
     .select('event_id')
-    .where('event_id', 'in', eventIds)
+    .where(isOneOf(trx, 'event_id', eventIds))
     .execute();
   return new Set(rows.map((row) => row.event_id));
 }
@@ -79,8 +79,12 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
 async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promise<Map<string, Head>> {
   const ids = [...new Set(incoming.map((event) => event.deduction.id))];
   const heads = new Map<string, Head>();
-  for (const slice of slices(ids)) {
-    const rows = await trx.selectFrom('deductions').selectAll().where('deduction_id', 'in', slice).execute();
+  for (const slice of slices(trx, ids)) {
+    const rows = await trx
+      .selectFrom('deductions')
+      .selectAll()
+      .where(isOneOf(trx, 'deduction_id', slice))
+      .execute();
     for (const head of rows) heads.set(head.deduction_id, head);
   }
   return heads;
@@ -107,7 +111,7 @@ async function contentsTied(
     keys.add(tieKey(id, time));
   }
   const tied = new Map<string, Content>();
-  for (const slice of slices([...ids])) {
+  for (const slice of slices(trx, [...ids])) {
     // In order of position, so that of one key the last stays.
     for (const version of await historyOf(trx, slice)) {
       const key = tieKey(version.deduction_id, version.event_time);

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { insertMany } from '../database/bulk.ts';
+import { insertMany, isOneOf, slices } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import type { RosterFact } from './employer-of.ts';
 import { lockLedger, moveLedger } from './position.ts';
@@ -79,7 +79,9 @@ export async function rosterOf(
   if (employeeIds.length === 0) return new Map();
   const facts =
     knownAt === undefined
-      ? await newestFacts(db).where('roster.employee_id', 'in', employeeIds).execute()
+      ? await newestFacts(db)
+          .where(isOneOf(db, 'roster.employee_id', employeeIds))
+          .execute()
       : newestOfEach(await factsUntil(db, employeeIds, knownAt));
   return Map.groupBy(facts, (fact) => fact.employee_id);
 }
@@ -88,10 +90,31 @@ function factsUntil(db: Db | Trx, employeeIds: readonly string[], knownAt: strin
   return db
     .selectFrom('roster_facts')
     .select(['position', ...FIELDS])
-    .where('employee_id', 'in', employeeIds)
+    .where(isOneOf(db, 'employee_id', employeeIds))
     .where('recorded_at', '<=', knownAt)
     .orderBy('position')
     .execute();
+}
+
+/** What is known of each of the employees at a position of the ledger: the newest fact with every employer. */
+export async function rosterAt(
+  db: Db | Trx,
+  employeeIds: readonly string[],
+  position: number,
+): Promise<Map<string, RosterFact[]>> {
+  const facts: RosterFact[] = [];
+  for (const slice of slices(db, employeeIds)) {
+    facts.push(
+      ...(await db
+        .selectFrom('roster_facts')
+        .select(['position', ...FIELDS])
+        .where(isOneOf(db, 'employee_id', slice))
+        .where('position', '<=', position)
+        .orderBy('position')
+        .execute()),
+    );
+  }
+  return Map.groupBy(newestOfEach(facts), (fact) => fact.employee_id);
 }
 
 /** Of facts in the order of their positions, the last one of each employee and employer. */
@@ -153,11 +176,13 @@ async function newestOf(
   return newestFacts(trx)
     .select('recorded_at')
     .where(
-      'roster.employee_id',
-      'in',
-      facts.map((fact) => fact.employee_id),
+      isOneOf(
+        trx,
+        'roster.employee_id',
+        facts.map((fact) => fact.employee_id),
+      ),
     )
-    .where('roster.employer_id', 'in', [...employers])
+    .where(isOneOf(trx, 'roster.employer_id', [...employers]))
     .execute();
 }
 

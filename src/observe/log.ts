@@ -12,6 +12,7 @@ export type LogFields = Partial<{
   request_id: string;
   census_id: string;
   sync_id: string;
+  run_id: string;
   kind: string;
   state: string;
   reason: string;

@@ -1,13 +1,13 @@
-import type { Clock } from '../clock.ts';
+import { lockName } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
-import type { Db } from '../database/tables.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Log } from '../observe/log.ts';
 import type { Sealer } from '../security/sealing.ts';
 import { heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
 import { type Finishing, finish, putOff } from './finish.ts';
-import { databaseNow, HEARTBEAT_MS } from './lease.ts';
+import { HEARTBEAT_MS } from './lease.ts';
 import type { Verdict } from './retry.ts';
 import type { Claim, Post, Prepared, Sender, Senders, Settlement } from './sender.ts';
 import { idOf } from './subject.ts';
@@ -20,7 +20,8 @@ export type AttemptParts = {
   client: BenefitsClient;
   sealer: Sealer;
   senders: Senders;
-  now: Clock;
+  /** The instant that leases and due times are compared by, inside a transaction. */
+  sharedNow: (trx: Trx) => Promise<Date>;
   random: () => number;
   log: Log;
   owner: string;
@@ -30,7 +31,7 @@ export type AttemptParts = {
 
 /** One attempt of one claim, from preparing to writing down its end. Throws only what the database throws. */
 export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<Ended> {
-  const { db, client, senders, now, log, owner, abandoned } = parts;
+  const { db, client, senders, sharedNow, log, owner, abandoned } = parts;
   const finishing: Finishing = parts;
 
   return async (claim) => {
@@ -51,9 +52,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
 
   async function beat(claim: Claim, taken: AbortController): Promise<void> {
     try {
-      const held = await transact(db, async (trx) =>
-        heartbeat(trx, owner, claim, await databaseNow(trx, now)),
-      );
+      const held = await transact(db, async (trx) => heartbeat(trx, owner, claim, await sharedNow(trx)));
       if (!held) taken.abort();
     } catch (error) {
       log.warn({ request_id: claim.requestId, code: codeOf(error) }, 'lease not renewed');
@@ -90,7 +89,8 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
   ): Promise<Ended> {
     if (sender?.started) {
       const held = await transact(db, async (trx) => {
-        const at = await databaseNow(trx, now);
+        await lockName(trx, claim.subject);
+        const at = await sharedNow(trx);
         if (!(await heartbeat(trx, owner, claim, at))) return false;
         await sender.started?.(trx, claim, at);
         return true;
@@ -100,9 +100,10 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
     const startedAt = performance.now();
     const outcome = await client.post(post, signal);
     if (signal.aborted && !outcome.answered) return 'lost';
-    const end = await transact(db, async (trx) =>
-      finish(trx, finishing, claim, outcome, await databaseNow(trx, now)),
-    );
+    const end = await transact(db, async (trx) => {
+      await lockName(trx, claim.subject);
+      return finish(trx, finishing, claim, outcome, await sharedNow(trx));
+    });
     const fields = {
       request_id: claim.requestId,
       kind: claim.kind,
@@ -124,9 +125,10 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
     claim: Claim,
     decide: (trx: Parameters<typeof putOff>[0]) => Promise<Settlement>,
   ): Promise<Ended> {
-    const settlement = await transact(db, async (trx) =>
-      putOff(trx, finishing, claim, decide, await databaseNow(trx, now)),
-    );
+    const settlement = await transact(db, async (trx) => {
+      await lockName(trx, claim.subject);
+      return putOff(trx, finishing, claim, decide, await sharedNow(trx));
+    });
     if (settlement === null) return 'lost';
     const { outcome, reason } = settlement;
     const fields = { request_id: claim.requestId, kind: claim.kind, state: outcome, reason };

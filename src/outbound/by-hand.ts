@@ -1,3 +1,4 @@
+import { forUpdate, lockName } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
 import { settleHead } from './heads.ts';
 
@@ -19,7 +20,7 @@ export async function retryByHand(
   requestId: string,
   { force, now }: { force: boolean; now: string },
 ): Promise<'done' | 'not-found' | 'not-rejected' | 'newer-delivered'> {
-  const change = await find(trx, requestId);
+  const change = await findAlone(trx, requestId);
   if (change === undefined) return 'not-found';
   if (change.state !== 'rejected') return 'not-rejected';
   if (!force && (await isNewerDelivered(trx, change))) return 'newer-delivered';
@@ -46,7 +47,7 @@ export async function cancelByHand(
   requestId: string,
   { reason, now }: { reason: string; now: string },
 ): Promise<'done' | 'not-found' | 'being-sent' | 'finished'> {
-  const change = await find(trx, requestId);
+  const change = await findAlone(trx, requestId);
   if (change === undefined) return 'not-found';
   if (change.state === 'sending') return 'being-sent';
   if (change.state !== 'pending' && change.state !== 'rejected') return 'finished';
@@ -64,7 +65,7 @@ export async function releaseByHand(
   trx: Trx,
   requestId: string,
 ): Promise<'done' | 'not-found' | 'not-holding'> {
-  const change = await find(trx, requestId);
+  const change = await findAlone(trx, requestId);
   if (change === undefined) return 'not-found';
   if (change.holding === 0) return 'not-holding';
   await trx.updateTable('outbox').set({ holding: 0 }).where('request_id', '=', requestId).execute();
@@ -72,13 +73,20 @@ export async function releaseByHand(
   return 'done';
 }
 
-function find(trx: Trx, requestId: string) {
+/** The change as it is once nobody else decides about its subject. */
+async function findAlone(trx: Trx, requestId: string) {
+  const change = await changeOf(trx, requestId).executeTakeFirst();
+  if (change === undefined) return undefined;
+  await lockName(trx, change.subject);
+  return forUpdate(trx, changeOf(trx, requestId)).executeTakeFirst();
+}
+
+function changeOf(trx: Trx, requestId: string) {
   return trx
     .selectFrom('outbox')
     .select(['seq', 'subject', 'state', 'holding'])
     .where('request_id', '=', requestId)
-    .where('kind', 'in', CHANGE_KINDS)
-    .executeTakeFirst();
+    .where('kind', 'in', CHANGE_KINDS);
 }
 
 async function isNewerDelivered(trx: Trx, change: { seq: number; subject: string }): Promise<boolean> {

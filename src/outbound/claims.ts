@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
+import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
-import { isProbeDue, readGate, reserveProbe } from './gate.ts';
+import { type Gate, gateQuery, isProbeDue, readGate, reserveProbe } from './gate.ts';
 import { settleHead } from './heads.ts';
 import { after, LEASE_MS } from './lease.ts';
 import { backToPending } from './pending.ts';
@@ -26,7 +27,7 @@ export async function claim(
   now: Date,
 ): Promise<{ claims: Claim[]; gateClosed: boolean }> {
   await returnExpired(trx, wish, now);
-  const gate = await readGate(trx);
+  const gate = await gateForClaims(trx);
   const gateClosed = gate.state === 'closed';
   if (gateClosed && !isProbeDue(gate, now, LEASE_MS)) return { claims: [], gateClosed };
   const due = await dueHeads(trx, wish, gateClosed ? 1 : wish.limit, now);
@@ -34,6 +35,12 @@ export async function claim(
   for (const request of due) claims.push(await take(trx, wish.owner, request, gateClosed, now));
   if (gateClosed && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
   return { claims, gateClosed };
+}
+
+/** While it is closed one at a time decides whether to probe. */
+async function gateForClaims(trx: Trx): Promise<Gate> {
+  const gate = await readGate(trx);
+  return gate.state === 'open' ? gate : forUpdate(trx, gateQuery(trx)).executeTakeFirstOrThrow();
 }
 
 /** Renews the lease. False when the claim was taken over: its owner must stop and must not finish. */
@@ -55,20 +62,24 @@ export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Da
  * clock jumped. Nobody knows what became of the attempt.
  */
 async function returnExpired(trx: Trx, { inFlight, senders }: ClaimWish, now: Date): Promise<void> {
-  const expired = await trx
-    .selectFrom('outbox')
-    .select(['request_id', 'subject', 'attempts'])
-    .where(sql<boolean>`state = 'sending'`)
-    .where((where) =>
-      where.or([
-        where('lease_until', '<=', now.toISOString()),
-        where('lease_until', '>', after(now, LEASE_MS)),
-      ]),
-    )
-    .limit(RETURNED_AT_ONCE)
-    .execute();
+  const expired = await forUpdateSkipLocked(
+    trx,
+    trx
+      .selectFrom('outbox')
+      .select(['request_id', 'subject', 'attempts'])
+      .where(sql<boolean>`state = 'sending'`)
+      .where((where) =>
+        where.or([
+          where('lease_until', '<=', now.toISOString()),
+          where('lease_until', '>', after(now, LEASE_MS)),
+        ]),
+      )
+      .limit(RETURNED_AT_ONCE),
+  ).execute();
   for (const { request_id, subject, attempts } of expired) {
     if (inFlight.has(request_id)) continue;
+    // Locks are taken subject first; here the row came first, so there must be no waiting: the next look will do.
+    if (!(await tryLockName(trx, subject))) continue;
     const reason = 'the sender stopped in the middle of the attempt';
     const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
     await backToPending(trx, senders, putOff, now);
@@ -89,9 +100,12 @@ async function dueHeads(trx: Trx, wish: ClaimWish, limit: number, now: Date): Pr
     .orderBy('due_at')
     .orderBy('seq')
     .limit(limit);
-  const due = await heads.where('due_at', '<=', now.toISOString()).execute();
+  const due = await forUpdateSkipLocked(trx, heads.where('due_at', '<=', now.toISOString())).execute();
   if (due.length === limit) return due;
-  const stray = await heads.where('due_at', '>', after(now, DELAY_MAX_MS)).execute();
+  const stray = await forUpdateSkipLocked(
+    trx,
+    heads.where('due_at', '>', after(now, DELAY_MAX_MS)),
+  ).execute();
   return [...due, ...stray].slice(0, limit);
 }
 

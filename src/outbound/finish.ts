@@ -1,4 +1,5 @@
 import type { Updateable } from 'kysely';
+import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import type { Sealer } from '../security/sealing.ts';
 import { endAttempt } from './claims.ts';
@@ -22,7 +23,7 @@ export type Finishing = {
 
 export type Finished = { verdict: Verdict; reason: string; gate: 'opened' | 'closed' | null };
 
-/** Writes down the outcome of a claim's attempt. Null when the claim was taken over: then nothing is written. */
+/** Writes down the outcome of a claim's attempt; the caller has locked the subject. Null when the claim was taken over: then nothing is written. */
 export async function finish(
   trx: Trx,
   by: Finishing,
@@ -59,7 +60,7 @@ export async function finish(
   return { verdict, reason, gate: await moveGate(trx, claim, outcome.answered, verdict, reason, now) };
 }
 
-/** Writes down that a claimed request can't be sent now. Null when the claim was taken over. */
+/** Writes down that a claimed request can't be sent now; the caller has locked the subject. Null when the claim was taken over. */
 export async function putOff(
   trx: Trx,
   by: Finishing,
@@ -92,13 +93,15 @@ export async function putOff(
 
 /** The guard of every finish: the claim, and this attempt of it, is still the caller's. */
 async function ownedBy(trx: Trx, owner: string, claim: Claim): Promise<{ unknown: boolean } | null> {
-  const owned = await trx
-    .selectFrom('outbox')
-    .select('unknown_outcome')
-    .where('request_id', '=', claim.requestId)
-    .where('claimed_by', '=', owner)
-    .where('attempts', '=', claim.attempt)
-    .executeTakeFirst();
+  const owned = await forUpdate(
+    trx,
+    trx
+      .selectFrom('outbox')
+      .select('unknown_outcome')
+      .where('request_id', '=', claim.requestId)
+      .where('claimed_by', '=', owner)
+      .where('attempts', '=', claim.attempt),
+  ).executeTakeFirst();
   return owned === undefined ? null : { unknown: owned.unknown_outcome === 1 };
 }
 

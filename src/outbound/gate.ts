@@ -23,10 +23,11 @@ export type Gate = {
 };
 
 export function readGate(db: Db | Trx): Promise<Gate> {
-  return db
-    .selectFrom('gate')
-    .select(['state', 'reason', 'since', 'probe_at', 'probes'])
-    .executeTakeFirstOrThrow();
+  return gateQuery(db).executeTakeFirstOrThrow();
+}
+
+export function gateQuery(db: Db | Trx) {
+  return db.selectFrom('gate').select(['state', 'reason', 'since', 'probe_at', 'probes']);
 }
 
 /** Whether a probe may start. A time beyond the longest interval or lease comes from a clock that jumped. */

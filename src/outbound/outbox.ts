@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
-import type { Db, RequestKind, Trx } from '../database/tables.ts';
+import { forUpdate, lockName } from '../database/engine.ts';
+import type { RequestKind, Trx } from '../database/tables.ts';
 import type { Place, Sealer } from '../security/sealing.ts';
 import { settleHead } from './heads.ts';
 
@@ -29,6 +30,7 @@ export function sealBody(sealer: Sealer, requestId: string, body: Uint8Array): S
 
 /** Owes a request from now on. The id must be new. */
 export async function enqueue(trx: Trx, request: NewRequest, now: string): Promise<void> {
+  await lockName(trx, request.subject);
   await trx
     .insertInto('outbox')
     .values({
@@ -45,22 +47,24 @@ export async function enqueue(trx: Trx, request: NewRequest, now: string): Promi
   await settleHead(trx, request.subject);
 }
 
-/** The id of a request of this kind that still waits to be sent for the subject: one more need can join it. */
-export async function pendingRequest(
-  db: Db | Trx,
-  kind: RequestKind,
-  subject: string,
-): Promise<string | null> {
-  const pending = await db
-    .selectFrom('outbox')
-    .select('request_id')
-    .where('subject', '=', subject)
-    .where(sql<boolean>`finished_at is null`)
-    .where('kind', '=', kind)
-    .where('state', '=', 'pending')
-    .orderBy('seq')
-    .limit(1)
-    .executeTakeFirst();
+/**
+ * The id of a request of this kind that still waits to be sent for the subject, and does so until the transaction
+ * ends: one more need can join it. Who enqueues one where there is none has locked the subject's name before.
+ */
+export async function pendingRequest(trx: Trx, kind: RequestKind, subject: string): Promise<string | null> {
+  // Locked: a send loop may be claiming it just now, and would not look for who joined meanwhile.
+  const pending = await forUpdate(
+    trx,
+    trx
+      .selectFrom('outbox')
+      .select('request_id')
+      .where('subject', '=', subject)
+      .where(sql<boolean>`finished_at is null`)
+      .where('kind', '=', kind)
+      .where('state', '=', 'pending')
+      .orderBy('seq')
+      .limit(1),
+  ).executeTakeFirst();
   return pending?.request_id ?? null;
 }
 

@@ -4,7 +4,6 @@ import { codeOf, isFatal } from '../database/errors.ts';
 import { transact } from '../database/transaction.ts';
 import { type AttemptParts, createAttempt, type Ended } from './attempt.ts';
 import { claim } from './claims.ts';
-import { databaseNow } from './lease.ts';
 import type { Claim } from './sender.ts';
 
 /** Enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
@@ -32,7 +31,7 @@ export type SendLoop = {
 };
 
 export function createSendLoop(parts: SendLoopParts): SendLoop {
-  const { db, now, log, senders } = parts;
+  const { db, sharedNow, log, senders } = parts;
   const limit = parts.concurrency ?? CONCURRENCY;
   const owner = randomUUID();
   const abandon = new AbortController();
@@ -46,7 +45,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     const free = allowed - inFlight.size;
     if (free <= 0) return [];
     const wish = { owner, limit: free, inFlight: new Set(inFlight.keys()), senders };
-    const found = await transact(db, async (trx) => claim(trx, wish, await databaseNow(trx, now)));
+    const found = await transact(db, async (trx) => claim(trx, wish, await sharedNow(trx)));
     if (found.gateClosed) allowed = 1;
     return found.claims.map(begin);
   }

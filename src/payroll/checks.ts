@@ -1,55 +1,65 @@
-/** The questions that readiness asks, in the order in which they are answered. */
+/** The checks of readiness that need no payroll run, in the order in which they are answered. */
 import type { Db } from '../database/tables.ts';
+import * as eventFindings from './event-findings.ts';
 import * as findings from './findings.ts';
 
-type Check = {
+/** One thing to look at. Its id never changes: programs know it by that. */
+export type Check<Asked = findings.Question> = {
   id: string;
-  ask: (db: Db, question: findings.Question) => Promise<findings.Found[]>;
+  ask: (db: Db, question: Asked) => Promise<findings.Found[]>;
   /** What to do when something is found, and what it means when nothing is. */
   advice: string;
   passed: string;
 };
 
-export const QUESTIONS: readonly Check[] = [
+/** What a person asks about all employers, or about one; a run asks it too. */
+export const COMMON_CHECKS: readonly Check[] = [
   {
     id: 'events-pending',
-    ask: findings.eventsPending,
+    ask: eventFindings.eventsPending,
     advice: 'Wait until the events are applied; if they stay, look at the log of the process that serves.',
     passed: 'Every event that came in is applied.',
   },
   {
     id: 'events-quarantined',
-    ask: findings.eventsQuarantined,
+    ask: eventFindings.eventsQuarantined,
     advice: 'Look at each event and its reason: reprocess it after a fix, or dismiss it with a reason.',
     passed: 'Every event was understood.',
   },
   {
     id: 'events-in-conflict',
-    ask: findings.eventsInConflict,
+    ask: eventFindings.eventsInConflict,
     advice:
       'An event id came twice with different bodies and the first stands: compare them, then dismiss it.',
     passed: 'No event id came with two bodies.',
   },
   {
     id: 'ties-changed-content',
-    ask: (db) => findings.versionsMarked(db, 'tie_changed'),
+    ask: (db) => eventFindings.versionsMarked(db, 'tie_changed'),
     advice:
       'Two events of one instant say different things and the later received stands: check it, then dismiss it.',
     passed: 'The order of all events is certain.',
   },
   {
     id: 'event-times-ahead',
-    ask: (db) => findings.versionsMarked(db, 'ahead'),
+    ask: (db) => eventFindings.versionsMarked(db, 'ahead'),
     advice:
       'A later event of the same deduction is kept but not shown until that time: ask the service to correct it, then dismiss this.',
     passed: 'No event came from the future.',
   },
   {
+    id: 'events-silent',
+    ask: eventFindings.eventsSilent,
+    advice:
+      'Changes may be missing: look at the endpoint in the provider’s portal, have a test event sent, and run doctor.',
+    passed: `An event came in the last ${eventFindings.SILENT_DAYS} days.`,
+  },
+  {
     id: 'signatures-refused',
-    ask: findings.signaturesRefused,
+    ask: eventFindings.signaturesRefused,
     advice:
       'If these came from the provider, WEBHOOK_SECRETS or the clock is wrong: run doctor, then have them resent.',
-    passed: `No delivery was refused in the last ${findings.REFUSED_HOURS} hours.`,
+    passed: `No delivery was refused in the last ${eventFindings.REFUSED_HOURS} hours.`,
   },
   {
     id: 'gate-closed',
@@ -61,8 +71,16 @@ export const QUESTIONS: readonly Check[] = [
   {
     id: 'requests-rejected',
     ask: findings.requestsRejected,
-    advice: 'The service refused these employment changes: read its answer, then retry or release them.',
+    advice:
+      'The service refused these employment changes: read its answer, then retry them, or cancel them with a reason.',
     passed: 'The service refused no employment change.',
+  },
+  {
+    id: 'requests-stuck',
+    ask: findings.requestsStuck,
+    advice:
+      'The service does not know these employment changes yet: see why they are not sent, and wait until they are.',
+    passed: `No employment change has waited longer than ${findings.STUCK_HOURS} hour.`,
   },
   {
     id: 'census-syncs',
@@ -70,12 +88,6 @@ export const QUESTIONS: readonly Check[] = [
     advice:
       'Waiting: put a fresh census. Failed: mend the rows named. Overdue: see whether the service completed it.',
     passed: 'No census sync is waiting, failed or overdue.',
-  },
-  {
-    id: 'employees-with-two-employers',
-    ask: findings.employeesWithTwoEmployers,
-    advice: 'Whose deductions these are is not guessed: end the employment that is over, in its census.',
-    passed: 'Every employee is active with one employer at most.',
   },
   {
     id: 'deductions-unmatched',
@@ -91,3 +103,13 @@ export const QUESTIONS: readonly Check[] = [
     passed: 'The employer is known, or all were asked about.',
   },
 ];
+
+/** A run asks it of its own employees, on its own day. */
+export const EMPLOYED_TWICE: Check = {
+  id: 'employees-with-two-employers',
+  ask: findings.employeesWithTwoEmployers,
+  advice: 'Whose deductions these are is not guessed: end the employment that is over, in its census.',
+  passed: 'Every employee is active with one employer at most.',
+};
+
+export const LEDGER_CHECKS: readonly Check[] = [...COMMON_CHECKS, EMPLOYED_TWICE];

@@ -1,13 +1,16 @@
 /** What each check looks for. A query finds only what is wrong, so that a healthy system answers quickly. */
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
-import { refusedSince } from '../inbound/refusals.ts';
 import { activeTwice } from '../ledger/roster.ts';
 import { readGate } from '../outbound/gate.ts';
+import { employeeSubject, idOf } from '../outbound/subject.ts';
+import { isKnownEmployer } from './runs/known-employer.ts';
 
 export type Question = {
   now: Date;
   employerId?: string | undefined;
+  /** Of the employer's employees only these; left out: all. */
+  employees?: ReadonlySet<string> | undefined;
   /** A sync that is not completed this long after its request is overdue. */
   overdueMs: number;
 };
@@ -17,93 +20,64 @@ export type Found = { example: string; result: 'warn' | 'fail'; count?: number }
 
 /** Findings looked for by one check. Past it the number says "at least", and the first ones need a person anyway. */
 export const FOUND_AT_MOST = 1_000;
-/** How far back refused deliveries matter: the provider retries an event for some 27 hours. */
-export const REFUSED_HOURS = 28;
-/** Events are applied within a second; one that waits longer than this shows a stopped loop or a locked database. */
-const PENDING_MS = 60_000;
+/** Attempts are at most 15 minutes apart: after an hour it is no hiccup any more. */
+export const STUCK_HOURS = 1;
+/** A day without an answer will not heal by itself. */
+const STUCK_FOR_GOOD_HOURS = 24;
 
-export async function eventsPending(db: Db, { now }: Question): Promise<Found[]> {
-  const late = new Date(now.getTime() - PENDING_MS).toISOString();
-  const events = await db
-    .selectFrom('inbox')
-    .select(['event_id', 'received_at'])
-    .where('state', '=', sql.lit('pending'))
-    .orderBy('seq')
-    .limit(FOUND_AT_MOST)
-    .execute();
-  return events.map(({ event_id, received_at }) => ({
-    example: event_id,
-    result: received_at < late ? 'fail' : 'warn',
-  }));
-}
-
-export async function eventsQuarantined(db: Db): Promise<Found[]> {
-  const events = await db
-    .selectFrom('inbox')
-    .select('event_id')
-    .where('state', '=', sql.lit('quarantined'))
-    .where('dismissed_at', 'is', null)
-    .orderBy('seq')
-    .limit(FOUND_AT_MOST)
-    .execute();
-  return events.map((event) => fail(event.event_id));
-}
-
-export async function eventsInConflict(db: Db): Promise<Found[]> {
-  const conflicts = await db
-    .selectFrom('conflicts')
-    .select('event_id')
-    .distinct()
-    .where('dismissed_at', 'is', null)
-    .orderBy('event_id')
-    .limit(FOUND_AT_MOST)
-    .execute();
-  return conflicts.map((conflict) => fail(conflict.event_id));
-}
-
-/** Versions with a mark that asks for a person; not those whose event was dismissed. */
-export async function versionsMarked(db: Db, mark: 'tie_changed' | 'ahead'): Promise<Found[]> {
-  const versions = await db
-    .selectFrom('versions')
-    .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
-    .select('versions.event_id')
-    .where(`versions.${mark}`, '=', sql.lit(1 as const))
-    .where('inbox.dismissed_at', 'is', null)
-    .orderBy('versions.position')
-    .limit(FOUND_AT_MOST)
-    .execute();
-  return versions.map((version) => fail(version.event_id));
-}
-
-/** Never fails: anybody can post to a public address, and nobody shall stop a payroll by it. */
-export async function signaturesRefused(db: Db, { now }: Question): Promise<Found[]> {
-  const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * 3_600_000));
-  return counts.map(({ cause, refused }) => ({
-    example: `${cause}: ${refused}`,
-    result: 'warn',
-    count: refused,
-  }));
-}
+const HOUR_MS = 3_600_000;
 
 export async function gateClosed(db: Db): Promise<Found[]> {
   const gate = await readGate(db);
   return gate.state === 'open' ? [] : [fail(`${gate.reason} (since ${gate.since})`)];
 }
 
-export async function requestsRejected(db: Db): Promise<Found[]> {
-  const requests = await db
-    .selectFrom('outbox')
-    .select(['request_id', 'kind', 'status'])
-    .where('state', '=', sql.lit('rejected'))
-    .where('kind', '<>', 'census')
-    .orderBy('seq')
-    .limit(FOUND_AT_MOST)
-    .execute();
+export async function requestsRejected(db: Db, question: Question): Promise<Found[]> {
+  const requests = await changesOf(db, question, sql<boolean>`state = 'rejected'`);
   return requests.map(({ request_id, kind, status }) => fail(`${kind} ${request_id}: status ${status}`));
 }
 
+/** Warned of after an hour, and a failure after a day. */
+export async function requestsStuck(db: Db, question: Question): Promise<Found[]> {
+  const [late, forGood] = [STUCK_HOURS, STUCK_FOR_GOOD_HOURS].map((hours) =>
+    ago(question.now, hours * HOUR_MS),
+  );
+  const requests = await changesOf(db, question, sql<boolean>`finished_at is null and created_at < ${late}`);
+  return requests.map(({ request_id, kind, created_at }) => ({
+    example: `${kind} ${request_id}: since ${created_at}`,
+    result: created_at < (forGood as string) ? 'fail' : 'warn',
+  }));
+}
+
+/** Employment changes in a state that an index stands for, of the employees that are asked about, oldest first. */
+async function changesOf(db: Db, { employerId, employees }: Question, isMeant: RawBuilder<boolean>) {
+  const changes = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'subject', 'kind', 'status', 'created_at'])
+    .where(isMeant)
+    .where('kind', '<>', 'census')
+    .$if(employerId !== undefined, (query) =>
+      query.where((where) =>
+        where.exists(
+          where
+            .selectFrom('roster')
+            .select('roster.employee_id')
+            .where('roster.employer_id', '=', employerId as string)
+            .where('roster.employee_id', '=', sql<string>`substr(outbox.subject, ${EMPLOYEE_FROM})`),
+        ),
+      ),
+    )
+    .orderBy('seq')
+    .$if(employees === undefined, (query) => query.limit(FOUND_AT_MOST))
+    .execute();
+  return changes.filter((change) => employees?.has(idOf(change.subject)) ?? true);
+}
+
+/** Where the id begins in the subject of an employee, counted from 1 as SQL does. */
+const EMPLOYEE_FROM = sql.lit(employeeSubject('').length + 1);
+
 export async function censusSyncs(db: Db, { now, employerId, overdueMs }: Question): Promise<Found[]> {
-  const due = new Date(now.getTime() - overdueMs).toISOString();
+  const due = ago(now, overdueMs);
   const syncs = await db
     .selectFrom('census_syncs')
     .select(['employer_id', 'state', 'requested_at'])
@@ -159,19 +133,15 @@ export async function deductionsUnmatched(db: Db): Promise<Found[]> {
 }
 
 export async function employerUnknown(db: Db, { employerId }: Question): Promise<Found[]> {
-  if (employerId === undefined) return [];
-  for (const table of ['roster', 'census_syncs'] as const) {
-    const row = await db
-      .selectFrom(table)
-      .select('employer_id')
-      .where('employer_id', '=', employerId)
-      .limit(1)
-      .executeTakeFirst();
-    if (row !== undefined) return [];
-  }
+  if (employerId === undefined || (await isKnownEmployer(db, employerId))) return [];
   return [{ example: employerId, result: 'warn' }];
 }
 
-function fail(example: string): Found {
+export function fail(example: string): Found {
   return { example, result: 'fail' };
+}
+
+/** The instant that lies so long before now, as instants are stored. */
+export function ago(now: Date, ms: number): string {
+  return new Date(now.getTime() - ms).toISOString();
 }

@@ -1,6 +1,6 @@
 /** Whether a payroll run can trust the ledger now: each check says what it found and what to do about it. */
 import type { Db } from '../database/tables.ts';
-import { QUESTIONS } from './checks.ts';
+import { type Check, LEDGER_CHECKS } from './checks.ts';
 import { FOUND_AT_MOST, type Found, type Question } from './findings.ts';
 
 export type CheckResult = {
@@ -23,17 +23,26 @@ export type ReadinessReport = {
 /** Examples shown of each check: enough to start with, few enough to read. */
 const EXAMPLES = 20;
 
-/** Runs every check; with `employerId` those that concern one employer look at that one only. */
-export async function readReadiness(db: Db, question: Question): Promise<ReadinessReport> {
-  const checks: CheckResult[] = [];
-  for (const { id, ask, advice, passed } of QUESTIONS) {
+/** Runs every check of the ledger; with `employerId` those that concern one employer look at that one only. */
+export function readReadiness(db: Db, question: Question): Promise<ReadinessReport> {
+  return reportOf(db, LEDGER_CHECKS, question);
+}
+
+/** Runs checks, one after the other, and tells what they found. */
+export async function reportOf<Asked extends Question>(
+  db: Db,
+  checks: readonly Check<Asked>[],
+  question: Asked,
+): Promise<ReadinessReport> {
+  const results: CheckResult[] = [];
+  for (const { id, ask, advice, passed } of checks) {
     const found = await ask(db, question);
-    checks.push(resultOf(id, found, found.length === 0 ? passed : advice));
+    results.push(resultOf(id, found, found.length === 0 ? passed : advice));
   }
   return {
-    ready: checks.every((check) => check.result !== 'fail'),
+    ready: results.every((check) => check.result !== 'fail'),
     checked_at: question.now.toISOString(),
-    checks,
+    checks: results,
   };
 }
 

@@ -106,6 +106,31 @@ t.test('a deduction in the reference has the fields of the contract', async (t) 
   t.equal(Deduction.properties.line_of_coverage.enum.length, 20);
 });
 
+t.test('every field of a payroll run, its lines and what belongs to it says what it is', async (t) => {
+  const { call } = await start(t);
+  const { paths, components } = (await call({ url: '/openapi.json' })).json;
+  const names = [
+    ...['PayrollRun', 'PayrollRunSummary', 'PayrollRunPreview', 'Totals', 'Line', 'Verification'],
+    ...['TakenRow', 'TakenReport', 'AuditedRow', 'Audit', 'PaySchedules', 'PayrollCodes', 'Readiness'],
+  ];
+  const body = paths['/v1/payroll-runs/{run_id}'].put.requestBody.content['application/json'].schema;
+  const schemas = { 'the body of a run': body, ...components.schemas };
+  for (const name of ['the body of a run', ...names]) {
+    const silent = [...schemasIn(schemas[name])]
+      .flatMap(({ properties }) => Object.entries(properties ?? {}))
+      .filter(([, field]) => !('$ref' in field) && !field.description);
+    t.ok(schemas[name]?.properties, name);
+    t.strictSame(
+      silent.map(([field]) => field),
+      [],
+      name,
+    );
+  }
+  t.strictSame(Object.keys(body.properties).length, 18);
+  const lines = paths['/v1/payroll-runs/{run_id}/lines'].get.responses['200'].content;
+  t.strictSame(Object.keys(lines), ['application/json', 'text/csv', 'application/x-ndjson']);
+});
+
 t.test('the page and all that it loads come from here', async (t) => {
   const { call } = await start(t);
   const { text, headers } = await call({ url: '/docs' });

@@ -85,7 +85,7 @@ export async function start(t: Test, replaced: Partial<ApiParts> = {}): Promise<
 }
 
 /** Throws when the answer is not one that the reference describes. */
-async function call(
+export async function call(
   app: Api,
   { method = 'GET', url, token = FIRST_TOKEN, headers, body }: Request,
 ): Promise<Answer> {
@@ -101,7 +101,8 @@ async function call(
     ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
   });
   const type = String(answer.headers['content-type'] ?? '');
-  const json = /json/.test(type) && answer.payload !== '' ? JSON.parse(answer.payload) : undefined;
+  // Newline-delimited JSON is a text of many.
+  const json = /[/+]json/.test(type) && answer.payload !== '' ? JSON.parse(answer.payload) : undefined;
   assertDescribed(app, method, url, answer.statusCode, type, json);
   return { status: answer.statusCode, headers: answer.headers, text: answer.payload, json };
 }

@@ -31,7 +31,15 @@ await transact(db, (trx) =>
 const client = createClient({ baseUrl: serviceUrl, apiKey: 'key', apiKeyFile: null }, '9.9.9', now);
 const census = createCensusSender({ db, sealer, now, source: null, maxAgeMs: 3_600_000 });
 const senders = { census };
-const loop = createSendLoop({ db, client, sealer, senders, now, random: Math.random, log: silentLog });
+const loop = createSendLoop({
+  db,
+  client,
+  sealer,
+  senders,
+  sharedNow: async () => now(),
+  random: Math.random,
+  log: silentLog,
+});
 const { delivered } = await loop.runOnce();
 await client.close();
 await db.destroy();

@@ -42,7 +42,7 @@ t.test('a header without end is refused before a row is made of it', async (t) =
   const columns = (count: number) => Array.from({ length: count }, (_, n) => `c_${n}`);
   t.equal(readHeader(columns(1_000)).problems.length, 1_000);
   t.throws(() => readHeader(columns(1_001)), {
-    code: 'CENSUS_UNREADABLE',
+    code: 'UNREADABLE',
     message: 'must have at most 1000 columns',
   });
 });

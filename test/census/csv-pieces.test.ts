@@ -165,6 +165,11 @@ const broken: [string, string | Uint8Array, string][] = [
   ],
   ['NUL', lines(row('e-1', { first_name: 'a\0b' })), 'has a NUL character in a cell'],
   ['a header alone', HEADER.join(), 'must have at least 1 element'],
+  [
+    'semicolons between the columns',
+    lines(row('e-1')).replaceAll(',', ';'),
+    'has semicolons between its columns: separate them with commas',
+  ],
 ];
 for (const [name, text, rule] of broken) {
   t.test(`${name} is refused and no cell is quoted`, async (t) => {

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { CHUNK_BYTES } from '../../src/census/chunks.ts';
 import { learnCensus, learnRest } from '../../src/census/learn.ts';
@@ -10,8 +8,9 @@ import { census } from '../../src/contract/census.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts, rosterOf } from '../../src/ledger/roster.ts';
-import { scratch } from '../database/scratch.ts';
+import { open, scratch } from '../database/scratch.ts';
 import { sealer, setClock } from '../outbound/parts.ts';
+import { rawBytes } from '../support/engine.ts';
 import { censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
@@ -82,11 +81,9 @@ t.test('a source that breaks off leaves nothing behind', async (t) => {
 t.test('nothing personal is readable in the database or its log', async (t) => {
   const { db, url } = await scratch(t);
   await stage(db, setClock(), censusOf([person('e-1', { ssn: '078-05-1120', last_name: 'Canaryname' })]));
-  const path = url.slice('sqlite:'.length);
-  for (const name of [path, `${path}-wal`]) {
-    const bytes = readFileSync(name);
-    t.notOk(bytes.includes('078-05-1120') || bytes.includes('Canaryname'), name);
-  }
+  const bytes = await rawBytes(db, url);
+  t.ok(bytes.includes((await currentCensus(db, 'a'))!.censusId), 'what is stored is looked at');
+  t.notOk(bytes.includes('078-05-1120') || bytes.includes('Canaryname'));
 });
 
 t.test(
@@ -166,10 +163,14 @@ t.test('the absence from one employer says nothing of another', async (t) => {
   await stage(db, clock, censusOf([person('e-1')]), { employerId: 'b' });
   clock.advance(HOUR_MS);
   await stage(db, clock, censusOf([person('e-2')]));
-  t.match(await roster(db, 'e-1'), [
-    { employer_id: 'a', absent: 1 },
-    { employer_id: 'b', absent: 0 },
-  ]);
+  const known = (await roster(db, 'e-1')).map(({ employer_id, absent }) => [employer_id, absent]);
+  t.strictSame(
+    new Map(known as [string, number][]),
+    new Map([
+      ['a', 1],
+      ['b', 0],
+    ]),
+  );
 });
 
 t.test(
@@ -233,13 +234,19 @@ t.test('a census that is replaced while it is learned is learned no further', as
     await trx.deleteFrom('roster').execute();
     await trx.updateTable('staged_censuses').set({ learned_at: null }).execute();
   });
-  const other = new BetterSqlite3(url.slice('sqlite:'.length));
-  t.teardown(() => other.close());
-  const open: typeof sealer.open = (sealed, place) => {
-    other.exec("update staged_censuses set state = 'replaced', replaced_at = 'now'");
-    return sealer.open(sealed, place);
-  };
-  await learnCensus({ db, sealer: { ...sealer, open }, now: clock }, censusId);
+  const other = open(t, url);
+  const replaced = { state: 'replaced', replaced_at: 'now' } as const;
+  let raced = false;
+  // Another process writes when the learning has read that the census is the current one.
+  const racing = db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      if (!raced) await transact(other, (trx) => trx.updateTable('staged_censuses').set(replaced).execute());
+      raced = true;
+      return result;
+    },
+  });
+  await learnCensus({ db: racing, sealer, now: clock }, censusId);
   t.strictSame(await roster(db, 'e-1'), []);
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
 });

@@ -90,7 +90,7 @@ t.test('a staged census is shown without personal data, and a sync waits for its
 
 t.test('a census that breaks the contract is not staged', async (t) => {
   const { env, db } = await withDatabase(t);
-  const file = spoiled(join(env.DATABASE_URL!.slice('sqlite:'.length), '..'));
+  const file = spoiled(t.testdirName);
   const ran = await here(t, env, ['census', 'stage', file, '--employer', 'maple-bakery']);
   t.match(ran, { code: 1, stdout: /employees\[1\]\.address\.state/, stderr: /2 problems/ });
   t.notMatch(ran.stdout + ran.stderr, CANARY);

@@ -13,7 +13,11 @@ import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const COLUMNS = 100;
-const STEPS = 7;
+const STEPS = 9;
+/** The step that compares the ledger, and those of the payroll runs. */
+const LEDGER_STEP = 7;
+const RUN_STEP = 8;
+const SETTLE_STEP = 9;
 /** What is promised of every stop; a few hundredths of a second on an idle machine. */
 const STOPS_WITHIN_MS = 10_000;
 /** 256 bits in base64url: the form of the token, and of every key of the demo. */
@@ -108,7 +112,7 @@ t.test('once: it plays every step, ends well and leaves nothing behind', async (
     text,
     /^Maple Bakery Inc \(maple-bakery\)\nemployee +line of +employee +employer +per +tax +from +to +version/m,
   );
-  t.match(text, /^maple-bakery-001 +medical +165\.00 +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +- +2$/m);
+  t.match(text, /^maple-bakery-001 +medical +171\.00 +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +- +4$/m);
   t.match(
     text,
     /^harbor-clinic-001 +dental +\d+\.\d\d +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +\d{4}-\d\d-\d\d +2$/m,
@@ -133,6 +137,87 @@ t.test('once: it plays every step, ends well and leaves nothing behind', async (
   );
 });
 
+/** A line of a run as it is told, with what is told below it. */
+const TOLD_LINE = /^ {3}(\S+) {2}(\w+) +(-?\d+\.\d\d) \+ +(-?\d+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
+const SHARE = /(\d+\.\d\d) monthly x 12 = (\S+) a year, check (\d+) of (\d+), spread: (\S+) - (\S+) = (\S+)/g;
+const WHOLE = /(\d+\.\d\d) (\w+) on each \2 check = (\S+)/g;
+const cents = (amount: string | undefined): number => Math.round(Number(amount) * 100);
+
+t.test('the amounts of the payroll runs that it prints are explained to the cent', async (t) => {
+  const { exitCode, printed } = await playOn(t, (stage) => stage);
+  t.equal(exitCode, 0);
+  const told = [...printed.matchAll(TOLD_LINE)];
+  const count = (words: string) => told.filter(([, , , , , what = '']) => what.startsWith(words)).length;
+  t.equal(count('new'), 7 + 8, 'all lines of the first runs');
+  t.equal(count('ended, was'), 1);
+  t.equal(count('adjustment for'), 2);
+  let shares = 0;
+  for (const [, , , member, employer, what = '', below = ''] of told) {
+    const text = below.replace(/\n +/g, ' ').trim();
+    const results: number[] = [];
+    for (const [, amount, year, check, checks, upTo, before, share] of text.matchAll(SHARE)) {
+      shares += 1;
+      const exact = (count: number) => (cents(amount) * 12 * count) / Number(checks);
+      t.equal(cents(year), cents(amount) * 12);
+      t.ok(Math.abs(cents(upTo) - exact(Number(check))) <= 0.5, 'rounded to the nearest cent');
+      t.ok(Math.abs(cents(before) - exact(Number(check) - 1)) <= 0.5);
+      t.equal(cents(share), cents(upTo) - cents(before));
+      results.push(cents(share));
+    }
+    for (const [, amount, , whole] of text.matchAll(WHOLE)) {
+      t.equal(whole, amount);
+      results.push(cents(whole));
+    }
+    if (what.startsWith('adjustment')) {
+      const [, due, was, difference] = /(\S+) - (\S+) finalized = (\S+)/.exec(text) ?? [];
+      t.equal(cents(due), results[0]);
+      t.equal(cents(difference), cents(due) - cents(was));
+      t.equal(difference, member, 'what is settled is the difference of rounded amounts');
+      t.equal(employer, '0.00');
+    } else if (what.startsWith('ended')) t.strictSame([member, employer], ['0.00', '0.00']);
+    else {
+      const amounts = [member, employer].filter((amount) => amount !== '0.00').map(cents);
+      t.strictSame(results, amounts, `${member} and ${employer} are explained`);
+    }
+  }
+  t.ok(shares >= 15, 'shares of a year among them, as many as the first run and what was settled have');
+  t.match(printed, /employees pay 1193\.27, the employer 2609\.91\./, 'the monthly run');
+  t.match(
+    printed,
+    /employees pay 1205\.27, the employer 2609\.91\./,
+    'the next one: 6.00 more, and 6.00 settled',
+  );
+  t.match(printed, /medical +6\.00 \+ +0\.00 {2}adjustment for maple-bakery-/);
+  t.match(printed, 'flags: retro_pre_tax');
+  t.match(printed, /flags: .*retro_refund/);
+});
+
+t.test('a run whose amounts are not those worked out by hand fails the step', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const list: Stage['api']['list'] = async <T>(path: string, next?: 'cursor' | 'after') => {
+      const rows = await stage.api.list<T>(path, next);
+      if (!path.endsWith('/lines')) return rows;
+      return rows.map((row, nth) => (nth === 0 ? { ...row, member_amount: '43.44' } : row));
+    };
+    return { ...stage, api: { ...stage.api, list } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, `The demo ended at step ${RUN_STEP}`);
+  t.match(noted, /expected: dental of maple-bakery-001 on \S+: \["43\.43","43\.43"\]\n +found: +\["43\.44"/);
+});
+
+t.test('a change that does not reach the ledger fails the step that settles it', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const send: Stage['simulator']['send'] = async (event, options) => {
+      if (!JSON.stringify(event).includes('171.00')) await stage.simulator.send(event, options);
+    };
+    return { ...stage, simulator: { ...stage.simulator, send } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, `The demo ended at step ${SETTLE_STEP}`);
+  t.match(noted, /expected: the adjustments: .*"6\.00"/);
+});
+
 t.test('it stays up, what it offers works as printed, and Ctrl-C ends it', async (t) => {
   const scratch = t.testdir();
   const running = start(t, scratch);
@@ -144,13 +229,13 @@ t.test('it stays up, what it offers works as printed, and Ctrl-C ends it', async
   const [, api, token = ''] = /^ {2}export API=(\S+) TOKEN=(\S+)$/m.exec(text) ?? [];
   t.strictSame(text.replaceAll(scratch, '').match(KEY), [token], 'the token is the only key shown');
   const curls = [...text.matchAll(/^ {2}curl -H "Authorization: Bearer \$TOKEN" "\$API(\/\S+)"$/gm)];
-  t.equal(curls.length, 3);
+  t.equal(curls.length, 4);
   for (const [, path] of curls) {
     const answer = await fetch(`${api}${path}`, { headers: { authorization: `Bearer ${token}` } });
     t.equal(answer.status, 200, String(path));
     if (!path?.startsWith('/v1/deductions?')) continue;
     const { data } = (await answer.json()) as { data: StateOfDeduction[] };
-    const printed = [...text.matchAll(/^maple-bakery-\d+ .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
+    const printed = [...text.matchAll(/^maple-bakery-\d{3} .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
     t.strictSame(printed.sort(), rowsOf(data), 'the table is what the API says');
   }
   const docs = /In a browser: (\S+)/.exec(text)?.[1] ?? '';
@@ -197,18 +282,21 @@ t.test('a benefits service that received another census fails the step, naming t
   t.match(noted, 'differs in employees[1].first_name');
 });
 
-t.test('a ledger that differs from the benefits service fails the last step, naming the field', async (t) => {
-  const { exitCode, noted } = await playOn(t, (stage) => {
-    const deductions: Stage['simulator']['deductions'] = () => {
-      const [first, ...rest] = stage.simulator.deductions();
-      return [{ ...first!, taxability: 'post_tax' }, ...rest];
-    };
-    return { ...stage, simulator: { ...stage.simulator, deductions } };
-  });
-  t.equal(exitCode, 1);
-  t.match(noted, `The demo ended at step ${STEPS}`);
-  t.match(noted, 'another taxability in the ledger');
-});
+t.test(
+  'a ledger that differs from the benefits service fails the step that compares it, naming the field',
+  async (t) => {
+    const { exitCode, noted } = await playOn(t, (stage) => {
+      const deductions: Stage['simulator']['deductions'] = () => {
+        const [first, ...rest] = stage.simulator.deductions();
+        return [{ ...first!, taxability: 'post_tax' }, ...rest];
+      };
+      return { ...stage, simulator: { ...stage.simulator, deductions } };
+    });
+    t.equal(exitCode, 1);
+    t.match(noted, `The demo ended at step ${LEDGER_STEP}`);
+    t.match(noted, 'another taxability in the ledger');
+  },
+);
 
 t.test('deliveries that never arrive fail the step that needs them', async (t) => {
   const { exitCode, noted } = await playOn(t, (stage) => {

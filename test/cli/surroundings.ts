@@ -2,11 +2,10 @@
 import { PassThrough } from 'node:stream';
 import type { Test } from 'tap';
 import { run } from '../../src/cli/program.ts';
-import { migrate } from '../../src/database/migrate.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { loadFixtures } from '../../src/simulator/fixtures.ts';
 import { deliver } from '../api/deliver.ts';
-import { open } from '../database/scratch.ts';
+import { scratch } from '../database/scratch.ts';
 
 export const FIXTURES = new URL('../../fixtures/', import.meta.url).pathname;
 
@@ -37,20 +36,19 @@ export function environment(t: Test): Variables {
 /** The same with a migrated database, which the test may use beside the commands. */
 export async function withDatabase(t: Test): Promise<{ env: Variables; db: Db }> {
   const env = environment(t);
-  const db = open(t, env.DATABASE_URL as string);
-  await migrate(db, 'sandbox', new Date('2026-01-31T09:30:00.000Z'));
-  return { env, db };
+  const { db, url } = await scratch(t);
+  return { env: { ...env, DATABASE_URL: url }, db };
 }
 
 /** The same with the fixtures' events received and applied, at an instant of the test's own where it gives one. */
 export async function withFixtures(t: Test, at?: string): Promise<{ env: Variables; db: Db }> {
-  const scratch = await withDatabase(t);
+  const surroundings = await withDatabase(t);
   const deliveries = loadFixtures(FIXTURES).map(({ id, body }) => ({
     eventId: id,
     body: Buffer.from(JSON.stringify(body)),
   }));
-  await deliver(scratch.db, deliveries, at);
-  return scratch;
+  await deliver(surroundings.db, deliveries, at);
+  return surroundings;
 }
 
 /** Runs a command in this process. Fails the test when an output shows a secret of the environment. */

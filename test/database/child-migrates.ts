@@ -4,6 +4,7 @@
  */
 import { once } from 'node:events';
 import BetterSqlite3 from 'better-sqlite3';
+import { Client } from 'pg';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 
@@ -18,11 +19,19 @@ console.log(JSON.stringify(await migrate(db, 'sandbox', new Date())));
 await db.destroy();
 
 function dieBeforeStatement(which: string): void {
-  const prepare = BetterSqlite3.prototype.prepare;
   let statements = 0;
-  BetterSqlite3.prototype.prepare = function (this: BetterSqlite3.Database, text: string) {
+  const dieBefore = (text: unknown): void => {
     statements += 1;
     if (which === text || which === String(statements)) process.kill(process.pid, 'SIGKILL');
+  };
+  const prepare = BetterSqlite3.prototype.prepare;
+  BetterSqlite3.prototype.prepare = function (this: BetterSqlite3.Database, text: string) {
+    dieBefore(text);
     return prepare.call(this, text);
   } as typeof prepare;
+  const query = Client.prototype.query as (...parameters: unknown[]) => unknown;
+  Client.prototype.query = function (this: Client, ...parameters: unknown[]) {
+    dieBefore(parameters[0]);
+    return query.apply(this, parameters);
+  } as typeof Client.prototype.query;
 }

@@ -1,44 +1,44 @@
 import { appendFileSync, cpSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { checkSchema, migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import type { Db } from '../../src/database/tables.ts';
+import { engineOfTests, newDatabaseUrl, tablesOf } from '../support/engine.ts';
 import { startChild } from './child.ts';
-import { open, scratch, scratchUrl } from './scratch.ts';
+import { open, scratch } from './scratch.ts';
 
 const NOW = new Date('2026-01-31T09:30:00.000Z');
-const RELEASED = new URL('../../db/sqlite/', import.meta.url);
+const RELEASED = new URL('../../db/', import.meta.url);
 const FIRST = '0001_instance.sql';
 const NEXT = '0999_next.sql';
 
 /** A copy of the released migrations to spoil, and a database that they were applied to. */
 async function copied(t: Test) {
-  const { db } = await scratch(t);
-  const path = join(t.testdirName, 'db');
-  cpSync(RELEASED, path, { recursive: true });
+  const db = open(t, await newDatabaseUrl(t));
+  await migrate(db, 'sandbox', NOW);
+  const folder = join(t.testdirName, 'db');
+  cpSync(RELEASED, folder, { recursive: true });
+  const path = join(folder, engineOfTests());
   const applied = await db.selectFrom('migrations').select('number').execute();
   const number = String(applied.length + 1).padStart(4, '0');
   const write = (name: string, text: string) => writeFileSync(join(path, name.replace('0999', number)), text);
-  return { db, path, folder: pathToFileURL(`${path}/`), write };
+  return { db, path, folder: pathToFileURL(`${folder}/`), write };
 }
 
-async function tables(db: Db): Promise<string[]> {
-  const { rows } = await sql<{ name: string }>`select name from sqlite_schema where type = 'table'`.execute(
-    db,
-  );
-  return rows.map((row) => row.name).sort();
+/** The address of one more database without tables. */
+function anotherUrl(t: Test, name: string): Promise<string> | string {
+  return engineOfTests() === 'sqlite' ? `sqlite:${t.testdirName}/${name}.db` : newDatabaseUrl(t);
 }
 
 t.test('a new database gets the whole schema, and the same again changes nothing', async (t) => {
-  const db = open(t, scratchUrl(t));
+  const db = open(t, await newDatabaseUrl(t));
   const applied = await migrate(db, 'live', NOW);
   t.equal(applied[0], '0001_instance');
-  const before = await sql`select * from migrations`.execute(db);
-  t.equal(before.rows.length, applied.length);
-  t.match(before.rows[0], {
+  const rows = () => db.selectFrom('migrations').selectAll().orderBy('number').execute();
+  const before = await rows();
+  t.equal(before.length, applied.length);
+  t.match(before[0], {
     number: 1,
     name: '0001_instance',
     hash: /^[0-9a-f]{64}$/,
@@ -46,7 +46,7 @@ t.test('a new database gets the whole schema, and the same again changes nothing
   });
 
   t.strictSame(await migrate(db, 'live', new Date()), []);
-  t.strictSame(await sql`select * from migrations`.execute(db), before);
+  t.strictSame(await rows(), before);
   t.strictSame(await db.selectFrom('instance').selectAll().execute(), [
     { one: 1, environment: 'live', created_at: NOW.toISOString(), probed_at: null },
   ]);
@@ -54,30 +54,29 @@ t.test('a new database gets the whole schema, and the same again changes nothing
 });
 
 t.test('a start that must not migrate refuses a database that is behind', async (t) => {
-  const db = open(t, scratchUrl(t));
+  const db = open(t, await newDatabaseUrl(t));
   await t.rejects(checkSchema(db, 'sandbox'), { code: 'SCHEMA_REFUSED', message: /0001_instance.*migrate/ });
 
   const { db: behind, folder, write } = await copied(t);
-  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await t.rejects(checkSchema(behind, 'sandbox', folder), {
     message: /lacks 1 migration\(s\), from \d+_next/,
   });
-  t.notOk((await tables(behind)).includes('next'));
+  t.notOk((await tablesOf(behind)).includes('next'));
 });
 
 t.test('a failed migration leaves nothing behind, not even of those before it', async (t) => {
   const { db, folder, write } = await copied(t);
-  const before = await tables(db);
-  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\nINSERT INTO nowhere VALUES (1);\n');
-  await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /no such table: nowhere/ });
-  t.strictSame(await tables(db), before);
+  const before = await tablesOf(db);
+  write(NEXT, 'CREATE TABLE next (one INTEGER);\nINSERT INTO nowhere VALUES (1);\n');
+  await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /nowhere/ });
+  t.strictSame(await tablesOf(db), before);
 
-  const fresh = openDatabase(`sqlite:${t.testdirName}/fresh.db`);
-  t.teardown(() => fresh.destroy());
+  const fresh = open(t, await anotherUrl(t, 'fresh'));
   await t.rejects(migrate(fresh, 'sandbox', NOW, folder), { message: /nowhere/ });
-  t.strictSame(await tables(fresh), [], 'nor of a first start');
+  t.strictSame(await tablesOf(fresh), [], 'nor of a first start');
 
-  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   t.match(await migrate(db, 'sandbox', NOW, folder), [/_next$/], 'and is applied once it is mended');
 });
 
@@ -91,7 +90,7 @@ t.test('a migration that was edited after it was applied is refused', async (t) 
 
 t.test('a database newer than the code is refused', async (t) => {
   const { db, path, folder, write } = await copied(t);
-  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await migrate(db, 'sandbox', NOW, folder);
   const refusal = { code: 'SCHEMA_REFUSED', message: /_next, which this release does not know: .*newer/ };
   await t.rejects(migrate(db, 'sandbox', NOW), refusal);
@@ -101,10 +100,10 @@ t.test('a database newer than the code is refused', async (t) => {
 
 t.test('the numbers of the files rise by one, or nothing is applied', async (t) => {
   const { db, path, folder, write } = await copied(t);
-  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   renameSync(join(path, FIRST), join(path, '0000_instance.sql'));
   await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /0000_instance\.sql is not number 1/ });
-  t.notOk((await tables(db)).includes('next'));
+  t.notOk((await tablesOf(db)).includes('next'));
 });
 
 t.test('a database of the other environment is refused', async (t) => {
@@ -116,13 +115,13 @@ t.test('a database of the other environment is refused', async (t) => {
 
 t.test('a database of the other environment is not even migrated', async (t) => {
   const { db, folder, write } = await copied(t);
-  write(NEXT, 'CREATE TABLE next (one INTEGER) STRICT;\n');
+  write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await t.rejects(migrate(db, 'live', NOW, folder), { code: 'SCHEMA_REFUSED' });
-  t.notOk((await tables(db)).includes('next'));
+  t.notOk((await tablesOf(db)).includes('next'));
 });
 
-t.test('processes that start at the same time on a new file migrate it once', async (t) => {
-  const url = scratchUrl(t);
+t.test('processes that start at the same time on a new database migrate it once', async (t) => {
+  const url = await newDatabaseUrl(t);
   const children = [1, 2, 3].map(() => startChild(t, 'child-migrates.ts', url));
   for (const child of children) t.equal(await child.line(), 'ready');
   for (const child of children) child.process.stdin!.write('go');
@@ -143,17 +142,17 @@ t.test(
   'a migration killed at any statement leaves the old schema, and the next start makes the new one',
   async (t) => {
     const { db: whole } = await scratch(t);
-    const schema = await tables(whole);
+    const schema = await tablesOf(whole);
     for (const dieBefore of ['2', '20', 'commit']) {
-      const url = `sqlite:${t.testdirName}/killed-${dieBefore}.db`;
+      const url = await anotherUrl(t, `killed-${dieBefore}`);
       const child = startChild(t, 'child-migrates.ts', url, dieBefore);
       t.equal(await child.line(), 'ready');
       child.process.stdin!.write('go');
       t.equal(await child.end(), 'SIGKILL', `killed before ${dieBefore}`);
       const db = openDatabase(url);
-      t.strictSame(await tables(db), [], 'nothing between');
+      t.strictSame(await tablesOf(db), [], 'nothing between');
       t.equal((await migrate(db, 'sandbox', NOW)).length > 0, true);
-      t.strictSame(await tables(db), schema);
+      t.strictSame(await tablesOf(db), schema);
       await db.destroy();
     }
   },

@@ -1,8 +1,10 @@
-/** A database of its own for each test: a real file, at this code's schema. */
+/** A database of its own for each test, at this code's schema, on the engine of this run. */
+import { Client } from 'pg';
 import type { Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Db } from '../../src/database/tables.ts';
+import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
 
 /** The address of a database file that does not exist yet. */
 export function scratchUrl(t: Test): string {
@@ -16,10 +18,65 @@ export function open(t: Test, url: string): Db {
   return db;
 }
 
-/** A new, migrated sandbox database. */
+/** A new, migrated sandbox database. A test that changes its schema asks for one of its own instead. */
 export async function scratch(t: Test): Promise<{ db: Db; url: string }> {
-  const url = scratchUrl(t);
+  if (engineOfTests() === 'postgres') return onPostgres(t);
+  const url = await newDatabaseUrl(t);
   const db = open(t, url);
-  await migrate(db, 'sandbox', new Date('2026-01-31T09:30:00.000Z'));
+  await migrate(db, 'sandbox', MIGRATED_AT);
   return { db, url };
+}
+
+const MIGRATED_AT = new Date('2026-01-31T09:30:00.000Z');
+
+/** Databases of earlier tests, as good as new: making one takes PostgreSQL twenty times as long as emptying one. */
+const emptied: string[] = [];
+
+async function onPostgres(t: Test): Promise<{ db: Db; url: string }> {
+  const used = emptied.pop();
+  const url = used ?? (await newDatabaseUrl(t));
+  // Runs last, when the test has closed what it opened.
+  t.teardown(async () => {
+    await run(url, EMPTY);
+    emptied.push(url);
+  });
+  const db = open(t, url);
+  if (used === undefined) {
+    await migrate(db, 'sandbox', MIGRATED_AT);
+    await run(url, KEEP);
+  }
+  return { db, url };
+}
+
+/** Keeps aside the rows that migrating alone makes. */
+const KEEP = `do $$
+declare kept text;
+begin
+  create schema as_new;
+  for kept in select tablename from pg_tables where schemaname = 'public' loop
+    execute format('create table as_new.%I as table public.%I', kept, kept);
+  end loop;
+end $$`;
+
+/** Whoever left a lock behind is found out here. Without triggers, as the ledger lets nobody remove from it. */
+const EMPTY = `do $$
+declare kept text;
+begin
+  set local lock_timeout = 2000;
+  set local session_replication_role = replica;
+  for kept in select tablename from pg_tables where schemaname = 'as_new' loop
+    execute format('delete from public.%I', kept);
+    execute format('insert into public.%I select * from as_new.%I', kept, kept);
+  end loop;
+  perform setval(oid::regclass, 1, false) from pg_class where relkind = 'S';
+end $$`;
+
+async function run(url: string, text: string): Promise<void> {
+  const client = new Client(url);
+  await client.connect();
+  try {
+    await client.query(text);
+  } finally {
+    await client.end();
+  }
 }

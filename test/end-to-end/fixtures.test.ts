@@ -19,5 +19,5 @@ t.test('every event of fixtures/ ends as applied, ignored or quarantined, as its
     t.equal(state, becomes, file);
     t.equal(reason === null, becomes === 'applied', 'and why, unless it was applied');
   }
-  t.strictSame(breaches({ databaseFile: stage.databaseFile, acknowledged: events }), []);
+  t.strictSame(await breaches({ databaseUrl: stage.databaseUrl, acknowledged: events }), []);
 });

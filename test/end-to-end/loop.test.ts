@@ -63,7 +63,7 @@ t.test("a census is fetched from payroll's own endpoint when the service asks", 
 
 t.test('with the source push', async (t) => {
   const stage = await setStage(t);
-  const { api, simulator, databaseFile } = stage;
+  const { api, simulator, databaseUrl } = stage;
 
   await t.test('a sync waits for a census, and goes on by itself when payroll brings it', async (t) => {
     await Promise.all(EMPLOYERS.map(simulator.requestCensus));
@@ -104,7 +104,7 @@ t.test('with the source push', async (t) => {
     const versions = await api.get('/v1/deduction-versions?limit=1000');
     t.equal(versions.data.length, events.length, 'each event is one version, however often it came');
     const acknowledged = events.map(({ id, body }) => ({ id, body: JSON.stringify(body) }));
-    t.strictSame(breaches({ databaseFile, acknowledged }), []);
+    t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
   });
 
   await t.test('any order of delivery, with duplicates, gives the same latest states', async (t) => {
@@ -116,7 +116,7 @@ t.test('with the source push', async (t) => {
       if (status !== 204) t.fail(`${event.id} was answered ${status}`);
     }
     await stage.settled();
-    t.strictSame(breaches({ databaseFile, acknowledged: [...inOrder, ...disordered] }), []);
+    t.strictSame(await breaches({ databaseUrl, acknowledged: [...inOrder, ...disordered] }), []);
     const states = async (name: string) => {
       const shown = (await api.list('/v1/deductions')) as Deduction[];
       const ours = shown.filter(({ id }) => id.startsWith(`${name}-`)).map(deductionOf);

@@ -1,66 +1,79 @@
 /** The judge is judged: each thing that it promises to find is put there and found. */
-import BetterSqlite3 from 'better-sqlite3';
+import { CompiledQuery } from 'kysely';
 import t from 'tap';
-import { sqlitePath } from '../../src/database/open.ts';
 import { deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
+import { engineOfTests } from '../support/engine.ts';
 import { eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 
+const IN_THE_TABLES = engineOfTests() === 'sqlite' ? 'the database-wal' : 'the table inbox';
+/** What keeps versions from being changed. */
+const UNGUARD =
+  engineOfTests() === 'sqlite'
+    ? ['drop trigger versions_are_never_changed', 'drop trigger versions_are_never_removed']
+    : ['drop trigger versions_are_append_only on versions'];
+
 t.test('a good ledger has no breaches, and each breach is found', async (t) => {
-  const { db, url } = await scratch(t);
-  const databaseFile = sqlitePath(url);
+  const { db, url: databaseUrl } = await scratch(t);
   const acknowledged = Array.from({ length: 120 }, (_, index) => eventOf('judged', index));
   await deliver(
     db,
     acknowledged.map(({ id, body }) => ({ eventId: id, body: Buffer.from(body) })),
   );
-  const verdict = (others: object = {}) => breaches({ databaseFile, acknowledged, ...others });
-  t.strictSame(verdict(), []);
+  const verdict = (others: object = {}) => breaches({ databaseUrl, acknowledged, ...others });
+  t.strictSame(await verdict(), []);
 
   const lost = eventOf('judged', 120);
-  t.match(verdict({ acknowledged: [lost] }), [/^msg_judged_120 is acknowledged and not stored/]);
+  t.match(await verdict({ acknowledged: [lost] }), [/^msg_judged_120 is acknowledged and not stored/]);
   const altered = { id: 'msg_judged_0', body: '{}' };
-  t.match(verdict({ acknowledged: [altered] }), [/^msg_judged_0 is acknowledged and not stored/]);
-  t.strictSame(verdict({ secrets: ['member_contribution'] }), ['secret 0 is in the database-wal']);
-  t.strictSame(verdict({ secrets: ['hush'], outputs: ['', 'a hush b'] }), ['secret 0 is in output 1']);
+  t.match(await verdict({ acknowledged: [altered] }), [/^msg_judged_0 is acknowledged and not stored/]);
+  t.strictSame(await verdict({ secrets: ['member_contribution'] }), [`secret 0 is in ${IN_THE_TABLES}`]);
+  t.strictSame(await verdict({ secrets: ['hush'], outputs: ['', 'a hush b'] }), ['secret 0 is in output 1']);
 
-  const handle = new BetterSqlite3(databaseFile);
-  t.teardown(() => handle.close());
-  handle.exec('drop trigger versions_are_never_changed; drop trigger versions_are_never_removed');
-  const spoiled = (spoil: string, finding: RegExp): void => {
-    handle.exec(spoil);
+  const spoiled = async (spoil: string, finding: RegExp): Promise<void> => {
+    await db.transaction().execute((trx) => trx.executeQuery(CompiledQuery.raw(spoil)));
+    const found = await verdict();
     t.ok(
-      verdict().some((breach) => finding.test(breach)),
-      `${spoil}: ${verdict().join('; ')}`,
+      found.some((breach) => finding.test(breach)),
+      `${spoil}: ${found.join('; ')}`,
     );
   };
+  for (const text of UNGUARD)
+    await db.transaction().execute((trx) => trx.executeQuery(CompiledQuery.raw(text)));
   const last = '(select max(position) from versions)';
-  spoiled(
+  await spoiled(
     `update versions set member_contribution = '0' where position = ${last}`,
     /is not what the events say/,
   );
-  spoiled('update ledger_head set position = position + 1', /is a gap in the positions/);
-  spoiled('update deductions set versions = versions + 1', /counts its versions wrongly/);
-  spoiled(`update deductions set position = 1 where position > 1`, /is not the greatest of its deduction/);
-  spoiled(`delete from deductions where deduction_id = 'ded-5'`, /has versions and no latest state/);
-  spoiled(
+  await spoiled('update ledger_head set position = position + 1', /is a gap in the positions/);
+  await spoiled('update deductions set versions = versions + 1', /counts its versions wrongly/);
+  await spoiled(
+    `update deductions set position = 1 where position > 1`,
+    /is not the greatest of its deduction/,
+  );
+  await spoiled(`delete from deductions where deduction_id = 'ded-5'`, /has versions and no latest state/);
+  await spoiled(
+    `update deductions set deduction_id = 'ded-none' where deduction_id = 'ded-6'`,
+    /has a latest state and no versions/,
+  );
+  await spoiled(
     `delete from versions where event_id = 'msg_judged_7'`,
     /msg_judged_7.* is applied and took no effect/,
   );
-  spoiled(
+  await spoiled(
     `delete from census_syncs where event_id = 'msg_judged_19'`,
     /msg_judged_19.* is applied and took no effect/,
   );
-  spoiled(
+  await spoiled(
     "update inbox set state = 'ignored' where event_id = 'msg_judged_1'",
     /msg_judged_1".* took effect and is not applied/,
   );
-  spoiled(
+  await spoiled(
     "update inbox set state = 'pending', finished_at = null where event_id = 'msg_judged_2'",
     /msg_judged_2".* has not ended/,
   );
-  spoiled(
+  await spoiled(
     "delete from inbox where event_id = 'msg_judged_3'",
     /msg_judged_3.* took effect and is not stored/,
   );

@@ -5,7 +5,7 @@ import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 
 t.test('what comes again', async (t) => {
-  const { api, databaseFile, settled, sidecar, keys } = await setStage(t);
+  const { api, databaseUrl, settled, sidecar, keys } = await setStage(t);
   const send = (event: ReturnType<typeof eventOf>) => deliver(sidecar.port, keys.webhookSecret, event);
 
   await t.test(
@@ -24,7 +24,7 @@ t.test('what comes again', async (t) => {
       t.equal((await api.list('/v1/events')).length, 2);
       t.equal((await api.list('/v1/deduction-versions')).length, 1);
       t.equal((await api.list('/v1/census-syncs')).length, 1);
-      t.strictSame(breaches({ databaseFile, acknowledged: [deduction, request] }), []);
+      t.strictSame(await breaches({ databaseUrl, acknowledged: [deduction, request] }), []);
     },
   );
 
@@ -39,7 +39,7 @@ t.test('what comes again', async (t) => {
       const shown = await api.get(`/v1/events/${first.id}`);
       t.match(shown, { state: 'applied', body: first.body, conflicts: [{ body: second.body }] });
       t.equal((await api.get('/v1/deductions/ded-1')).member_contribution, '0.01');
-      t.strictSame(breaches({ databaseFile, acknowledged: [first] }), []);
+      t.strictSame(await breaches({ databaseUrl, acknowledged: [first] }), []);
 
       const dismissed = await api.call('POST', `/v1/events/${first.id}/dismiss`, {
         reason: 'asked the service',
@@ -68,7 +68,7 @@ t.test('what comes again', async (t) => {
         data.map((version: { decided_by: string }) => version.decided_by),
         ['created_at', 'tie', 'tie'],
       );
-      t.strictSame(breaches({ databaseFile, acknowledged: events }), []);
+      t.strictSame(await breaches({ databaseUrl, acknowledged: events }), []);
     },
   );
 });

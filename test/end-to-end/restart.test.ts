@@ -12,7 +12,7 @@ const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
 
 t.test('a sidecar that is stopped and started again', async (t) => {
   const stage = await setStage(t, { simulator: { retryScale: 0.0005 } });
-  const { api, simulator, variables, keys, databaseFile } = stage;
+  const { api, simulator, variables, keys, databaseUrl } = stage;
   const employees = census?.employees.map(({ employee_id }) => employee_id) ?? [];
   const events = employees.flatMap((id) => simulator.enrol(id));
 
@@ -69,6 +69,6 @@ t.test('a sidecar that is stopped and started again', async (t) => {
       t.equal((await api.get(`/v1/deductions/${body.data?.id}`)).member_contribution, '99.99');
     }
     const acknowledged = [...events, ...missed].map(({ id, body }) => ({ id, body: JSON.stringify(body) }));
-    t.strictSame(breaches({ databaseFile, acknowledged }), []);
+    t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
   });
 });

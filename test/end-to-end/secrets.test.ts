@@ -7,8 +7,8 @@ import { signEvent } from '../../src/simulator/sign.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { post } from '../inbound/deliver.ts';
 import { eventually } from '../support/eventually.ts';
+import { leaks } from '../support/leaks.ts';
 import { deliver, eventOf } from '../support/load.ts';
-import { leaks } from '../support/oracle.ts';
 import { makeKeys } from '../support/settings.ts';
 import { setStage, syncIn } from '../support/stage.ts';
 
@@ -65,7 +65,7 @@ t.test('a census is personal, and keys are secret', async (t) => {
   const stage = await setStage(t, {
     variables: { LOG_LEVEL: 'trace', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' },
   });
-  const { api, simulator, keys, databaseFile } = stage;
+  const { api, simulator, keys, databaseUrl } = stage;
   const { port, pid, output } = stage.sidecar;
   const census = canaryCensus();
   const wrongToken = makeKeys().token;
@@ -81,7 +81,7 @@ t.test('a census is personal, and keys are secret', async (t) => {
     'canary-token-of-the-census-source',
     'unverified-canary',
   ];
-  const found = () => leaks(databaseFile, secrets, [output(), argvOf(pid)]);
+  const found = () => leaks(databaseUrl, secrets, [output(), argvOf(pid)]);
 
   await t.test('while it is staged, refused and read back', async (t) => {
     await simulator.requestCensus(EMPLOYER);
@@ -100,7 +100,7 @@ t.test('a census is personal, and keys are secret', async (t) => {
     t.equal((await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
     const { employees } = await api.get(`/v1/employers/${EMPLOYER}/census`);
     t.match(employees[0], { ssn: CANARY.ssn }, 'who may, reads it');
-    t.strictSame(found(), []);
+    t.strictSame(await found(), []);
   });
 
   await t.test('while the service gets it', async (t) => {
@@ -108,7 +108,7 @@ t.test('a census is personal, and keys are secret', async (t) => {
     const uploaded = simulator.requests().find(({ status }) => status === 200)?.body as Census;
     t.strictSame(uploaded.employees, census.employees, 'the SSN and all the rest with it');
     t.equal(uploaded.employees[0]?.ssn, CANARY.ssn);
-    t.strictSame(found(), []);
+    t.strictSame(await found(), []);
   });
 
   await t.test('when callers and senders do wrong', async (t) => {
@@ -127,12 +127,12 @@ t.test('a census is personal, and keys are secret', async (t) => {
     await deliver(port, keys.webhookSecret, { ...event, body: event.body.replace('0.00', '1.00') });
     await deliver(port, keys.webhookSecret, { id: 'msg_no_json', body: '{' });
     await stage.settled();
-    t.strictSame(found(), []);
+    t.strictSame(await found(), []);
   });
 
   await t.test('when it has stopped and its log is in the file', async (t) => {
     t.equal(await stage.sidecar.end('SIGTERM'), 0);
-    t.strictSame(leaks(databaseFile, secrets, [output()]), []);
+    t.strictSame(await leaks(databaseUrl, secrets, [output()]), []);
   });
 
   await t.test('a line of the log has the listed fields and no other, never a body', async (t) => {

@@ -1,7 +1,7 @@
 /** The benefits service hangs, resets and loses its answers: events are taken meanwhile, and uploads come through. */
-import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { open } from '../database/scratch.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
 import { startLoad } from '../support/load.ts';
@@ -21,10 +21,9 @@ t.test('with a service that fails', async (t) => {
       return front.url;
     },
   });
-  const { api, simulator, databaseFile, keys } = stage;
-  const handle = new BetterSqlite3(databaseFile, { readonly: true });
-  t.teardown(() => handle.close());
-  const outbox = handle.prepare<[], string>('select state from outbox').pluck();
+  const { api, simulator, databaseUrl, keys } = stage;
+  const db = open(t, databaseUrl);
+  const outbox = () => db.selectFrom('outbox').select('state').execute();
   for (const [employerId, census] of world) {
     t.equal((await api.call('PUT', `/v1/employers/${employerId}/census`, census)).status, 200);
   }
@@ -71,7 +70,7 @@ t.test('with a service that fails', async (t) => {
       );
       t.ok(p99 < P99_MS, `p99 ${p99} ms`);
       await stage.settled();
-      t.strictSame(breaches({ databaseFile, acknowledged: load.acknowledged.values() }), []);
+      t.strictSame(await breaches({ databaseUrl, acknowledged: load.acknowledged.values() }), []);
       t.strictSame(simulator.requests(), [], 'the service saw nothing yet');
 
       front.mode = 'pass';
@@ -94,10 +93,8 @@ t.test('with a service that fails', async (t) => {
         );
         await allCompleted();
         front.mode = 'pass';
-        await eventually(
-          'nothing waits to be sent',
-          () => outbox.all(),
-          (states) => !states.includes('pending') && !states.includes('sending'),
+        await eventually('nothing waits to be sent', outbox, (requests) =>
+          requests.every(({ state }) => state !== 'pending' && state !== 'sending'),
         );
         t.equal(uploads(MAPLE).length, before + 1);
       }

@@ -1,8 +1,9 @@
 /** SIGTERM at bad moments: what was acknowledged is kept, and the end comes in time. */
 import { connect } from 'node:net';
-import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { open } from '../database/scratch.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
 import { deliver, startLoad } from '../support/load.ts';
@@ -22,7 +23,7 @@ t.test('a sidecar that is told to stop', async (t) => {
       return front.url;
     },
   });
-  const { api, simulator, databaseFile, keys } = stage;
+  const { api, simulator, databaseUrl, keys } = stage;
   const uploadHangs = async (times: number) => {
     await eventually(
       'the upload hangs',
@@ -53,16 +54,22 @@ t.test('a sidecar that is told to stop', async (t) => {
         [],
       );
 
-      const handle = new BetterSqlite3(databaseFile);
-      const stored = handle.prepare('select event_id from inbox').pluck().all();
+      const db = open(t, databaseUrl);
+      const rows = await db.selectFrom('inbox').select('event_id').execute();
+      const stored = new Set(rows.map(({ event_id }) => event_id));
       t.strictSame(
-        [...load.acknowledged.keys()].filter((id) => !stored.includes(id)),
+        [...load.acknowledged.keys()].filter((id) => !stored.has(id)),
         [],
       );
       // The claim of the upload expires after 30 s; test/faults/takeover.test.ts waits for that.
-      const left = handle.prepare("select request_id from outbox where state = 'sending'").pluck().all();
-      handle.exec("update outbox set lease_until = '2026-01-01T00:00:00.000Z' where state = 'sending'");
-      handle.close();
+      const left = await transact(db, (trx) =>
+        trx
+          .updateTable('outbox')
+          .set({ lease_until: '2026-01-01T00:00:00.000Z' })
+          .where('state', '=', 'sending')
+          .returning('request_id')
+          .execute(),
+      );
       t.equal(left.length, 1, 'the upload is not given up');
 
       front.mode = 'pass';
@@ -74,9 +81,9 @@ t.test('a sidecar that is told to stop', async (t) => {
       await stage.settled();
       const [upload, ...others] = simulator.requests();
       t.strictSame(others, []);
-      t.ok(upload?.idempotencyKey?.startsWith(`${left[0]}:`), 'it is sent again under its key');
+      t.ok(upload?.idempotencyKey?.startsWith(`${left[0]?.request_id}:`), 'it is sent again under its key');
       const acknowledged = [...load.acknowledged.values(), ...load.inDoubt.values()];
-      t.strictSame(breaches({ databaseFile, acknowledged }), []);
+      t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
     },
   );
 
@@ -92,10 +99,12 @@ t.test('a sidecar that is told to stop', async (t) => {
     );
     front.letThrough();
     t.equal(await ended, 0);
-    const handle = new BetterSqlite3(databaseFile);
-    const states = handle.prepare("select state from outbox where state <> 'cancelled'").pluck().all();
-    handle.close();
-    t.strictSame(states, ['delivered', 'delivered']);
+    const requests = await open(t, databaseUrl)
+      .selectFrom('outbox')
+      .select('state')
+      .where('state', '<>', 'cancelled')
+      .execute();
+    t.strictSame(requests, [{ state: 'delivered' }, { state: 'delivered' }]);
   });
 });
 

@@ -2,6 +2,7 @@
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { systemClock } from '../../src/clock.ts';
 import { readConfig } from '../../src/config.ts';
+import { databaseNow } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { silentLog } from '../../src/observe/log.ts';
 import { createClient } from '../../src/outbound/client.ts';
@@ -18,7 +19,7 @@ const loop = createSendLoop({
   client: createClient(config.benefits, '0.0.0', now),
   sealer,
   senders: { census: createCensusSender({ db, sealer, now, source: null, maxAgeMs }) },
-  now,
+  sharedNow: (trx) => databaseNow(trx, now),
   random: Math.random,
   log: silentLog,
 });

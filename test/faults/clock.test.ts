@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
@@ -27,7 +28,7 @@ t.test('the clock jumps by two days, ahead and back: no storm, and nothing is st
       return front.url;
     },
   });
-  const { api, simulator, databaseFile, keys, variables, folder } = stage;
+  const { api, simulator, databaseUrl, keys, variables, folder } = stage;
   variables.CLOCK_SHIFT_FILE = join(folder, 'clock');
   const jump = (ms: number): void => {
     shiftMs = ms;
@@ -35,7 +36,7 @@ t.test('the clock jumps by two days, ahead and back: no storm, and nothing is st
   };
   jump(0);
   const { port } = await stage.start({ preload: SHIFTED_CLOCK });
-  const handle = new BetterSqlite3(databaseFile, { readonly: true });
+  const handle = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
   t.teardown(() => handle.close());
   const leases = handle.prepare<[], string>("select lease_until from outbox where state = 'sending'").pluck();
   const attempts = handle.prepare<[], number>('select count(*) from attempts').pluck();
@@ -105,7 +106,7 @@ t.test('the clock jumps by two days, ahead and back: no storm, and nothing is st
   );
 
   await stage.settled();
-  t.strictSame(breaches({ databaseFile, acknowledged }), []);
+  t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
   t.equal((await fetch(`${stage.sidecar.receiver}/readyz`)).status, 200);
   t.equal(await stage.sidecar.end('SIGTERM'), 0);
 });

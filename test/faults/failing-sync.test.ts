@@ -20,7 +20,7 @@ const faults = {
 for (const [fault, inject] of Object.entries(faults)) {
   t.test(`${fault}: 503, nothing more is written, and the process ends`, { skip }, async (t) => {
     const stage = await setStage(t);
-    const { sidecar, keys, databaseFile } = stage;
+    const { sidecar, keys, databaseUrl } = stage;
     const trace = join(stage.folder, 'trace');
     await strace(t, sidecar.pid, trace, [...SYNCS, 'pwrite64', 'write', 'writev'], [inject]);
     const acknowledged: Event[] = [];
@@ -56,6 +56,6 @@ for (const [fault, inject] of Object.entries(faults)) {
       t.equal((await deliver(stage.sidecar.port, keys.webhookSecret, event)).status, 204);
     }
     await stage.settled();
-    t.strictSame(breaches({ databaseFile, acknowledged: [refused as Event, ...acknowledged] }), []);
+    t.strictSame(await breaches({ databaseUrl, acknowledged: [refused as Event, ...acknowledged] }), []);
   });
 }

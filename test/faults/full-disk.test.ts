@@ -38,8 +38,8 @@ t.test(
   { skip },
   async (t) => {
     const disk = smallDisk(t);
-    const databaseFile = join(disk, 'sidecar.db');
-    const stage = await setStage(t, { variables: { DATABASE_URL: `sqlite:${databaseFile}` } });
+    const databaseUrl = `sqlite:${join(disk, 'sidecar.db')}`;
+    const stage = await setStage(t, { variables: { DATABASE_URL: databaseUrl } });
     const { api, keys, sidecar } = stage;
     const send = (event: Event) => deliver(sidecar.port, keys.webhookSecret, event);
     const ready = async () => (await fetch(`${sidecar.receiver}/readyz`)).status;
@@ -81,7 +81,7 @@ t.test(
         for (const event of refused) t.equal((await send(event)).status, 204);
         acknowledged.push(...refused);
         await stage.settled();
-        t.strictSame(breaches({ databaseFile, acknowledged }), []);
+        t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
       });
     }
 

@@ -21,7 +21,7 @@ const FATES = [
 
 t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t) => {
   const stage = await setStage(t);
-  const { keys, databaseFile } = stage;
+  const { keys, databaseUrl } = stage;
   const acknowledged = new Map<string, Event>();
   let storedUnanswered = 0;
   for (const [round, { calls, nth }] of FATES.entries()) {
@@ -42,7 +42,7 @@ t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t)
 
     await stage.start();
     await stage.settled();
-    t.strictSame(breaches({ databaseFile, acknowledged: acknowledged.values() }), [], `after ${what}`);
+    t.strictSame(await breaches({ databaseUrl, acknowledged: acknowledged.values() }), [], `after ${what}`);
     for (const event of load.inDoubt.values()) {
       if ((await stage.api.call('GET', `/v1/events/${event.id}`)).status === 200) storedUnanswered += 1;
       t.equal(
@@ -54,7 +54,7 @@ t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t)
     }
     await stage.settled();
     t.strictSame(
-      breaches({ databaseFile, acknowledged: acknowledged.values() }),
+      await breaches({ databaseUrl, acknowledged: acknowledged.values() }),
       [],
       'and takes effect once',
     );

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Front, startFront } from '../support/front.ts';
@@ -31,7 +32,7 @@ async function inTheMiddle(t: Test) {
     () => front.met.get('hang'),
     (met) => met === 1,
   );
-  const handle = new BetterSqlite3(stage.databaseFile);
+  const handle = new BetterSqlite3(sqlitePath(stage.databaseUrl));
   t.teardown(() => handle.close());
   return { stage, front, handle };
 }

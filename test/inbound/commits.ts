@@ -1,40 +1,110 @@
 /** A database of its own whose commits are counted, and can be made to fail as a disk would make them. */
-import { Kysely } from 'kysely';
+import { CompiledQuery, type DatabaseConnection, type Dialect, type Driver, Kysely } from 'kysely';
 import type { Test } from 'tap';
-import { migrate } from '../../src/database/migrate.ts';
 import { sqlitePath } from '../../src/database/open.ts';
+import { openPostgres } from '../../src/database/postgres.ts';
 import { openSqlite } from '../../src/database/sqlite.ts';
 import type { Db, Tables } from '../../src/database/tables.ts';
-import { scratchUrl } from '../database/scratch.ts';
+import { scratch } from '../database/scratch.ts';
+import { engineOfTests } from '../support/engine.ts';
 
 export type Commits = {
   db: Db;
-  path: string;
+  /** The same database as another process has it open: its commits are neither counted nor made to fail. */
+  other: Db;
+  url: string;
   count: number;
   /** The engine's code that the next commits fail with, or null. */
   failure: string | null;
+  /** Awaited each time a transaction has been rolled back. */
+  onRolledBack: () => Promise<void>;
 };
 
 export async function countedCommits(t: Test): Promise<Commits> {
-  const path = sqlitePath(scratchUrl(t));
-  const { dialect, writer } = openSqlite(path);
-  const db = new Kysely<Tables>({ dialect });
-  t.teardown(() => db.destroy());
-  const commits: Commits = { db, path, count: 0, failure: null };
+  const { db: other, url } = await scratch(t);
+  const commits: Commits = { db: other, other, url, count: 0, failure: null, onRolledBack: async () => {} };
+  const dialect = engineOfTests() === 'sqlite' ? failingSqlite(commits) : failingPostgres(commits);
+  commits.db = new Kysely<Tables>({ dialect: counting(dialect, commits) });
+  t.teardown(() => commits.db.destroy());
+  return commits;
+}
+
+function failingSqlite(commits: Commits): Dialect {
+  const { dialect, writer } = openSqlite(sqlitePath(commits.url));
   const prepare = writer.prepare.bind(writer);
   writer.prepare = ((text: string) => {
     const statement = prepare(text);
     if (text !== 'commit') return statement;
     const run = statement.run.bind(statement);
     statement.run = (...parameters: unknown[]) => {
-      if (commits.failure !== null)
+      if (commits.failure !== null) {
         throw Object.assign(new Error('the disk says no'), { code: commits.failure });
-      commits.count += 1;
+      }
       return run(...parameters);
     };
     return statement;
   }) as typeof writer.prepare;
-  await migrate(db, 'sandbox', new Date('2026-01-31T09:30:00.000Z'));
-  commits.count = 0;
-  return commits;
+  return dialect;
+}
+
+const WRITES = /\b(insert into|update|delete from)\b/i;
+
+/** Fails as the server does: with an error of its own, after which it has forgotten the transaction. */
+function failingPostgres(commits: Commits): Dialect {
+  const inTransaction = new WeakSet<DatabaseConnection>();
+  const failIfToldTo = async (execute: DatabaseConnection['executeQuery']): Promise<void> => {
+    if (commits.failure === null) return;
+    const raise = `do $$ begin raise exception 'the disk says no' using errcode = '${commits.failure}'; end $$`;
+    await execute(CompiledQuery.raw(raise));
+  };
+  return overridden(openPostgres(commits.url), (driver) => ({
+    async acquireConnection() {
+      const connection = await driver.acquireConnection();
+      const execute = connection.executeQuery.bind(connection);
+      connection.executeQuery = async (query) => {
+        // A statement outside a transaction is one by itself.
+        const commitsItself = WRITES.test(query.sql) && !inTransaction.has(connection);
+        if (commitsItself) await failIfToldTo(execute);
+        const result = await execute<never>(query);
+        if (commitsItself) commits.count += 1;
+        return result;
+      };
+      return connection;
+    },
+    async beginTransaction(connection, settings) {
+      inTransaction.add(connection);
+      await driver.beginTransaction(connection, settings);
+    },
+    async commitTransaction(connection) {
+      await failIfToldTo((query) => connection.executeQuery(query));
+      await driver.commitTransaction(connection);
+    },
+  }));
+}
+
+function counting(dialect: Dialect, commits: Commits): Dialect {
+  return overridden(dialect, (driver) => ({
+    async commitTransaction(connection) {
+      await driver.commitTransaction(connection);
+      commits.count += 1;
+    },
+    async rollbackTransaction(connection) {
+      await driver.rollbackTransaction(connection);
+      await commits.onRolledBack();
+    },
+  }));
+}
+
+function overridden(dialect: Dialect, override: (driver: Driver) => Partial<Driver>): Dialect {
+  const createDriver = (): Driver => {
+    const driver = dialect.createDriver();
+    const own = override(driver);
+    return new Proxy(driver, {
+      get(target, name) {
+        const member: unknown = Reflect.get(own, name) ?? Reflect.get(target, name, target);
+        return typeof member === 'function' ? member.bind(target) : member;
+      },
+    });
+  };
+  return { ...dialect, createDriver };
 }

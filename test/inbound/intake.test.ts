@@ -1,8 +1,10 @@
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
 import type { Stored } from '../../src/inbound/inbox.ts';
 import { createIntake, type Intake } from '../../src/inbound/intake.ts';
 import { silentLog } from '../../src/observe/log.ts';
+import { diskFull, engineOfTests } from '../support/engine.ts';
 import { type Commits, countedCommits } from './commits.ts';
 import { deliver, startReceiver } from './deliver.ts';
 
@@ -59,28 +61,21 @@ t.test('more than one commit should hold, and what arrives meanwhile, form the n
   const ids = numbered(600);
   const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
   await accepting[0];
-  t.equal(
-    (await inbox(taking)).length,
-    256,
-    'the first of a batch is acknowledged with its batch, not with the last',
-  );
+  t.equal(taking.stored.length, 1, 'the first of a batch is acknowledged with its batch, not with the last');
   accepting.push(...ids.slice(500).map((id) => taking.accept(arrival(id))));
   await Promise.all(accepting);
-  t.strictSame(await inbox(taking), ids);
-  t.strictSame(
-    taking.stored.map(({ accepted }) => accepted),
-    [256, 256, 88],
-  );
+  t.strictSame((await inbox(taking)).sort(), [...ids].sort());
+  const sizes = taking.stored.map(({ accepted }) => accepted);
+  t.equal(sizes[0], 256);
+  t.equal(sizes.length, 3, `in as few as can be: ${sizes}`);
 });
 
 t.test('an event is acknowledged when another process can read it', async (t) => {
   const taking = await startIntake(t);
-  const other = new BetterSqlite3(taking.commits.path, { readonly: true });
-  t.teardown(() => other.close());
-  const accepting = taking.accept(arrival('msg_1'));
-  t.equal(other.prepare('select count(*) from inbox').pluck().get(), 0);
-  await accepting;
-  t.equal(other.prepare('select event_id from inbox').pluck().get(), 'msg_1');
+  const others = () => taking.commits.other.selectFrom('inbox').select('event_id').execute();
+  t.strictSame(await others(), []);
+  await taking.accept(arrival('msg_1'));
+  t.strictSame(await others(), [{ event_id: 'msg_1' }]);
 });
 
 t.test('an event delivered again is stored once, whether one by one or 200 at once over HTTP', async (t) => {
@@ -125,7 +120,7 @@ t.test(
 
 t.test('when the commit fails, all of its batch are refused and nothing is stored', async (t) => {
   const taking = await startIntake(t);
-  taking.commits.failure = 'SQLITE_FULL';
+  taking.commits.failure = diskFull().code;
   const outcomes = await Promise.allSettled(numbered(300).map((id) => taking.accept(arrival(id))));
   for (const outcome of outcomes) {
     if (outcome.status !== 'rejected' || outcome.reason.code !== 'NOT_STORED')
@@ -141,42 +136,60 @@ t.test('when the commit fails, all of its batch are refused and nothing is store
   t.strictSame(await inbox(taking), numbered(3), 'when it has healed, the same events are taken');
 });
 
-t.test('a failure of the storage that no retry mends is told to the process, once', async (t) => {
-  const taking = await startIntake(t);
-  taking.commits.failure = 'SQLITE_IOERR_FSYNC';
-  await t.rejects(taking.accept(arrival('msg_1')), { code: 'NOT_STORED' });
-  t.match(taking.fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
-  t.equal(taking.fatal.length, 1);
-});
-
-t.test(
-  'while another process holds the write lock, so many bytes wait and no more, and all are told in time',
-  async (t) => {
+// SQLite has one writer at a time and its storage in this process; test/postgres has the rules of the other engine.
+if (engineOfTests() === 'sqlite') {
+  t.test('what arrives while a commit is written keeps its order behind it', async (t) => {
     const taking = await startIntake(t);
-    const { port } = await startReceiver(t, { accept: taking.accept });
-    const other = new BetterSqlite3(taking.commits.path);
-    t.teardown(() => other.close());
-    other.exec('begin immediate');
-
-    // 64 MiB, in two batches: the second must not wait once more.
-    const body = Buffer.alloc(128 * 1024);
-    const began = performance.now();
-    const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }));
-    await t.rejects(taking.accept(arrival('msg_one_more', 'x')), { code: 'NOT_STORED' }, 'refused at once');
-    t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'and so over HTTP');
-    t.ok(performance.now() - began < 2_500, 'without waiting for the lock');
-
-    const outcomes = await Promise.allSettled(waiting);
-    t.strictSame(new Set(outcomes.map(({ status }) => status)), new Set(['rejected']));
-    const tookMs = performance.now() - began;
-    t.ok(tookMs > 2_500 && tookMs < 5_500, `those that waited after 3 s: ${Math.round(tookMs)} ms`);
-
-    other.exec('rollback');
-    t.equal(
-      (await deliver(port, 'msg_http', 'msg_http')).status,
-      204,
-      'what was given back can be used again',
+    const ids = numbered(600);
+    const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
+    await accepting[0];
+    t.equal((await inbox(taking)).length, 256, 'one batch is stored');
+    accepting.push(...ids.slice(500).map((id) => taking.accept(arrival(id))));
+    await Promise.all(accepting);
+    t.strictSame(await inbox(taking), ids);
+    t.strictSame(
+      taking.stored.map(({ accepted }) => accepted),
+      [256, 256, 88],
     );
-    t.strictSame(await inbox(taking), ['msg_http']);
-  },
-);
+  });
+
+  t.test('a failure of the storage that no retry mends is told to the process, once', async (t) => {
+    const taking = await startIntake(t);
+    taking.commits.failure = 'SQLITE_IOERR_FSYNC';
+    await t.rejects(taking.accept(arrival('msg_1')), { code: 'NOT_STORED' });
+    t.match(taking.fatal, [{ code: 'SQLITE_IOERR_FSYNC' }]);
+    t.equal(taking.fatal.length, 1);
+  });
+
+  t.test(
+    'while another process holds the write lock, so many bytes wait and no more, and all are told in time',
+    async (t) => {
+      const taking = await startIntake(t);
+      const { port } = await startReceiver(t, { accept: taking.accept });
+      const other = new BetterSqlite3(sqlitePath(taking.commits.url));
+      t.teardown(() => other.close());
+      other.exec('begin immediate');
+
+      // 64 MiB, in two batches: the second must not wait once more.
+      const body = Buffer.alloc(128 * 1024);
+      const began = performance.now();
+      const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }));
+      await t.rejects(taking.accept(arrival('msg_one_more', 'x')), { code: 'NOT_STORED' }, 'refused at once');
+      t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'and so over HTTP');
+      t.ok(performance.now() - began < 2_500, 'without waiting for the lock');
+
+      const outcomes = await Promise.allSettled(waiting);
+      t.strictSame(new Set(outcomes.map(({ status }) => status)), new Set(['rejected']));
+      const tookMs = performance.now() - began;
+      t.ok(tookMs > 2_500 && tookMs < 5_500, `those that waited after 3 s: ${Math.round(tookMs)} ms`);
+
+      other.exec('rollback');
+      t.equal(
+        (await deliver(port, 'msg_http', 'msg_http')).status,
+        204,
+        'what was given back can be used again',
+      );
+      t.strictSame(await inbox(taking), ['msg_http']);
+    },
+  );
+}

@@ -1,5 +1,6 @@
 import t from 'tap';
 import { createRefusals, refusedSince } from '../../src/inbound/refusals.ts';
+import { diskFull } from '../support/engine.ts';
 import { countedCommits } from './commits.ts';
 
 const START = new Date('2026-03-01T12:00:30.000Z');
@@ -32,7 +33,8 @@ t.test(
     pass(MINUTE_MS);
     refusals.count('signature');
     await refusals.flush(db);
-    t.strictSame(await db.selectFrom('refused_signatures').selectAll().execute(), [
+    const counts = db.selectFrom('refused_signatures').selectAll().orderBy('minute').orderBy('cause');
+    t.strictSame(await counts.execute(), [
       { minute: '2026-03-01T12:00Z', cause: 'headers', refused: 1 },
       { minute: '2026-03-01T12:00Z', cause: 'signature', refused: 3 },
       { minute: '2026-03-01T12:01Z', cause: 'signature', refused: 1 },
@@ -55,7 +57,7 @@ t.test('while the database can not commit the counts wait, and are written once'
   const commits = await countedCommits(t);
   const refusals = createRefusals(() => START);
   refusals.count('timestamp');
-  commits.failure = 'SQLITE_FULL';
+  commits.failure = diskFull().code;
   await refusals.flush(commits.db);
   refusals.count('timestamp');
   commits.failure = null;

@@ -24,7 +24,7 @@ t.test('an attempt that is abandoned at the end of the process leaves its claim 
     client: client(t, url),
     sealer,
     senders,
-    now: clock,
+    sharedNow: async () => clock(),
     random: () => 0,
     log: silentLog,
     owner: 'ending',

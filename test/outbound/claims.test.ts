@@ -9,6 +9,7 @@ import { enqueue } from '../../src/outbound/outbox.ts';
 import type { Outcome } from '../../src/outbound/retry.ts';
 import type { Claim, Senders } from '../../src/outbound/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
+import { engineOfTests } from '../support/engine.ts';
 import { owe, request, SHORT, sealer, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
@@ -231,16 +232,19 @@ t.test('a kind that coalesces takes in the newer pending request when it is retr
   t.equal((await loop.runOnce()).delivered, 1);
 });
 
-t.test('claiming reads no more than it needs at any backlog', async (t) => {
-  const { db } = await scratch(t);
-  await owe(db, 'r-1', 'e-1');
-  const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>
-    (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
-  const due = sql<{ detail: string }>`explain query plan select request_id from outbox
-    where state = 'pending' and head = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
-  t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
-  t.notMatch(await plan(due), /TEMP B-TREE/);
-  const next = sql<{ detail: string }>`explain query plan select seq from outbox
-    where subject = ${'x'} and finished_at is null order by seq limit 1`;
-  t.match(await plan(next), /INDEX outbox_unfinished/);
-});
+// Each engine tells its plan in its own way; test/postgres/several-sending.test.ts asks the other one.
+if (engineOfTests() === 'sqlite') {
+  t.test('claiming reads no more than it needs at any backlog', async (t) => {
+    const { db } = await scratch(t);
+    await owe(db, 'r-1', 'e-1');
+    const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>
+      (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
+    const due = sql<{ detail: string }>`explain query plan select request_id from outbox
+      where state = 'pending' and head = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
+    t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
+    t.notMatch(await plan(due), /TEMP B-TREE/);
+    const next = sql<{ detail: string }>`explain query plan select seq from outbox
+      where subject = ${'x'} and finished_at is null order by seq limit 1`;
+    t.match(await plan(next), /INDEX outbox_unfinished/);
+  });
+}

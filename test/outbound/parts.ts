@@ -6,8 +6,8 @@ import { silentLog } from '../../src/observe/log.ts';
 import { createChangeSenders } from '../../src/outbound/change-sender.ts';
 import { type BenefitsClient, createClient } from '../../src/outbound/client.ts';
 import { enqueue, sealBody } from '../../src/outbound/outbox.ts';
-import { createSendLoop, type SendLoop } from '../../src/outbound/send-loop.ts';
-import type { Patience, Senders } from '../../src/outbound/sender.ts';
+import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbound/send-loop.ts';
+import type { Patience } from '../../src/outbound/sender.ts';
 import { employeeSubject } from '../../src/outbound/subject.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 
@@ -43,17 +43,17 @@ export function sendLoop(
   db: Db,
   url: string,
   clock: SetClock,
-  options: { senders?: Senders; concurrency?: number; client?: BenefitsClient } = {},
+  options: Partial<Pick<SendLoopParts, 'senders' | 'concurrency' | 'client' | 'sharedNow' | 'log'>> = {},
 ): SendLoop {
   return createSendLoop({
     db,
     client: options.client ?? client(t, url),
     sealer,
-    senders: options.senders ?? createChangeSenders(sealer),
-    now: clock,
+    senders: createChangeSenders(sealer),
+    sharedNow: async () => clock(),
     random: () => 0.999,
     log: silentLog,
-    ...(options.concurrency !== undefined && { concurrency: options.concurrency }),
+    ...options,
   });
 }
 

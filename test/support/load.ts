@@ -35,6 +35,21 @@ export async function deliver(port: number, secret: string, { id, body }: Event,
   return post(port, { 'content-type': 'application/json', ...signEvent(secret, id, now, body) }, body);
 }
 
+/** Delivers again what is in doubt, one after the other. Answers what still is. */
+export async function redeliver(
+  { port, secret }: { port: number; secret: string },
+  events: Iterable<Event>,
+  acknowledged: Map<string, Event>,
+): Promise<Event[]> {
+  const left: Event[] = [];
+  for (const event of events) {
+    const answer = await deliver(port, secret, event).catch(() => null);
+    if (answer?.status === 204) acknowledged.set(event.id, event);
+    else left.push(event);
+  }
+  return left;
+}
+
 export type Load = {
   /** Events that were answered 2xx, by id. */
   readonly acknowledged: ReadonlyMap<string, Event>;

@@ -1,16 +1,20 @@
 /**
  * The judge after every fault (docs/security.md lists the promises): what was acknowledged is stored, every event has
  * ended, effects per id are exactly one, positions have no gap, the ledger is what the events say, and no secret lies
- * anywhere.
+ * anywhere. It asks the tables and nothing of the code that filled them, the same on both engines.
  */
-import { readFileSync } from 'node:fs';
-import BetterSqlite3 from 'better-sqlite3';
+import { CompiledQuery, sql } from 'kysely';
+import { engineOf } from '../../src/database/engine.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import type { Trx } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { leaks } from './leaks.ts';
 import type { Event } from './load.ts';
 
 export type Evidence = {
-  databaseFile: string;
+  databaseUrl: string;
   acknowledged: Iterable<Event>;
-  /** What must stand in no file of the database and in no output. */
+  /** What must stand nowhere in the database and in no output. */
   secrets?: readonly string[];
   outputs?: readonly string[];
 };
@@ -19,24 +23,24 @@ export type Evidence = {
 const TOLD = 3;
 
 /** What does not hold, in words; nothing when all does. Ask once the inbox has no pending event. */
-export function breaches({ databaseFile, acknowledged, secrets = [], outputs = [] }: Evidence): string[] {
-  const handle = new BetterSqlite3(databaseFile);
+export async function breaches(evidence: Evidence): Promise<string[]> {
+  const { databaseUrl, acknowledged, secrets = [], outputs = [] } = evidence;
+  const db = openDatabase(databaseUrl);
   try {
-    const rows = (text: string): Row[] => handle.prepare<[], Row>(text).all();
-    // One reading transaction: beside a running sidecar all questions are about the same moment.
-    const judge = handle.transaction(() => [
-      ...named('is acknowledged and not stored as sent', notStored(handle, acknowledged)),
-      ...QUESTIONS.flatMap(([what, text]) => named(what, rows(text))),
-      ...named('is a gap in the positions', gaps(rows)),
-      ...named('is not what the events say', wrongStates(rows)),
-      ...named(
-        'is what the engine finds',
-        rows('pragma integrity_check').filter(({ integrity_check: found }) => found !== 'ok'),
-      ),
-    ]);
-    return [...judge(), ...leaks(databaseFile, secrets, outputs)];
+    // One transaction: beside running sidecars all questions are about the same moment.
+    const found = await transact(db, async (trx) => {
+      await seeOneMoment(trx);
+      return [
+        ...named('is acknowledged and not stored as sent', await notStored(trx, acknowledged)),
+        ...(await answersOf(trx)),
+        ...named('is a gap in the positions', await gaps(trx)),
+        ...named('is not what the events say', await wrongStates(trx)),
+        ...named('is what the engine finds', await damages(trx)),
+      ];
+    });
+    return [...found, ...(await leaks(databaseUrl, secrets, outputs))];
   } finally {
-    handle.close();
+    await db.destroy();
   }
 }
 
@@ -67,32 +71,46 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ],
   [
     'is not the greatest of its deduction',
-    `select deduction_id, position from deductions where position <> (
-       select position from versions where versions.deduction_id = deductions.deduction_id
-       order by event_time desc, position desc limit 1)`,
+    `with ranked as (
+       select deduction_id, position,
+         row_number() over (partition by deduction_id order by event_time desc, position desc) as place
+       from versions)
+     select deduction_id, deductions.position from deductions join ranked using (deduction_id)
+     where place = 1 and ranked.position <> deductions.position`,
   ],
   [
     'counts its versions wrongly',
-    `select deduction_id, versions from deductions where versions <> (
-       select count(*) from versions where versions.deduction_id = deductions.deduction_id)`,
+    `select deduction_id, versions from deductions
+     join (select deduction_id, count(*) as counted from versions group by deduction_id) as found using (deduction_id)
+     where versions <> counted`,
   ],
   [
     'has versions and no latest state',
     'select distinct deduction_id from versions where deduction_id not in (select deduction_id from deductions)',
   ],
+  [
+    'has a latest state and no versions',
+    'select deduction_id from deductions where deduction_id not in (select deduction_id from versions)',
+  ],
 ];
 
-function notStored(handle: BetterSqlite3.Database, acknowledged: Iterable<Event>): string[] {
-  const bodyOf = handle.prepare<[string], Buffer>('select body from inbox where event_id = ?').pluck();
-  return [...acknowledged]
-    .filter(({ id, body }) => bodyOf.get(id)?.toString('utf8') !== body)
-    .map(({ id }) => id);
+async function answersOf(trx: Trx): Promise<string[]> {
+  const answers: string[] = [];
+  for (const [what, text] of QUESTIONS) answers.push(...named(what, await rows(trx, text)));
+  return answers;
+}
+
+async function notStored(trx: Trx, acknowledged: Iterable<Event>): Promise<string[]> {
+  const stored = await trx.selectFrom('inbox').select(['event_id', 'body']).execute();
+  const bodies = new Map(stored.map(({ event_id, body }) => [event_id, body.toString('utf8')]));
+  return [...acknowledged].filter(({ id, body }) => bodies.get(id) !== body).map(({ id }) => id);
 }
 
 /** Versions and roster facts share one row of positions, 1 to the head. */
-function gaps(rows: (text: string) => Row[]): string[] {
-  const [head] = rows('select position from ledger_head');
-  const positions = rows(
+async function gaps(trx: Trx): Promise<string[]> {
+  const [head] = await rows(trx, 'select position from ledger_head');
+  const positions = await rows(
+    trx,
     'select position from versions union all select position from roster_facts order by position',
   );
   const wrong = positions.findIndex(({ position }, index) => position !== index + 1);
@@ -101,22 +119,26 @@ function gaps(rows: (text: string) => Row[]): string[] {
 }
 
 /** Folds the stored bodies anew, with nothing of the ledger's own code, and compares the latest amounts. */
-function wrongStates(rows: (text: string) => Row[]): string[] {
-  const events = rows(
-    `select body ->> '$.data.id' as id, body ->> '$.data.member_contribution' as amount, body ->> '$.created_at' as at
-     from (select cast(body as text) as body, seq from inbox where state = 'applied' and event_type like 'employee.deduction-%')
-     order by seq`,
-  );
+async function wrongStates(trx: Trx): Promise<string[]> {
+  const events = await trx
+    .selectFrom('inbox')
+    .select('body')
+    .where('state', '=', 'applied')
+    .where('event_type', 'like', 'employee.deduction-%')
+    .orderBy('seq')
+    .execute();
   const latest = new Map<string, { at: number; amount: unknown }>();
   const untimed = new Set<string>();
-  for (const { id, amount, at } of events) {
+  for (const { body } of events) {
+    const { data, created_at } = JSON.parse(body.toString('utf8'));
     // Its place hangs on the moment of receipt: the question about the greatest version covers it.
-    if (at === null) untimed.add(id as string);
-    const time = Date.parse(at as string);
-    const known = latest.get(id as string);
-    if (known === undefined || time >= known.at) latest.set(id as string, { at: time, amount });
+    if (created_at === undefined) untimed.add(data.id);
+    const at = Date.parse(created_at);
+    const known = latest.get(data.id);
+    if (known === undefined || at >= known.at) latest.set(data.id, { at, amount: data.member_contribution });
   }
-  const states = rows(
+  const states = await rows(
+    trx,
     'select deductions.deduction_id as id, member_contribution as amount from deductions join versions using (position)',
   );
   const wrong = states.filter(
@@ -125,28 +147,22 @@ function wrongStates(rows: (text: string) => Row[]): string[] {
   return wrong.map(({ id }) => String(id));
 }
 
-/** Where a secret lies in plain bytes. Names the place and never the secret. */
-export function leaks(
-  databaseFile: string,
-  secrets: readonly string[],
-  outputs: readonly string[],
-): string[] {
-  const files = ['', '-wal', '-shm'].map((suffix) => {
-    try {
-      return { name: `the database${suffix}`, bytes: readFileSync(databaseFile + suffix) };
-    } catch {
-      return { name: suffix, bytes: Buffer.alloc(0) };
-    }
-  });
-  const places = [
-    ...files,
-    ...outputs.map((text, index) => ({ name: `output ${index}`, bytes: Buffer.from(text) })),
-  ];
-  return places.flatMap(({ name, bytes }) =>
-    secrets.flatMap((secret, index) => (bytes.includes(secret) ? [`secret ${index} is in ${name}`] : [])),
-  );
-}
-
 function named(what: string, found: readonly unknown[]): string[] {
   return found.slice(0, TOLD).map((one) => `${typeof one === 'string' ? one : JSON.stringify(one)} ${what}`);
+}
+
+async function rows(trx: Trx, text: string): Promise<Row[]> {
+  return (await trx.executeQuery<Row>(CompiledQuery.raw(text))).rows;
+}
+
+/** On SQLite a transaction sees one moment anyway; on PostgreSQL each of its statements sees the newest. */
+async function seeOneMoment(trx: Trx): Promise<void> {
+  if (engineOf(trx) === 'postgres') await sql`set transaction isolation level repeatable read`.execute(trx);
+}
+
+/** What SQLite's own look over the file finds; PostgreSQL has its files to itself. */
+async function damages(trx: Trx): Promise<unknown[]> {
+  if (engineOf(trx) === 'postgres') return [];
+  const found = await rows(trx, 'pragma integrity_check');
+  return found.map((row) => row.integrity_check).filter((text) => text !== 'ok');
 }

@@ -1,7 +1,6 @@
 /** A good environment for the executable, every secret of it new: none can be found anywhere by chance. */
 import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
 
 export type Keys = {
   readonly apiKey: string;
@@ -24,24 +23,20 @@ export function makeKeys(): Keys {
   };
 }
 
-/** The least that `serve` needs, on free ports of 127.0.0.1, its database in `folder`. */
-export function variablesFor(folder: string, serviceUrl: string, keys: Keys): Variables {
+/** The least that `serve` needs, on free ports of 127.0.0.1. */
+export function variablesFor(databaseUrl: string, serviceUrl: string, keys: Keys): Variables {
   return {
     BENEFITS_ENVIRONMENT: 'sandbox',
     BENEFITS_BASE_URL: serviceUrl,
     BENEFITS_API_KEY: keys.apiKey,
     WEBHOOK_SECRETS: keys.webhookSecret,
     DATA_KEYS: keys.dataKey,
-    DATABASE_URL: `sqlite:${databaseIn(folder)}`,
+    DATABASE_URL: databaseUrl,
     RECEIVER_HOST: '127.0.0.1',
     RECEIVER_PORT: '0',
     API_PORT: '0',
     API_TOKEN: keys.token,
   };
-}
-
-export function databaseIn(folder: string): string {
-  return join(folder, 'sidecar.db');
 }
 
 /** Systems take the ports of outgoing connections from 32768 up: a port below is still free after a restart. */

@@ -45,6 +45,12 @@ export function serve(t: Test, variables: Variables, options: StartOptions = {})
   return start(t, variables, options).serving;
 }
 
+/** Those that run: a test process that is ended before its tests are takes them along. */
+const running = new Set<ChildProcess>();
+process.on('exit', () => {
+  for (const child of running) child.kill('SIGKILL');
+});
+
 /** Starts `serve`. It inherits nothing of this process's environment but where programs are. */
 export function start(t: Test, variables: Variables, { preload }: StartOptions = {}): Started {
   const [command = '', ...before] = AS_USERS_START_IT;
@@ -52,7 +58,11 @@ export function start(t: Test, variables: Variables, { preload }: StartOptions =
   const rest = [...before, ...preloading, 'src/main.ts', 'serve'];
   const env = { PATH: process.env.PATH, ...variables };
   const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  running.add(child);
+  const ended = once(child, 'close').then(([code, signal]) => {
+    running.delete(child);
+    return (code ?? signal) as number | string;
+  });
   const said = collect(child);
   t.teardown(async () => {
     child.kill('SIGKILL');

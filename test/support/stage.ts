@@ -1,25 +1,35 @@
-/** The whole loop on this machine: the simulator as benefits service, the real executable, a scratch folder. */
+/**
+ * The whole loop on this machine: the simulator as benefits service, the real executable once or more often, a
+ * database of its own on the engine of this run.
+ */
 import type { Test } from 'tap';
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/simulator.ts';
 import { type Api, apiAt } from './api.ts';
+import { newDatabaseUrl } from './engine.ts';
 import { eventually } from './eventually.ts';
-import { databaseIn, type Keys, lastingPort, makeKeys, type Variables, variablesFor } from './settings.ts';
+import { type Keys, lastingPort, makeKeys, type Variables, variablesFor } from './settings.ts';
 import { type Sidecar, type StartOptions, serve } from './sidecar.ts';
 
-export type Stage = {
-  readonly keys: Keys;
-  readonly folder: string;
-  readonly databaseFile: string;
+/** One sidecar, over its restarts. */
+export type Instance = {
   /** What the executable is started with; a test may change it before it starts it again. */
   readonly variables: Variables;
-  readonly simulator: Simulator;
-  /** Of the sidecar that was started last. */
+  /** Of the process that was started last. */
   readonly api: Api;
   readonly sidecar: Sidecar;
-  /** Starts the executable (again), on the same ports and files. */
+  /** Starts the executable (again), on the same ports and database. */
   start(options?: StartOptions): Promise<Sidecar>;
-  /** Resolves when nothing is under way to the sidecar and it has no pending event. */
+  /** Resolves when nothing is under way from the simulator and the database has no pending event. */
   settled(): Promise<void>;
+};
+
+export type Stage = Instance & {
+  readonly keys: Keys;
+  readonly folder: string;
+  readonly databaseUrl: string;
+  readonly simulator: Simulator;
+  /** One more on the same database, with listeners of its own; the test starts it. */
+  another(variables?: Variables): Promise<Instance>;
 };
 
 export type StageOptions = {
@@ -43,24 +53,42 @@ export async function setStage(t: Test, options: StageOptions = {}): Promise<Sta
   });
   t.teardown(simulator.close);
   const serviceUrl = (await options.before?.(simulator.url)) ?? simulator.url;
-  const variables = {
-    ...variablesFor(folder, serviceUrl, keys),
-    RECEIVER_PORT: String(await lastingPort()),
-    ...options.variables,
+  const shared = variablesFor(await newDatabaseUrl(t), serviceUrl, keys);
+  const another = async (variables: Variables = {}): Promise<Instance> =>
+    instanceOf(t, simulator, keys, {
+      ...shared,
+      RECEIVER_PORT: String(await lastingPort()),
+      ...options.variables,
+      ...variables,
+    });
+  const first = await another();
+  simulator.subscribe(`http://127.0.0.1:${first.variables.RECEIVER_PORT}/webhooks`);
+  if (options.start !== false) await first.start();
+  return {
+    keys,
+    folder,
+    databaseUrl: first.variables.DATABASE_URL as string,
+    simulator,
+    another,
+    variables: first.variables,
+    api: first.api,
+    start: first.start,
+    settled: first.settled,
+    get sidecar() {
+      return first.sidecar;
+    },
   };
+}
+
+function instanceOf(t: Test, simulator: Simulator, keys: Keys, variables: Variables): Instance {
   let sidecar: Sidecar | undefined;
   const current = (): Sidecar => {
     if (sidecar === undefined) throw new Error('the sidecar was not started');
     return sidecar;
   };
   const api = apiAt(() => current().api, keys);
-  simulator.subscribe(`http://127.0.0.1:${variables.RECEIVER_PORT}/webhooks`);
-  const stage: Stage = {
-    keys,
-    folder,
-    databaseFile: databaseIn(folder),
+  return {
     variables,
-    simulator,
     api,
     get sidecar() {
       return current();
@@ -78,8 +106,6 @@ export async function setStage(t: Test, options: StageOptions = {}): Promise<Sta
       );
     },
   };
-  if (options.start !== false) await stage.start();
-  return stage;
 }
 
 /** The newest sync of an employer, once it is in a state. */

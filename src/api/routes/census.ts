@@ -7,7 +7,7 @@ import { identifier } from '../../contract/fields.ts';
 import { by } from '../auth.ts';
 import {
   CENSUS_TYPES,
-  createCensusTurns,
+  CENSUSES_AT_ONCE,
   ORGANIZATION_HEADER,
   readCensusStreams,
   streamedCensus,
@@ -15,6 +15,7 @@ import {
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { type Api, closed, FieldProblem, named } from '../schemas.ts';
+import { createTurns } from '../turns.ts';
 import { compileValidator } from '../validation.ts';
 
 export const EmployerId = closed({
@@ -52,7 +53,7 @@ const BODY_IN_WORDS =
 /** An employer's census: brought by payroll, checked as a whole, kept encrypted until the service asks. */
 export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiParts): void {
   readCensusStreams(app);
-  const inTurn = createCensusTurns();
+  const inTurn = createTurns(CENSUSES_AT_ONCE, 'censuses');
   const Body = Type.Unsafe<unknown>({
     content: {
       [CENSUS_TYPES.json]: { schema: named(app, 'Census', CENSUS) },

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import Type, { type Static } from 'typebox';
 import { identifier } from '../../contract/fields.ts';
 import { readReadiness } from '../../payroll/readiness.ts';
 import type { ApiParts } from '../parts.ts';
@@ -6,7 +6,9 @@ import { type Api, closed, named, ownInstant } from '../schemas.ts';
 
 const Check = closed({
   id: Type.String({ description: 'The name of the check; never changes.' }),
-  result: Type.Enum(['pass', 'warn', 'fail']),
+  result: Type.Enum(['pass', 'warn', 'fail'], {
+    description: 'A `fail` stops finalizing; a `warn` is for a person to look at.',
+  }),
   count: Type.Integer({ description: 'How many were found; beyond 1,000 no more are counted.' }),
   advice: Type.String({ description: 'What to do; of a passed check, what it means.' }),
   examples: Type.Array(Type.String(), { description: 'The first of them.' }),
@@ -16,10 +18,11 @@ const Readiness = closed(
   {
     ready: Type.Boolean({ description: 'No check failed.' }),
     checked_at: ownInstant('When it was asked.'),
-    checks: Type.Array(Check),
+    checks: Type.Array(Check, { description: 'Each check, in order.' }),
   },
   'Whether a payroll run can trust the ledger now.',
 );
+export type Readiness = Static<typeof Readiness>;
 
 export function readinessRoutes(app: Api, { db, now, overdueMs }: ApiParts): void {
   app.get(

@@ -143,7 +143,7 @@ function overtakenIn(arrivals: readonly string[], events: readonly MadeEvent[]):
 }
 
 /** What is acknowledged is stored, and applied a moment later. */
-async function allApplied({ api }: Scene['stage']): Promise<void> {
+export async function allApplied({ api }: Scene['stage']): Promise<void> {
   await waitFor(
     'no event pending',
     async () => (await api.list<EventSummary>('/v1/events?state=pending')).map((event) => event.event_id),

@@ -1,11 +1,14 @@
 /** What is said before the first act and after the last one: where everything is, and how to try it. */
 import type { VersionOfDeduction } from '../../api/routes/deductions.ts';
+import type { PayrollRunSummary } from '../../api/run-schemas.ts';
 import type { Output } from '../output.ts';
 import { printPairs } from '../table.ts';
 import type { Stage } from './stage.ts';
 
 export function introduce(out: Output, stage: Stage): void {
-  out.print(`${out.colour('bold', 'benefits-sidecar: the census goes out, deductions come in')}\n`);
+  out.print(
+    `${out.colour('bold', 'benefits-sidecar: the census goes out, deductions come in, payroll runs')}\n`,
+  );
   printAddresses(out, stage);
 }
 
@@ -24,10 +27,14 @@ export async function invite(out: Output, stage: Stage): Promise<void> {
   const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
   const late = versions.find((version) => version.late);
   const [employerId = ''] = censuses.keys();
+  const runs = await api.list<PayrollRunSummary>(
+    `/v1/payroll-runs?employer_id=${encodeURIComponent(employerId)}`,
+  );
   const paths = [
     `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
     ...(late === undefined ? [] : [`/v1/deductions/${encodeURIComponent(late.id)}/versions`]),
     '/v1/readiness',
+    ...runs.slice(0, 1).map(({ run_id }) => `/v1/payroll-runs/${run_id}/lines`),
   ];
   out.print('\nEverything stays up:\n');
   printAddresses(out, stage);

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync } from 'node:fs';
 import { readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { checkSchema } from '../../database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
@@ -7,6 +8,7 @@ import { transact } from '../../database/transaction.ts';
 import { readGate } from '../../outbound/gate.ts';
 import type { Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
+import { nameOfDatabase } from '../where.ts';
 import { checkDataKeys } from './data-keys.ts';
 import { nearestFolder } from './disk.ts';
 import { type Finding, fail, findingsOf, pass, warn } from './finding.ts';
@@ -16,12 +18,14 @@ import { checkWebhooks } from './webhooks.ts';
 /** The database, and what only it can tell. Where there is none yet, whether it could be made. */
 export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   const url = readDatabaseUrl(env);
-  const path = sqlitePath(url);
-  if (!existsSync(path)) return [missing(path)];
+  const isFile = engineOfUrl(url) === 'sqlite';
+  if (isFile && !existsSync(sqlitePath(url))) return [missing(sqlitePath(url))];
   const db = openDatabase(url);
   try {
+    const isEmpty = !(await tableExists(db, 'migrations'));
     // That it opened says that its commits are durable: anything else is refused there.
-    const findings = [pass('database.opens', `${path} opens, and its commits are durable`)];
+    const findings = [pass('database.opens', `${nameOfDatabase(url)} opens, and its commits are durable`)];
+    if (isEmpty && !isFile) return [...findings, empty()];
     findings.push(...(await findingsOf('database.migrated', () => checkMigrated(db, readEnvironment(env)))));
     if (findings.some((finding) => finding.result !== 'pass')) return findings;
     return [
@@ -52,6 +56,14 @@ function missing(path: string): Finding {
     'database.opens',
     `there is no database at ${path} yet`,
     'The first "benefits-sidecar serve" or "benefits-sidecar migrate" makes it.',
+  );
+}
+
+function empty(): Finding {
+  return warn(
+    'database.migrated',
+    'it has no tables yet',
+    'The first "benefits-sidecar serve" or "benefits-sidecar migrate" makes them.',
   );
 }
 

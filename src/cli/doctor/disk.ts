@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { engineOfUrl } from '../../database/engine.ts';
 import { sqlitePath } from '../../database/open.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
 
@@ -10,8 +11,9 @@ const LEAST_BYTES = 128 * MIB;
 /** Some hundred thousand events, with their versions. */
 const FEW_BYTES = 1024 * MIB;
 
-/** Whether there is room where the database lies. */
+/** Whether there is room where the database lies; that of a server is for its keeper to watch. */
 export async function checkDisk(databaseUrl: string): Promise<Finding[]> {
+  if (engineOfUrl(databaseUrl) === 'postgres') return [];
   const { bavail, bsize } = await statfs(nearestFolder(sqlitePath(databaseUrl)));
   const free = bavail * bsize;
   const message = `${Math.floor(free / MIB)} MiB are free where the database lies`;

@@ -1,21 +1,28 @@
 import { TokenType } from '@streamparser/json';
 
 /**
- * The outline of a census in JSON: one object, of whose fields `employees` may be an array. It takes the tokens
- * one by one and tells where each field's value, and each element of that array, begins and ends.
+ * The outline of a list in JSON: one object, of whose fields that of the list may be an array, or that array alone. It
+ * takes the tokens one by one and tells where each field's value, and each element of the array, begins and ends.
  */
 
 export type Token = { token: TokenType; value: unknown; offset: number };
 
+export type Shape = {
+  /** The field that holds the list. */
+  readonly list: string;
+  /** Whether the text may also be the array itself. */
+  readonly orBare: boolean;
+};
+
 export type Outline = {
-  /** Throws `NotAnObject` or `BadGrammar`. */
+  /** Throws `WrongShape` or `BadGrammar`. */
   take(token: Token): void;
   readonly isEnded: boolean;
-  /** Whether an element of `employees` is what comes or is being read. */
+  /** Whether an element of the list is what comes or is being read. */
   readonly inList: boolean;
 };
 
-export class NotAnObject extends Error {}
+export class WrongShape extends Error {}
 export class BadGrammar extends Error {}
 
 type State =
@@ -31,22 +38,26 @@ type State =
   | 'behind the list'
   | 'ended';
 
-export function createOutline(on: {
-  named(field: string): void;
-  begins(offset: number): void;
-  /** `offset` is that of the token behind the value. */
-  ends(offset: number): void;
-}): Outline {
+export function createOutline(
+  { list, orBare }: Shape,
+  on: {
+    named(field: string): void;
+    begins(offset: number): void;
+    /** `offset` is that of the token behind the value. */
+    ends(offset: number): void;
+  },
+): Outline {
   let state: State = 'root';
   let inList = false;
+  let isBare = false;
   let depth = 0;
-  let isEmployees = false;
+  let isList = false;
 
   const expect = (good: boolean): void => {
     if (!good) throw new BadGrammar();
   };
   const close = (): void => {
-    state = inList ? 'behind the list' : 'ended';
+    state = inList && !isBare ? 'behind the list' : 'ended';
     inList = false;
   };
   const begin = ({ token, offset }: Token): void => {
@@ -57,15 +68,17 @@ export function createOutline(on: {
   };
   const name = ({ token, value }: Token): void => {
     expect(token === TokenType.STRING);
-    isEmployees = value === 'employees';
+    isList = value === list;
     on.named(value as string);
     state = 'colon';
   };
 
   const steps: Record<State, (token: Token) => void> = {
     root({ token }) {
-      if (token !== TokenType.LEFT_BRACE) throw new NotAnObject();
-      state = 'name or end';
+      isBare = orBare && token === TokenType.LEFT_BRACKET;
+      if (!isBare && token !== TokenType.LEFT_BRACE) throw new WrongShape();
+      inList = isBare;
+      state = isBare ? 'element or end' : 'name or end';
     },
     'name or end': (token) => (token.token === TokenType.RIGHT_BRACE ? close() : name(token)),
     name,
@@ -74,7 +87,7 @@ export function createOutline(on: {
       state = 'value';
     },
     value(token) {
-      inList = isEmployees && token.token === TokenType.LEFT_BRACKET;
+      inList = isList && token.token === TokenType.LEFT_BRACKET;
       if (inList) state = 'element or end';
       else begin(token);
     },

@@ -1,0 +1,95 @@
+/** "At once": as many events as a side takes over a number of connections, until the last one is applied. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { prepareEvents } from './events.ts';
+import { closedLoop } from './load.ts';
+import type { Running, Side } from './sides.ts';
+
+export const CONNECTIONS = 64;
+/** The first thousands of events compile the server's code. */
+export const WARM_UP_EVENTS = 3_000;
+/** Looks at what waits cost the database little, and next to nothing when few are left. */
+const LOOK_MS = { loaded: 500, draining: 100, nearlyDrained: 5 };
+const FEW_EVENTS = 200;
+
+export type Measured = {
+  acknowledgedPerSecond: number;
+  /** Until the last of the events was applied. */
+  appliedPerSecond: number;
+  p50: number;
+  p99: number;
+  drainMs: number;
+  mostWaiting: number;
+  peakMiB: number;
+};
+
+/** What each side did, in order of the rounds. */
+export type Rounds = ReadonlyMap<Side, readonly Measured[]>;
+
+/** A round is every side once with the same requests, each beginning with another one, so that drift meets all. */
+export async function measureAtOnce(sides: readonly Side[], rounds: number): Promise<Rounds> {
+  const measured = new Map<Side, Measured[]>(sides.map((side) => [side, []]));
+  const mostEvents = Math.max(...sides.map((side) => side.events));
+  for (let round = 0; round < rounds; round += 1) {
+    const turn = round % sides.length;
+    const requests = prepareEvents(WARM_UP_EVENTS + mostEvents);
+    for (const side of [...sides.slice(turn), ...sides.slice(0, turn)]) {
+      const one = await measureSide(side, requests.slice(0, WARM_UP_EVENTS + side.events));
+      measured.get(side)?.push(one);
+      process.stderr.write(
+        `round ${round + 1}, ${side.name}: ${one.acknowledgedPerSecond.toFixed(0)}/s acknowledged, ${one.appliedPerSecond.toFixed(0)}/s applied\n`,
+      );
+    }
+  }
+  return measured;
+}
+
+async function measureSide(side: Side, requests: readonly Buffer[]): Promise<Measured> {
+  const running = await side.start();
+  try {
+    return await measureRunning(running, requests);
+  } finally {
+    await running.stop();
+  }
+}
+
+/** The first requests warm up. Throws when an event was refused, or is missing in the end. */
+export async function measureRunning(running: Running, requests: readonly Buffer[]): Promise<Measured> {
+  const before = (await running.applied()) ?? 0;
+  await closedLoop(running.ports, requests.slice(0, WARM_UP_EVENTS), CONNECTIONS).done;
+  await drained(running, before + WARM_UP_EVENTS);
+  const events = requests.slice(WARM_UP_EVENTS);
+  const began = performance.now();
+  const load = closedLoop(running.ports, events, CONNECTIONS);
+  let mostWaiting = 0;
+  const look = async (): Promise<void> => {
+    const waiting = await running.waiting(before + WARM_UP_EVENTS + load.answered());
+    mostWaiting = Math.max(mostWaiting, waiting);
+  };
+  const looks = setInterval(look, LOOK_MS.loaded);
+  const { refused, perSecond, p50, p99 } = await load.done.finally(() => clearInterval(looks));
+  const acknowledgedMs = performance.now() - began;
+  await drained(running, before + requests.length);
+  const appliedMs = performance.now() - began;
+  if (refused > 0) throw new Error(`${refused} events were refused`);
+  const applied = await running.applied();
+  if (applied !== null && applied !== before + requests.length) {
+    throw new Error(`${applied - before} of ${requests.length} events were applied`);
+  }
+  return {
+    acknowledgedPerSecond: perSecond,
+    appliedPerSecond: (events.length * 1_000) / appliedMs,
+    p50,
+    p99,
+    drainMs: appliedMs - acknowledgedMs,
+    mostWaiting,
+    peakMiB: running.peakMiB(),
+  };
+}
+
+async function drained(running: Running, acknowledged: number): Promise<void> {
+  for (;;) {
+    const waiting = await running.waiting(acknowledged);
+    if (waiting === 0) return;
+    await delay(waiting > FEW_EVENTS ? LOOK_MS.draining : LOOK_MS.nearlyDrained);
+  }
+}

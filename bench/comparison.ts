@@ -1,0 +1,74 @@
+/** "At once" as a table, and what of it the project asks of itself. */
+import { CONNECTIONS, type Measured, type Rounds } from './at-once.ts';
+import { median, type Report, whole } from './report.ts';
+import type { Side } from './sides.ts';
+
+/** What issue 3 asks: by how much the sidecar is faster than the best peer, and how near it comes to the ceiling. */
+const ASKED = { sqliteToPeer: 2, sqliteToCeiling: 0.5, postgresToPeer: 1.2 };
+
+export function reportAtOnce(report: Report, measured: Rounds, rounds: number): void {
+  const sides = [...measured.keys()];
+  const all = (side: Side, field: keyof Measured) => (measured.get(side) ?? []).map((one) => one[field]);
+  const middle = (side: Side, field: keyof Measured) => median(all(side, field));
+  const find = (name: string) => sides.find((side) => side.name === name);
+  const ratio = (one: Side | undefined, other: Side | undefined): number | null => {
+    if (one === undefined || other === undefined) return null;
+    const others = all(other, 'appliedPerSecond');
+    return median(all(one, 'appliedPerSecond').map((rate, round) => rate / (others[round] as number)));
+  };
+  const ceiling = find('ceiling');
+
+  report.line(`## At once: ${CONNECTIONS} connections, load generator on the same machine`);
+  report.line();
+  report.line(`Medians; rounds: ${rounds}. Applied is counted until the last event is applied.`);
+  report.line();
+  report.table(
+    [
+      'side',
+      'events',
+      'acknowledged/s',
+      'applied/s',
+      'p50 ms',
+      'p99 ms',
+      'to drain ms',
+      'most waiting',
+      'peak MiB',
+      'of the ceiling',
+    ],
+    sides.map((side) => [
+      side.title,
+      whole(side.events),
+      whole(middle(side, 'acknowledgedPerSecond')),
+      side === ceiling ? '' : `**${whole(middle(side, 'appliedPerSecond'))}**`,
+      middle(side, 'p50').toFixed(1),
+      middle(side, 'p99').toFixed(1),
+      whole(middle(side, 'drainMs')),
+      whole(middle(side, 'mostWaiting')),
+      whole(middle(side, 'peakMiB')),
+      ratio(side, ceiling)?.toFixed(2) ?? '',
+    ]),
+  );
+
+  const peers = sides.filter((side) => side.isPeer);
+  const best = peers.sort((a, b) => middle(b, 'appliedPerSecond') - middle(a, 'appliedPerSecond'))[0];
+  const compare = (what: string, times: number | null, asked: string): void => {
+    if (times !== null) report.line(`- ${what}: **${times.toFixed(2)}** times${asked}`);
+  };
+  report.line(`Ratios are medians of the rounds' own. The best peer is: ${best?.title ?? 'none was run'}.`);
+  report.line();
+  compare('SQLite to the best peer', ratio(find('sqlite'), best), ` (asked: ${ASKED.sqliteToPeer})`);
+  compare('SQLite to the ceiling', ratio(find('sqlite'), ceiling), ` (asked: ${ASKED.sqliteToCeiling})`);
+  compare('PostgreSQL to the best peer', ratio(find('postgres'), best), ` (asked: ${ASKED.postgresToPeer})`);
+  compare(
+    'PostgreSQL, two processes to one',
+    ratio(find('postgres-2'), find('postgres')),
+    ', on cores that they share with PostgreSQL and the load',
+  );
+  report.line();
+  report.line('Round by round, applied/s (of the ceiling: answered/s):');
+  report.line();
+  report.table(
+    ['side', ...Array.from({ length: rounds }, (_, round) => `round ${round + 1}`)],
+    sides.map((side) => [side.title, ...all(side, 'appliedPerSecond').map(whole)]),
+  );
+}

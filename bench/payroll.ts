@@ -1,0 +1,290 @@
+/** `npm run bench -- --payroll`: payroll runs on a large ledger. README.md says what is measured. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { PostgresServer } from '../test/support/postgres.ts';
+import { CONNECTIONS } from './at-once.ts';
+import type { Scratch } from './databases.ts';
+import type { Engine } from './engines.ts';
+import { askInLoop } from './evenly.ts';
+import { bodyOf, prepareEvents, signed } from './events.ts';
+import { closedLoop, type Latencies, openLoop } from './load.ts';
+import { type Client, clientOf, type Streamed } from './payroll-client.ts';
+import { employerId, type Ledger, ledgerOf, ledgerStatements, oneEmployer } from './payroll-fill.ts';
+import { median, type Report, whole } from './report.ts';
+import { type Server, startSidecar } from './server.ts';
+
+export const DEDUCTIONS = 1_000_000;
+/** The ledger that it is compared with is smaller by this, and so is the large employer than all employers. */
+const SMALLER_BY = 10;
+const LARGE_ONE_IN = 100;
+/** Then all numbers are whole, and a large employer has a hundred employees at least to change something of. */
+export const SIZE_STEP = 10_000;
+const FINALIZED_RUNS = 24;
+const RETROACTIVE = 100;
+/** Of runs and their CSV, each as a new run: their median is told. */
+const TIMES = 5;
+const QUESTIONS = 1_000;
+/** What the issue asks. */
+const ASKED = { deductionsMs: 2, putMs: 1_000, beginMs: 100, ratio: 1.5, p99Ms: 20 };
+
+const EVENTS_PER_SECOND = 500;
+const EVENT_SECONDS = 20;
+const WARM_UP_EVENTS = 3_000;
+
+/** Pay dates of 2025, biweekly; the run on the last one is measured after the others were finalized. */
+const FIRST_PAY_DATE = '2025-01-10';
+const LARGE = employerId(0);
+const DAY_MS = 86_400_000;
+
+/** Name, value and what is asked of it. */
+type Row = [what: string, measured: string, asked: string];
+
+export async function reportPayroll(
+  report: Report,
+  postgres: PostgresServer,
+  engines: readonly Engine[],
+  deductions: number,
+): Promise<void> {
+  const ledger = ledgerOf(deductions, deductions / LARGE_ONE_IN);
+  const { employees, employers, large } = ledger;
+  report.line(
+    `A ledger of ${whole(deductions)} deductions of ${whole(employees)} employees of ${whole(employers)} employers, one of whom has ${whole(large.employees)} employees with ${whole(large.deductions)} deductions. Over the API; medians of ${TIMES} where nothing else is said.`,
+  );
+  report.line();
+  for (const engine of engines) {
+    const rows: Row[] = [];
+    const fill = (stored: Ledger) => engine.fill(ledgerStatements(stored, engine.dialect), postgres);
+    const say = (what: string): void => void process.stderr.write(`${engine.name}: ${what}\n`);
+
+    const smaller = ledgerOf(deductions / SMALLER_BY, large.employees);
+    const inSmaller = await withLedger(await fill(smaller), async ({ client }) => {
+      await warmUp(client);
+      return measureRuns(client, payDate(0));
+    });
+    say('measured in the smaller ledger');
+
+    const database = await fill(ledger);
+    say('the ledger is stored');
+    await withLedger(database, async ({ server, client }) => {
+      rows.push(await askForDeductions(database, client));
+      await warmUp(client);
+      const first = await measureRuns(client, payDate(0));
+      rows.push(...runRows('a run of the large employer', first));
+      const ratio = first.putMs / inSmaller.putMs;
+      rows.push([
+        `the same in a ledger of ${whole(smaller.deductions)}: ${seconds(inSmaller.putMs)}; longer in this one by`,
+        ratio.toFixed(2),
+        `< ${ASKED.ratio}`,
+      ]);
+      say('measured a first run');
+      rows.push(...(await finalizeAll(client)));
+      say(`finalized ${FINALIZED_RUNS} runs`);
+      await sendRetroactive(database, server, client);
+      const after = await measureRuns(client, payDate(FINALIZED_RUNS));
+      if (after.adjustments === 0) throw new Error('the retroactive changes made no adjustment');
+      const what = `a run after ${FINALIZED_RUNS} finalized ones and ${RETROACTIVE} retroactive changes`;
+      rows.push(...runRows(what, after), [
+        'its lines',
+        `${whole(after.csv.lines)}, ${whole(after.adjustments)} of them adjustments`,
+        '',
+      ]);
+      if (engine.name === 'sqlite') {
+        rows.push(...(await acknowledgeBeside(server)));
+        say('measured acknowledgements beside runs');
+      }
+    });
+
+    for (const size of [deductions / SMALLER_BY, deductions]) {
+      const row = await withLedger(await fill(oneEmployer(size)), ({ server, client }) =>
+        streamAll(server, client),
+      );
+      rows.push(row);
+      say(`streamed ${whole(size)} lines`);
+    }
+    report.line(`## ${engine.title}`);
+    report.line();
+    report.table(['', 'measured', 'asked'], rows);
+  }
+}
+
+async function withLedger<R>(
+  database: Scratch,
+  work: (running: { server: Server; client: Client }) => Promise<R>,
+): Promise<R> {
+  const server = await startSidecar(database.url);
+  const client = clientOf(server);
+  try {
+    return await work({ server, client });
+  } finally {
+    await client.close();
+    await server.stop();
+    await database.remove();
+  }
+}
+
+/** Of employees of all employers, one after the other. */
+async function askForDeductions(database: Scratch, client: Client): Promise<Row> {
+  const ids = await database.texts(
+    `select employee_id from roster where employee_id like '%7' order by employee_id limit ${QUESTIONS}`,
+  );
+  const times: number[] = [];
+  // Twice, of which the first time compiles the server's code.
+  for (const isMeasured of [false, true]) {
+    for (const id of ids) {
+      const { ms, answer } = await client.call('GET', `/v1/deductions?employee_id=${id}`);
+      if (answer.data.length === 0) throw new Error('an employee has no deductions');
+      if (isMeasured) times.push(ms);
+    }
+  }
+  times.sort((a, b) => a - b);
+  const p99 = times[Math.floor(times.length * 0.99)] as number;
+  return [
+    `an employee's deductions, median of ${whole(times.length)} (p99 ${p99.toFixed(2)} ms)`,
+    `${median(times).toFixed(2)} ms`,
+    `< ${ASKED.deductionsMs} ms`,
+  ];
+}
+
+/** `adjustments`: what earlier runs should have taken is reported, unless a run says otherwise. */
+type Measured = { putMs: number; csv: Streamed; adjustments: number };
+
+/** Puts a run as a new one, reads its CSV and removes it, several times. */
+async function measureRuns(client: Client, date: string): Promise<Measured> {
+  const puts: number[] = [];
+  const files: Streamed[] = [];
+  let adjustments = 0;
+  for (let time = 0; time < TIMES; time += 1) {
+    const put = await client.call('PUT', '/v1/payroll-runs/measured', bodyOn(LARGE, date));
+    puts.push(put.ms);
+    files.push(await client.csv('measured'));
+    adjustments = put.answer.totals.reported.lines;
+    await client.call('DELETE', '/v1/payroll-runs/measured');
+  }
+  const [file] = files as [Streamed];
+  const middle = (field: keyof Streamed) => median(files.map((one) => one[field]));
+  const csv = { lines: file.lines, firstByteMs: middle('firstByteMs'), wholeMs: middle('wholeMs') };
+  return { putMs: median(puts), csv, adjustments };
+}
+
+function runRows(what: string, { putMs, csv }: Measured): Row[] {
+  return [
+    [`${what}, put`, seconds(putMs), `< ${seconds(ASKED.putMs)}`],
+    [
+      `its CSV, first byte (whole: ${seconds(csv.wholeMs)})`,
+      `${csv.firstByteMs.toFixed(0)} ms`,
+      `< ${ASKED.beginMs} ms`,
+    ],
+  ];
+}
+
+/** The first run compiles the server's code. */
+async function warmUp(client: Client): Promise<void> {
+  await client.call('PUT', `/v1/employers/${LARGE}/pay-schedule`, { schedules: [SCHEDULE] });
+  await client.call('PUT', '/v1/payroll-runs/warm', bodyOn(LARGE, payDate(0)));
+  await client.csv('warm');
+  await client.call('DELETE', '/v1/payroll-runs/warm');
+}
+
+async function finalizeAll(client: Client): Promise<Row[]> {
+  const finalizing: number[] = [];
+  const verifying: number[] = [];
+  for (let place = 0; place < FINALIZED_RUNS; place += 1) {
+    const path = `/v1/payroll-runs/${payDate(place)}`;
+    await client.call('PUT', path, bodyOn(LARGE, payDate(place)));
+    // What was stored in bulk came without a census sync, of which readiness would ask.
+    const force = { force: true, reason: 'measured' };
+    finalizing.push((await client.call('POST', `${path}/finalize`, force)).ms);
+    if (place < FINALIZED_RUNS - TIMES) continue;
+    const { ms, answer } = await client.call('GET', `${path}/verify`);
+    if (!answer.identical) throw new Error('a finalized run does not verify');
+    verifying.push(ms);
+  }
+  return [
+    [`finalize it, median of ${finalizing.length}`, seconds(median(finalizing)), ''],
+    ['verify it', seconds(median(verifying)), ''],
+  ];
+}
+
+/** Changes deductions of the large employer back to a day in the middle of the year. */
+async function sendRetroactive(database: Scratch, server: Server, client: Client): Promise<void> {
+  const ids = await database.texts(
+    `select employee_id from roster where employer_id = '${LARGE}' order by employee_id limit ${RETROACTIVE}`,
+  );
+  const timestamp = Math.floor(Date.now() / 1_000);
+  const requests: Buffer[] = [];
+  for (const id of ids) {
+    const [deduction] = (await client.call('GET', `/v1/deductions?employee_id=${id}`)).answer.data;
+    const body = bodyOf({
+      envelopeId: `retroactive-${id}`,
+      deductionId: deduction.id,
+      employeeId: id,
+      line: deduction.line_of_coverage,
+      contribution: '777.50',
+      createdAt: new Date().toISOString(),
+      startsOn: '2025-05-01',
+    });
+    requests.push(signed(`msg_retroactive_${id}`, body, timestamp));
+  }
+  const { refused } = await closedLoop([server.port], requests, 1).done;
+  if (refused > 0) throw new Error(`${refused} events were refused`);
+  while ((await database.number("select count(*) from inbox where state = 'pending'")) > 0) await delay(5);
+}
+
+/** Events at an even rate, while one run after the other is computed for somebody who asks for nothing else. */
+async function acknowledgeBeside(server: Server): Promise<Row[]> {
+  await closedLoop([server.port], prepareEvents(WARM_UP_EVENTS), CONNECTIONS).done;
+  const path = '/v1/payroll-runs/preview';
+  const stop = askInLoop(server, path, bodyOn(LARGE, payDate(FINALIZED_RUNS)));
+  const events = prepareEvents(EVENTS_PER_SECOND * EVENT_SECONDS);
+  const { p50, p99, worst }: Latencies = await openLoop(server.port, events, EVENTS_PER_SECOND, CONNECTIONS);
+  const runs = await stop();
+  return [
+    [
+      `${EVENTS_PER_SECOND} events/s acknowledged while ${runs} runs are computed, p99 (p50 ${p50.toFixed(2)} ms, worst ${worst.toFixed(1)} ms)`,
+      `${p99.toFixed(2)} ms`,
+      `< ${ASKED.p99Ms} ms`,
+    ],
+  ];
+}
+
+/** The run of an employer who has all deductions. */
+async function streamAll(server: Server, client: Client): Promise<Row> {
+  const { nowMiB } = server.memory();
+  await client.call('PUT', '/v1/payroll-runs/all', bodyOn(LARGE, payDate(0)));
+  const before = server.memory().peakMiB;
+  const { lines, wholeMs } = await client.csv('all');
+  const { peakMiB } = server.memory();
+  return [
+    `memory at most while a CSV of ${whole(lines)} lines is streamed in ${seconds(wholeMs)} (at rest ${whole(nowMiB)} MiB, with the run put ${whole(before)} MiB)`,
+    `${whole(peakMiB)} MiB`,
+    'flat',
+  ];
+}
+
+function payDate(place: number): string {
+  return movedBy(FIRST_PAY_DATE, 14 * place);
+}
+
+function movedBy(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+function periodOf(date: string) {
+  return { period_start: movedBy(date, -18), period_end: movedBy(date, -5) };
+}
+
+function bodyOn(employer_id: string, date: string) {
+  return { employer_id, pay_frequency: 'biweekly', pay_date: date, ...periodOf(date) };
+}
+
+/** All pay dates of the year, so that none is assumed. */
+const SCHEDULE = {
+  pay_frequency: 'biweekly',
+  pay_dates: Array.from({ length: 26 }, (_, place) => ({
+    pay_date: payDate(place),
+    ...periodOf(payDate(place)),
+  })).filter(({ pay_date }) => pay_date < '2026'),
+};
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(2)} s`;
+}

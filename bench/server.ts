@@ -1,0 +1,99 @@
+/** A server that is measured: a child process of its own, as in production. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
+import { SECRET } from './events.ts';
+
+export type Server = {
+  /** Of the listener that takes events. */
+  port: number;
+  /** Of the sidecar's private listener. */
+  api: { url: string; token: string };
+  /** From the start of the process to its first 200 on readyz, in milliseconds. */
+  readyMs: number;
+  memory(): { nowMiB: number; peakMiB: number };
+  stop(): Promise<void>;
+};
+
+export const ROOT = new URL('..', import.meta.url).pathname;
+const TOKEN = 'bench-token-bench-token-bench-token-bench';
+/** The first of the ports; a start that finds its own taken is refused. Each server has two. */
+const FIRST_PORT = 28_080;
+
+/** What the sidecar is configured with. The peers read the few of them that they need. */
+export function environment(databaseUrl: string, nth = 0): Record<string, string> {
+  return {
+    PATH: process.env.PATH ?? '',
+    BENEFITS_ENVIRONMENT: 'sandbox',
+    BENEFITS_BASE_URL: 'http://127.0.0.1:9',
+    BENEFITS_API_KEY: 'bench',
+    WEBHOOK_SECRETS: SECRET,
+    DATA_KEYS: `bench:${Buffer.alloc(32, 1).toString('base64')}`,
+    DATABASE_URL: databaseUrl,
+    RECEIVER_HOST: '127.0.0.1',
+    RECEIVER_PORT: String(FIRST_PORT + 2 * nth),
+    API_PORT: String(FIRST_PORT + 2 * nth + 1),
+    API_TOKEN: TOKEN,
+    LOG_LEVEL: 'info',
+  };
+}
+
+/** Starts one and waits until it is ready. `nth` tells those apart that run at the same time. */
+export async function startServer(args: string[], databaseUrl = '', nth = 0): Promise<Server> {
+  const env = environment(databaseUrl, nth);
+  const port = Number(env.RECEIVER_PORT);
+  if (await isReady(port)) throw new Error(`port ${port} is taken: does another benchmark run?`);
+  const began = performance.now();
+  // Its log is read and thrown away, as a collector would read it.
+  const child = spawn(process.execPath, args, { cwd: ROOT, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  child.stdout.resume();
+  await untilReady(child, port);
+  return {
+    port,
+    api: { url: `http://127.0.0.1:${env.API_PORT}`, token: TOKEN },
+    readyMs: performance.now() - began,
+    memory: () => memoryOf(child),
+    async stop() {
+      if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+    },
+  };
+}
+
+/** `benefits-sidecar serve`, built. It migrates an empty database by itself. */
+export async function startSidecar(databaseUrl: string, nth = 0): Promise<Server> {
+  const server = await startServer(['dist/main.js', 'serve'], databaseUrl, nth);
+  // It takes events some milliseconds before its private listener is there.
+  while (!(await isReached(server.api.url))) await delay(5);
+  return server;
+}
+
+function isReached(url: string): Promise<boolean> {
+  return fetch(url).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function untilReady(child: ChildProcess, port: number): Promise<void> {
+  while (!(await isReady(port))) {
+    if (child.exitCode !== null) throw new Error(`the server ended with code ${child.exitCode}`);
+    await delay(5);
+  }
+}
+
+function isReady(port: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${port}/readyz`).then(
+    (answer) => answer.ok,
+    () => false,
+  );
+}
+
+function memoryOf(child: ChildProcess): { nowMiB: number; peakMiB: number } {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  const mib = (field: string): number => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1]) / 1_024;
+  return { nowMiB: mib('VmRSS'), peakMiB: mib('VmHWM') };
+}

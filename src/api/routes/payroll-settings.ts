@@ -1,0 +1,184 @@
+import Type, { type Static } from 'typebox';
+import type { Problem } from '../../contract/check.ts';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
+import { transact } from '../../database/transaction.ts';
+import { codesOf } from '../../payroll/runs/code-body.ts';
+import { SIDES, TREATMENTS } from '../../payroll/runs/codes.ts';
+import { schedulesOf } from '../../payroll/runs/schedule-body.ts';
+import { putCodes, putSchedules, readCodes, readSchedules } from '../../payroll/runs/settings.ts';
+import { by } from '../auth.ts';
+import type { ApiParts } from '../parts.ts';
+import { broken, type Refusal } from '../problem.ts';
+import { type Api, closed, named } from '../schemas.ts';
+import { exceptBody } from '../validation.ts';
+import { EmployerId } from './census.ts';
+
+/** As many schedules and dates as payroll takes, each date with its period some 90 bytes. */
+export const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
+
+const PaySchedules = closed(
+  {
+    schedules: Type.Array(
+      closed({
+        pay_frequency: { ...oneOf(PAY_FREQUENCIES), description: 'Of runs of this frequency.' },
+        pay_group: Type.Optional(
+          nullable({
+            ...identifier,
+            description: 'Of runs of this pay group; null: of runs that name none.',
+          }),
+        ),
+        pay_dates: Type.Array(
+          closed({
+            pay_date: { ...day, description: 'The day on which is paid.' },
+            period_start: { ...day, description: 'The first day of its pay period.' },
+            period_end: { ...day, description: 'The last day of its pay period.' },
+          }),
+          { description: 'In order. Each year of which there is one must be complete.' },
+        ),
+      }),
+      { description: 'One for each frequency and pay group; empty when there is none.' },
+    ),
+  },
+  "An employer's pay dates: runs are counted by them, and are on them.",
+);
+type PaySchedules = Static<typeof PaySchedules>;
+
+const PayrollCodes = closed(
+  {
+    codes: Type.Array(
+      closed({
+        line_of_coverage: { ...oneOf(LINES_OF_COVERAGE), description: 'For lines of this coverage.' },
+        taxability: Type.Optional(
+          nullable({
+            ...oneOf(TAXABILITIES),
+            description: 'For lines of this taxability; null: for those that have no code of their own.',
+          }),
+        ),
+        side: { ...oneOf(SIDES), description: 'Whose contribution.' },
+        code: Type.String({ description: "Payroll's code." }),
+        treatment: Type.Optional(
+          nullable({
+            ...oneOf(TREATMENTS),
+            description: "What payroll does with the employer's side; null when nothing is said.",
+          }),
+        ),
+      }),
+      { description: 'Empty when there is none.' },
+    ),
+  },
+  "Payroll's own codes for an employer's deductions: the lines of its runs carry them.",
+);
+type PayrollCodes = Static<typeof PayrollCodes>;
+
+/** What payroll says of an employer once: its pay dates and its codes. */
+export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void {
+  const Schedules = named(app, 'PaySchedules', PaySchedules);
+  const Codes = named(app, 'PayrollCodes', PayrollCodes);
+
+  app.get(
+    '/v1/employers/:employer_id/pay-schedule',
+    {
+      config: { scope: 'runs:read' },
+      schema: {
+        operationId: 'getPaySchedule',
+        tags: ['Payroll settings'],
+        summary: "Get an employer's pay schedules",
+        description: 'As they were put. An employer without any has an empty list.',
+        params: EmployerId,
+        response: { 200: Schedules },
+      },
+    },
+    async ({ params }) => schedules(params.employer_id),
+  );
+
+  app.put(
+    '/v1/employers/:employer_id/pay-schedule',
+    {
+      config: { scope: 'runs:write', refuses: ['settings-refused'] },
+      bodyLimit: SETTINGS_BYTES_MAX,
+      validatorCompiler: exceptBody,
+      schema: {
+        operationId: 'putPaySchedule',
+        tags: ['Payroll settings'],
+        summary: "Put an employer's pay schedules",
+        description:
+          'In place of all that were there. Runs that are open are computed by them from now on; finalized ones stand.',
+        params: EmployerId,
+        body: Type.Unsafe<unknown>(PaySchedules),
+        response: { 200: Schedules },
+      },
+    },
+    async (request) => {
+      const { employer_id } = request.params;
+      const asked = schedulesOf(request.body);
+      if (!asked.ok) throw refused(asked.problems);
+      const at = now().toISOString();
+      await transact(db, (trx) => putSchedules(trx, employer_id, asked.schedules, at));
+      log.info({ employer_id, count: asked.schedules.length, ...by(request) }, 'pay schedules were put');
+      return schedules(employer_id);
+    },
+  );
+
+  app.get(
+    '/v1/employers/:employer_id/payroll-codes',
+    {
+      config: { scope: 'runs:read' },
+      schema: {
+        operationId: 'getPayrollCodes',
+        tags: ['Payroll settings'],
+        summary: "Get an employer's payroll codes",
+        description: 'As they were put. An employer without any has an empty list.',
+        params: EmployerId,
+        response: { 200: Codes },
+      },
+    },
+    async ({ params }) => codes(params.employer_id),
+  );
+
+  app.put(
+    '/v1/employers/:employer_id/payroll-codes',
+    {
+      config: { scope: 'runs:write', refuses: ['settings-refused'] },
+      bodyLimit: SETTINGS_BYTES_MAX,
+      validatorCompiler: exceptBody,
+      schema: {
+        operationId: 'putPayrollCodes',
+        tags: ['Payroll settings'],
+        summary: "Put an employer's payroll codes",
+        description:
+          'In place of all that were there. Once there are some, readiness names the deductions that have none.',
+        params: EmployerId,
+        body: Type.Unsafe<unknown>(PayrollCodes),
+        response: { 200: Codes },
+      },
+    },
+    async (request) => {
+      const { employer_id } = request.params;
+      const asked = codesOf(request.body);
+      if (!asked.ok) throw refused(asked.problems);
+      const at = now().toISOString();
+      await transact(db, (trx) => putCodes(trx, employer_id, asked.codes, at));
+      log.info({ employer_id, count: asked.codes.length, ...by(request) }, 'payroll codes were put');
+      return codes(employer_id);
+    },
+  );
+
+  async function schedules(employerId: string): Promise<PaySchedules> {
+    const known = await readSchedules(db, employerId);
+    return { schedules: known.map((one) => ({ ...one, pay_dates: [...one.pay_dates] })) };
+  }
+
+  async function codes(employerId: string): Promise<PayrollCodes> {
+    return { codes: (await readCodes(db, employerId)) as PayrollCodes['codes'] };
+  }
+}
+
+/** A problem of the body as a whole has a name too. */
+function refused(problems: readonly Problem[]): Refusal {
+  return broken(
+    'settings-refused',
+    problems.map((problem) => (problem.path === '' ? { ...problem, path: 'body' } : problem)),
+  );
+}

@@ -1,0 +1,88 @@
+/** Runs as the API shows them. */
+import type { Db } from '../database/tables.ts';
+import { planOfBasis, planWith } from '../payroll/runs/basis.ts';
+import type { Run } from '../payroll/runs/body.ts';
+import { readSchedules } from '../payroll/runs/settings.ts';
+import { frozenOf, type RunView, type StoredRun } from '../payroll/runs/store.ts';
+import { readTaken } from '../payroll/runs/taken.ts';
+import type { PayrollRun, PayrollRunSummary } from './run-schemas.ts';
+
+/** A stored run with what it comes to. */
+export async function runOfView(db: Db, view: RunView, stored: StoredRun): Promise<PayrollRun> {
+  return {
+    run_id: stored.run_id,
+    ...fieldsOf(view.run),
+    ...lifeOf(stored),
+    ...(await computedOf(db, view)),
+    force_reason: stored.force_reason,
+    void_reason: stored.void_reason,
+    taken_reports: await readTaken(db, stored.run_id),
+  };
+}
+
+/** What a run comes to, whether it is stored or not. */
+export async function computedOf(db: Db, { run, stored, ...view }: RunView) {
+  const plan =
+    stored === null || stored.state === 'open'
+      ? planWith(run, await readSchedules(db, run.employer_id))
+      : planOfBasis(frozenOf(stored).basis);
+  return {
+    pay_dates_used: plan.dates === null ? null : [...plan.dates],
+    calendar_assumed: plan.calendarAssumed,
+    position: view.position,
+    rules_version: view.rulesVersion,
+    etag: view.etag,
+    employees: view.employees,
+    totals: view.totals,
+  };
+}
+
+/** A stored run without anything that must be computed. */
+export function summaryOf(stored: StoredRun): PayrollRunSummary {
+  const { run_id, employer_id, kind, pay_group, period_start, period_end, pay_date, etag, totals } = stored;
+  return {
+    run_id,
+    employer_id,
+    kind,
+    pay_frequency: stored.pay_frequency as Run['pay_frequency'],
+    pay_group,
+    period_start,
+    period_end,
+    pay_date,
+    ...lifeOf(stored),
+    etag,
+    totals: totals === null ? null : (JSON.parse(totals) as PayrollRunSummary['totals']),
+  };
+}
+
+/** The run as it was asked for, with its defaults. */
+export function fieldsOf(run: Run) {
+  return {
+    employer_id: run.employer_id,
+    kind: run.kind,
+    pay_frequency: run.pay_frequency,
+    pay_group: run.pay_group,
+    period_start: run.period_start,
+    period_end: run.period_end,
+    pay_date: run.pay_date,
+    employee_ids: listOf(run.employee_ids),
+    deductions: listOf(run.deductions),
+    final_checks: [...run.final_checks],
+    pay_dates: listOf(run.pay_dates),
+    scheme: run.scheme,
+    applies_on: run.applies_on,
+    rounding: run.rounding,
+    remainder: run.remainder,
+    extra_paycheck: run.extra_paycheck,
+    adjustments: run.adjustments,
+    arrears: run.arrears,
+  };
+}
+
+function listOf(given: readonly string[] | null): string[] | null {
+  return given === null ? null : [...given];
+}
+
+function lifeOf({ state, created_at, finalized_at, voided_at }: StoredRun) {
+  return { state, created_at, finalized_at, voided_at };
+}

@@ -1,0 +1,116 @@
+import { createInterface } from 'node:readline/promises';
+import { runOfView } from '../api/run-view.ts';
+import { readCensus } from '../config.ts';
+import type { Db } from '../database/tables.ts';
+import type { Finalized } from '../payroll/runs/finalize.ts';
+import { finalizeChecked } from '../payroll/runs/finalize-gate.ts';
+import { viewRun } from '../payroll/runs/store.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { CommandFailed, WrongUsage } from './failure.ts';
+import { createOutput, printable } from './output.ts';
+import { printReadiness } from './readiness.ts';
+import { reasonOf } from './reason.ts';
+import { storedRun, unknownRun } from './run-find.ts';
+import { printRun, printTotals } from './run-print.ts';
+
+type Options = { etag?: string; yes?: true; force?: true; reason?: string; json?: true };
+
+/**
+ * Freezes the lines of an open run: those that were reviewed, by their ETag. Without `--etag` the totals are shown on
+ * stderr and a person is asked; `--yes` takes what is computed now.
+ */
+export async function runFinalize(context: Context, runId: string, options: Options): Promise<number> {
+  const { out, env, now } = context;
+  const force = forceOf(options);
+  if (options.etag !== undefined && options.yes) throw new WrongUsage('give either --etag or --yes');
+  const { overdueMs } = readCensus(env);
+  return withDatabase(context, async (db) => {
+    const ifMatch = options.etag ?? (await agreed(context, db, runId, options.yes === true));
+    if (ifMatch === null) throw new CommandFailed('nothing was finalized');
+    const question = { now: now(), overdueMs };
+    const finalized = await finalizeChecked(db, runId, { ifMatch, force, question });
+    if (finalized.outcome !== 'finalized') throw await refusalOf(context, db, finalized, runId);
+    const { stored } = finalized;
+    const shown = await runOfView(db, await viewRun(db, stored), stored);
+    if (options.json) out.json(shown);
+    else printRun(out, shown);
+    return 0;
+  });
+}
+
+function forceOf({ force, reason }: Options): { reason: string } | null {
+  if (force === undefined && reason === undefined) return null;
+  if (force === undefined) throw new WrongUsage('--reason is for --force');
+  if (reason === undefined) throw new WrongUsage('--force needs a --reason, which is kept with the run');
+  return { reason: reasonOf(reason) };
+}
+
+/** Shows what would stand, and answers its ETag; null when the person does not agree. */
+async function agreed(
+  { out, env, stdin = process.stdin, stopped }: Context,
+  db: Db,
+  runId: string,
+  yes: boolean,
+): Promise<string | null> {
+  const isAsked = !yes && stdin.isTTY === true && out.stderr.isTTY === true;
+  if (!yes && !isAsked) {
+    throw new WrongUsage(
+      'give the --etag of the lines that were reviewed ("benefits-sidecar run show" prints it), or --yes for those of now',
+    );
+  }
+  const stored = await storedRun(db, runId);
+  if (stored.state !== 'open') throw notOpen(stored.state);
+  const view = await viewRun(db, stored);
+  if (yes) return view.etag;
+  const beside = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
+  printTotals(beside, view);
+  const asking = createInterface({ input: stdin, output: out.stderr });
+  try {
+    const answer = await asking.question(
+      `\nFinalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterwards. [yes/no] `,
+      { signal: stopped() },
+    );
+    return answer.trim().toLowerCase() === 'yes' ? view.etag : null;
+  } finally {
+    asking.close();
+  }
+}
+
+async function refusalOf(
+  { out, env }: Context,
+  db: Db,
+  finalized: Exclude<Finalized, { outcome: 'finalized' }>,
+  runId: string,
+): Promise<CommandFailed> {
+  switch (finalized.outcome) {
+    case 'unknown':
+      return unknownRun(runId);
+    case 'not-open':
+      return notOpen((await storedRun(db, runId)).state);
+    case 'stale': {
+      const { etag } = await viewRun(db, await storedRun(db, runId));
+      return new CommandFailed(
+        `the lines changed since they were reviewed: look at them again; their ETag is ${etag} now`,
+      );
+    }
+    case 'changed':
+      return new CommandFailed('payroll changed while the run was frozen: look at it, then finalize');
+    case 'date-taken':
+      return new CommandFailed(
+        `the run ${finalized.by} is finalized for this pay date and pay group: void it first, or delete this one`,
+      );
+    case 'not-ready': {
+      const checks = finalized.report.checks.filter((check) => check.result === 'fail');
+      const beside = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
+      printReadiness(beside, { ...finalized.report, checks });
+      return new CommandFailed(
+        `readiness fails: ${checks.map(({ id }) => id).join(', ')}; mend it, or finalize with --force and a --reason`,
+      );
+    }
+  }
+}
+
+function notOpen(state: string): CommandFailed {
+  return new CommandFailed(`the run is ${state}: void it, and create another one`);
+}

@@ -1,0 +1,89 @@
+/** A run as people see it: how it was asked for, and what it comes to. */
+import type { PayrollRun, PayrollRunPreview } from '../api/run-schemas.ts';
+import type { Sum, Totals } from '../payroll/runs/totals.ts';
+import type { Output } from './output.ts';
+import { printPairs, printTable } from './table.ts';
+
+/** Prints a run with its totals. */
+export function printRun(out: Output, run: PayrollRun): void {
+  printPairs(out, {
+    run: run.run_id,
+    state: run.state,
+    ...askedPairs(run),
+    ...(run.finalized_at !== null && { finalized: run.finalized_at }),
+    ...(run.force_reason !== null && { 'forced because': run.force_reason }),
+    ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
+    ...(run.voided_at !== null && { voided: run.voided_at, 'voided because': run.void_reason }),
+  });
+  printTotals(out, run);
+}
+
+/** Prints a run that is stored nowhere. */
+export function printPreview(out: Output, run: PayrollRunPreview): void {
+  printPairs(out, askedPairs(run));
+  printTotals(out, run);
+}
+
+function askedPairs(run: PayrollRun | PayrollRunPreview) {
+  return {
+    employer: run.employer_id,
+    kind: run.kind,
+    'pay frequency': run.pay_frequency,
+    'pay group': run.pay_group,
+    period: `${run.period_start} to ${run.period_end}`,
+    'pay date': run.pay_date,
+    'pay dates of the year': payDatesOf(run),
+    scheme: `${run.scheme}, remainder ${run.remainder}, rounding ${run.rounding}`,
+    'in effect on': run.applies_on,
+    'extra paycheck': run.extra_paycheck,
+    adjustments: run.adjustments,
+    arrears: run.arrears,
+    'only employees': countOf(run.employee_ids),
+    'only deductions': countOf(run.deductions),
+    'final checks': countOf(run.final_checks),
+    'ledger position': run.position,
+    rules: run.rules_version,
+  };
+}
+
+function payDatesOf({ pay_dates_used, calendar_assumed }: PayrollRun | PayrollRunPreview): string {
+  if (pay_dates_used === null) return 'not known, and not needed';
+  return `${pay_dates_used.length}${calendar_assumed ? ', assumed by stepping from this one' : ''}`;
+}
+
+function countOf(ids: readonly string[] | null): string | null {
+  return ids === null || ids.length === 0 ? null : `${ids.length} named`;
+}
+
+/** Prints what the lines come to, and the ETag to finalize just these by. */
+export function printTotals(
+  out: Output,
+  { totals, employees, etag }: { totals: Totals; employees: number; etag: string },
+): void {
+  out.print('');
+  printTable(
+    out,
+    ['', 'employees', 'lines', 'employees pay', 'employer pays'],
+    [
+      ...totals.by_line_of_coverage.map((sum) => rowOf(sum.line_of_coverage, sum)),
+      ...totals.by_taxability.map((sum) => rowOf(`all ${sum.taxability}`, sum)),
+      rowOf('total', totals),
+      ...(totals.reported.lines > 0 ? [rowOf('reported, in no total', totals.reported)] : []),
+    ],
+  );
+  out.print('');
+  printPairs(out, { 'employees in the run': employees, etag });
+}
+
+/** Wide enough for 999,999,999.99 without separators: decimal points stand below each other. */
+const AMOUNT_WIDTH = 13;
+
+function rowOf(name: string, { employees, lines, member_amount, employer_amount }: Sum): (string | number)[] {
+  return [
+    name,
+    employees,
+    lines,
+    member_amount.padStart(AMOUNT_WIDTH),
+    employer_amount.padStart(AMOUNT_WIDTH),
+  ];
+}

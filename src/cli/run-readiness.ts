@@ -1,0 +1,26 @@
+import { readCensus } from '../config.ts';
+import { readinessOfRun } from '../payroll/runs/readiness.ts';
+import { bodyOf } from '../payroll/runs/store.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { CommandFailed } from './failure.ts';
+import { printReadiness } from './readiness.ts';
+import { storedRun } from './run-find.ts';
+
+/** Asks every check whether an open run can be finalized; exit code 0 when none failed. */
+export function runReadiness(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
+  const { out, env, now } = context;
+  const { overdueMs } = readCensus(env);
+  return withDatabase(context, async (db) => {
+    const stored = await storedRun(db, runId);
+    if (stored.state !== 'open') {
+      throw new CommandFailed(
+        `the run is ${stored.state}: readiness is asked before, "benefits-sidecar run verify" proves it after`,
+      );
+    }
+    const report = await readinessOfRun(db, bodyOf(stored), runId, { now: now(), overdueMs });
+    if (json) out.json(report);
+    else printReadiness(out, report);
+    return report.ready ? 0 : 1;
+  });
+}

@@ -1,0 +1,33 @@
+import { runOfView } from '../api/run-view.ts';
+import { transact } from '../database/transaction.ts';
+import { viewRun, voidRun } from '../payroll/runs/store.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { CommandFailed } from './failure.ts';
+import { printable } from './output.ts';
+import { reasonOf } from './reason.ts';
+import { storedRun, unknownRun } from './run-find.ts';
+
+/** Takes a finalized run back. It stays readable, and what it settled of earlier runs is due again. */
+export async function runVoid(
+  context: Context,
+  runId: string,
+  options: { reason: string; json?: true },
+): Promise<number> {
+  const { out, now } = context;
+  const reason = reasonOf(options.reason);
+  return withDatabase(context, async (db) => {
+    const at = now().toISOString();
+    const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason, now: at }));
+    if (outcome === 'unknown') throw unknownRun(runId);
+    const stored = await storedRun(db, runId);
+    if (outcome === 'not-finalized') {
+      const todo =
+        stored.state === 'open' ? '"benefits-sidecar run delete" removes it' : 'it counts as nothing';
+      throw new CommandFailed(`the run is ${stored.state}, not finalized: ${todo}`);
+    }
+    if (options.json) out.json(await runOfView(db, await viewRun(db, stored), stored));
+    else out.print(`voided ${printable(runId)}`);
+    return 0;
+  });
+}

@@ -1,0 +1,172 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { createHash } from 'node:crypto';
+import { sql } from 'kysely';
+import { insertMany } from './bulk.ts';
+import { lockAllTables, moveSequences, tableExists, withoutTimeLimit } from './engine.ts';
+import { codeOf, isUnavailable } from './errors.ts';
+import type { Db, Tables, Trx } from './tables.ts';
+import { transact } from './transaction.ts';
+
+/** Moves everything from one database to an empty one of another engine: all of it or nothing. */
+
+/** A copy was refused or broken off; the target is as it was before, and the message says what to do. */
+export class CopyRefused extends Error {
+  readonly code = 'COPY_REFUSED';
+}
+
+type Table = keyof Tables & string;
+type Row = Record<string, unknown>;
+
+/** Each table by its key, in whose order rows are read. What migrations write is each engine's own. */
+const KEYS = {
+  instance: ['one'],
+  inbox: ['seq'],
+  conflicts: ['conflict_id'],
+  refused_signatures: ['minute', 'cause'],
+  ledger_head: ['one'],
+  versions: ['position'],
+  deductions: ['deduction_id'],
+  deduction_employees: ['employee_id', 'deduction_id'],
+  roster_facts: ['position'],
+  roster: ['employee_id', 'employer_id'],
+  outbox: ['seq'],
+  attempts: ['request_id', 'attempt'],
+  gate: ['one'],
+  staged_censuses: ['census_id'],
+  census_chunks: ['census_id', 'chunk'],
+  census_syncs: ['sync_id'],
+  tokens: ['token_id'],
+  payroll_head: ['one'],
+  payroll_runs: ['run_id'],
+  run_employees: ['freeze_id', 'employee_id'],
+  run_freezes: ['freeze_id'],
+  taken_reports: ['run_id', 'report'],
+  taken_lines: ['run_id', 'report', 'employee_id', 'line'],
+  pay_schedules: ['employer_id'],
+  payroll_codes: ['employer_id'],
+  migrations: null,
+} as const satisfies Record<keyof Tables, readonly string[] | null>;
+
+/** A migration gives these their one row; the copy brings the row of the source. */
+const OF_ONE_ROW: ReadonlySet<string> = new Set(['instance', 'ledger_head', 'gate', 'payroll_head']);
+
+/** Rows at once: a census chunk has 256 KiB, so that a hundred of them are some 50 MiB while they travel. */
+const ROWS_AT_ONCE = 100;
+/** Rows that hold whole lists of a payroll, of up to 8 MiB each: a hundred might be more than one text can hold. */
+const LARGE_ROWS_AT_ONCE = 4;
+const OF_LARGE_ROWS: ReadonlySet<string> = new Set(['payroll_runs', 'pay_schedules', 'payroll_codes']);
+
+export type Copied = { tables: number; rows: number };
+
+/**
+ * Copies every row in one transaction of the target, reads the target again and compares counts and contents by
+ * SHA-256 with what was sent before it commits. Both are at this release's schema and of one environment; nobody writes to either
+ * meanwhile. `copied` is told how many rows have arrived. Throws `CopyRefused` when the target is not empty, or when
+ * it does not say back what was written.
+ */
+export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): Promise<Copied> {
+  // Inside the one transaction the other may begin: they are of two databases.
+  const outside = AsyncLocalStorage.snapshot();
+  const copyInto = (source: Trx) => () =>
+    transact(to, async (target) => {
+      await withoutTimeLimit(target);
+      await lockAllTables(target);
+      await assertEmpty(target);
+      let total = 0;
+      for (const table of tables()) {
+        if (OF_ONE_ROW.has(table)) await target.deleteFrom(table).execute();
+        const sent = createHash('sha256');
+        let rows = 0;
+        for await (const page of pagesOf(source, table)) {
+          await write(target, table, page);
+          for (const row of page) sent.update(lineOf(row));
+          rows += page.length;
+          copied(total + rows);
+        }
+        await assertSame(target, table, rows, sent.digest('hex'));
+        total += rows;
+      }
+      await moveSequences(target);
+      return { tables: tables().length, rows: total };
+    });
+  return transact(from, (source) => outside(copyInto(source)));
+}
+
+async function write(target: Trx, table: Table, page: readonly Row[]): Promise<void> {
+  const columns = Object.keys(page[0] as Row) as never[];
+  const rows = page.map((row) => columns.map((column) => row[column]));
+  try {
+    await insertMany(target, table, columns, rows);
+  } catch (error) {
+    if (isUnavailable(error) || codeOf(error) === '') throw error;
+    throw new CopyRefused(
+      `the target refuses a row of table ${table} (${codeOf(error)}): nothing was copied`,
+      { cause: error },
+    );
+  }
+}
+
+/** How many rows there are to copy. */
+export async function countRows(db: Db): Promise<number> {
+  let rows = 0;
+  for (const table of tables()) {
+    const counted = await sql<{ rows: number }>`select count(*) as rows from ${sql.table(table)}`.execute(db);
+    rows += counted.rows[0]?.rows ?? 0;
+  }
+  return rows;
+}
+
+function tables(): Table[] {
+  return (Object.keys(KEYS) as Table[]).filter((table) => KEYS[table] !== null);
+}
+
+/** Throws `CopyRefused` when a table has rows of its own. Those that a later migration makes may be missing. */
+export async function assertEmpty(target: Db | Trx): Promise<void> {
+  for (const table of tables()) {
+    if (OF_ONE_ROW.has(table) || !(await tableExists(target, table))) continue;
+    const found = await sql`select 1 from ${sql.table(table)} limit 1`.execute(target);
+    if (found.rows.length > 0) {
+      throw new CopyRefused(
+        `the target is not empty: its table ${table} has rows. Copy into a database that never served`,
+      );
+    }
+  }
+}
+
+async function assertSame(target: Trx, table: Table, rows: number, sent: string): Promise<void> {
+  const found = createHash('sha256');
+  let count = 0;
+  for await (const page of pagesOf(target, table)) {
+    for (const row of page) found.update(lineOf(row));
+    count += page.length;
+  }
+  if (count === rows && found.digest('hex') === sent) return;
+  throw new CopyRefused(
+    `table ${table} does not say back what was written (${count} of ${rows} rows): nothing was copied`,
+  );
+}
+
+/** All rows of a table in the order of its key, which both engines compare by byte. */
+async function* pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
+  const keys = (KEYS[table] as readonly string[]).map((key) => sql.ref(key));
+  const order = sql.join(keys);
+  const limit = OF_LARGE_ROWS.has(table) ? LARGE_ROWS_AT_ONCE : ROWS_AT_ONCE;
+  let after = sql`true`;
+  for (;;) {
+    const { rows } = await sql<Row>`
+      select * from ${sql.table(table)} where ${after} order by ${order} limit ${limit}`.execute(trx);
+    if (rows.length > 0) yield rows;
+    if (rows.length < limit) return;
+    const last = rows.at(-1) as Row;
+    const values = (KEYS[table] as readonly string[]).map((key) => sql`${last[key]}`);
+    after = sql`(${order}) > (${sql.join(values)})`;
+  }
+}
+
+/** A row as one text, the same for the same row on both engines. */
+function lineOf(row: Row): string {
+  const values = Object.keys(row)
+    .sort()
+    .map((column) => [column, Buffer.isBuffer(row[column]) ? row[column].toString('base64') : row[column]]);
+  return `${JSON.stringify(values)}\n`;
+}

@@ -1,0 +1,107 @@
+import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
+import type { Clock } from '../clock.ts';
+import type { Db, Tables, Trx } from './tables.ts';
+
+/**
+ * What differs by engine, together with bulk.ts (many rows at once), the two drivers and the SQL of db/. On SQLite a
+ * transaction holds the one write lock from its start, so that nothing happens beside it. PostgreSQL runs many at
+ * once: here stands what they agree by. Every function of this file does nothing, or nothing more, on SQLite.
+ */
+
+export type Engine = 'sqlite' | 'postgres';
+
+export function engineOf(db: Db | Trx): Engine {
+  return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';
+}
+
+/** Where a URL of `DATABASE_URL` leads. */
+export function engineOfUrl(databaseUrl: string): Engine {
+  return databaseUrl.startsWith('sqlite:') ? 'sqlite' : 'postgres';
+}
+
+/**
+ * Takes a named lock until the transaction ends: what is decided from rows that another transaction might add must
+ * be decided by one at a time. Take it before any row is locked, so that no two wait for each other.
+ */
+export async function lockName(trx: Trx, name: string): Promise<void> {
+  if (engineOf(trx) === 'sqlite') return;
+  await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx);
+}
+
+/** As `lockName`, but answers false at once when another transaction has it. */
+export async function tryLockName(trx: Trx, name: string): Promise<boolean> {
+  if (engineOf(trx) === 'sqlite') return true;
+  const { rows } = await sql<{ taken: boolean }>`
+    select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as taken`.execute(trx);
+  return rows[0]?.taken === true;
+}
+
+/** Locks the rows that a query reads until the transaction ends, as they are when the lock is had. */
+export function forUpdate<T extends keyof Tables, O>(
+  trx: Trx,
+  query: SelectQueryBuilder<Tables, T, O>,
+): SelectQueryBuilder<Tables, T, O> {
+  return engineOf(trx) === 'sqlite' ? query : query.forUpdate();
+}
+
+/** Locks those rows that nobody else has locked, and leaves out the others: each is somebody's work already. */
+export function forUpdateSkipLocked<T extends keyof Tables, O>(
+  trx: Trx,
+  query: SelectQueryBuilder<Tables, T, O>,
+): SelectQueryBuilder<Tables, T, O> {
+  return engineOf(trx) === 'sqlite' ? query : query.forUpdate().skipLocked();
+}
+
+/**
+ * The clock that leases and due times are compared by: the database's, so that senders on several machines agree.
+ * SQLite has none of its own, and every process on the file shares this machine's.
+ */
+export async function databaseNow(trx: Trx, clock: Clock): Promise<Date> {
+  if (engineOf(trx) === 'sqlite') return clock();
+  // clock_timestamp, not now(): a transaction that waited for a lock must not count from before the wait.
+  const { rows } = await sql<{ ms: string }>`
+    select floor(extract(epoch from clock_timestamp()) * 1000)::text as ms`.execute(trx);
+  return new Date(Number(rows[0]?.ms));
+}
+
+/** The driver, which sees it pass, waits longer for the answers of this transaction too. */
+export const NO_TIME_LIMIT = 'set local statement_timeout = 0';
+
+/** Lifts the limits of time from a transaction that changes the schema: an index over all events takes its time. */
+export async function withoutTimeLimit(trx: Trx): Promise<void> {
+  if (engineOf(trx) === 'sqlite') return;
+  await sql.raw(NO_TIME_LIMIT).execute(trx);
+  await sql`set local lock_timeout = 0`.execute(trx);
+}
+
+/** Whether a table exists where this connection looks for its tables. */
+export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<boolean> {
+  const found =
+    engineOf(db) === 'sqlite'
+      ? await sql`select 1 from sqlite_schema where name = ${table}`.execute(db)
+      : await sql`select 1 where to_regclass(${table}) is not null`.execute(db);
+  return found.rows.length > 0;
+}
+
+/** Keeps everybody else off the tables until the transaction ends. */
+export async function lockAllTables(trx: Trx): Promise<void> {
+  if (engineOf(trx) === 'sqlite') return;
+  const { rows } = await sql<{ name: string }>`
+    select tablename as name from pg_tables where schemaname = current_schema()`.execute(trx);
+  await sql`lock table ${sql.join(rows.map(({ name }) => sql.table(name)))} in access exclusive mode`.execute(
+    trx,
+  );
+}
+
+/** Lets the numbers that the engine gives go on behind the highest that a copy has brought. */
+export async function moveSequences(trx: Trx): Promise<void> {
+  if (engineOf(trx) === 'sqlite') return;
+  const { rows } = await sql<{ table: string; column: string }>`
+    select table_name as table, column_name as column from information_schema.columns
+    where table_schema = current_schema() and is_identity = 'YES'`.execute(trx);
+  for (const { table, column } of rows) {
+    await sql`
+      select setval(pg_get_serial_sequence(${table}, ${column}), max(${sql.ref(column)}))
+      from ${sql.table(table)} having max(${sql.ref(column)}) is not null`.execute(trx);
+  }
+}

@@ -1,0 +1,252 @@
+/**
+ * PostgreSQL behind Kysely. What differs from Kysely's own driver: every wait has a limit, statements are prepared
+ * once a connection, a connection that failed is not used again, and failures to reach the server have one code.
+ */
+import { createHash } from 'node:crypto';
+import {
+  type CompiledQuery,
+  type DatabaseConnection,
+  type Dialect,
+  type Driver,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  type QueryResult,
+} from 'kysely';
+import {
+  DatabaseError,
+  Pool,
+  type PoolClient,
+  type QueryConfig,
+  type QueryResult as Result,
+  types,
+} from 'pg';
+import { NO_TIME_LIMIT } from './engine.ts';
+import { ConnectionLost, isPreparedElsewhere, isStalePlan, NotDurable, RolledBack } from './errors.ts';
+import { assertOutsideTransaction } from './transaction.ts';
+
+/**
+ * Connections of one thread. The receiving one needs two that store, one that applies and a few for the rest; the
+ * private one eight that send and some for people. With both, a sidecar takes at most twenty of the server's.
+ */
+const CONNECTIONS = 10;
+/** The provider waits 15 s for an acknowledgement: it hears "come back" well before that. */
+const CONNECT_WITHIN_MS = 3_000;
+/** A server or a network that says nothing for so long has lost the query: longer than any limit below. */
+const SILENT_MS = 20_000;
+/** A statement of a migration may work for hours before it answers. */
+const SILENT_MIGRATING_MS = 24 * 3_600_000;
+
+/**
+ * Set inside each transaction, so that a proxy which gives every transaction another connection changes nothing.
+ * A holder of a lock that stops in the middle is thrown out after 5 s, and who waits for the lock has it by then.
+ */
+const LIMITS = { idle_in_transaction_session_timeout: 5_000, lock_timeout: 8_000, statement_timeout: 15_000 };
+const BEGIN = [
+  'begin isolation level read committed',
+  ...Object.entries(LIMITS).map(([name, ms]) => `set local ${name} = ${ms}`),
+].join('; ');
+
+/** Texts that are prepared; more than the service has. The bound is for texts of varying length. */
+const STATEMENTS_PREPARED = 500;
+
+export function openPostgres(databaseUrl: string): Dialect {
+  return {
+    createAdapter: () => new PostgresAdapter(),
+    createDriver: () => new PostgresDriver(databaseUrl),
+    createIntrospector: (db) => new PostgresIntrospector(db),
+    createQueryCompiler: () => new PostgresQueryCompiler(),
+  };
+}
+
+class PostgresDriver implements Driver {
+  readonly #pool: Pool;
+  readonly #names = new StatementNames();
+  /** Those that were found to commit durably. */
+  readonly #durable = new WeakSet<PoolClient>();
+
+  constructor(databaseUrl: string) {
+    this.#pool = new Pool({
+      connectionString: databaseUrl,
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_WITHIN_MS,
+      query_timeout: SILENT_MS,
+      keepAlive: true,
+      types: { getTypeParser: parserOf },
+    });
+    // A connection that broke while nobody used it: the pool has let go of it already.
+    this.#pool.on('error', () => {});
+    // One that broke between two statements of a transaction: the next one fails. Unheard, it would end the process.
+    this.#pool.on('connect', (client) => client.on('error', () => {}));
+  }
+
+  async init(): Promise<void> {}
+
+  async acquireConnection(): Promise<Connection> {
+    assertOutsideTransaction();
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      throw reached(error);
+    });
+    const connection = new Connection(client, this.#names);
+    if (this.#durable.has(client)) return connection;
+    try {
+      await connection.assertDurable();
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
+    this.#durable.add(client);
+    return connection;
+  }
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await (connection as Connection).begin();
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await (connection as Connection).end('commit');
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await (connection as Connection).end('rollback');
+  }
+
+  async releaseConnection(connection: DatabaseConnection): Promise<void> {
+    (connection as Connection).release();
+  }
+
+  async destroy(): Promise<void> {
+    await this.#pool.end();
+  }
+}
+
+class Connection implements DatabaseConnection {
+  readonly #client: PoolClient;
+  readonly #names: StatementNames;
+  #inTransaction = false;
+  #broken = false;
+  #silentMs = SILENT_MS;
+
+  constructor(client: PoolClient, names: StatementNames) {
+    this.#client = client;
+    this.#names = names;
+  }
+
+  async begin(): Promise<void> {
+    await this.#run(() => this.#client.query(BEGIN));
+    this.#inTransaction = true;
+  }
+
+  async end(how: 'commit' | 'rollback'): Promise<void> {
+    this.#inTransaction = false;
+    this.#silentMs = SILENT_MS;
+    try {
+      const { command } = await this.#run(() => this.#client.query(how));
+      // A transaction in which a statement failed is rolled back by its commit, which then succeeds.
+      if (how === 'commit' && command !== 'COMMIT') throw new RolledBack();
+    } catch (error) {
+      // With the connection the server has ended the transaction: what is told is why it was to be rolled back.
+      if (how === 'commit' || !this.#broken) throw error;
+    }
+  }
+
+  release(): void {
+    this.#client.release(this.#broken);
+  }
+
+  async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
+    const query = () =>
+      this.#run(() => {
+        // The type of the library does not know the option that the library has.
+        const limit = { query_timeout: this.#silentMs };
+        const text: QueryConfig = { ...this.#names.of(sql), values: parameters as unknown[], ...limit };
+        return this.#client.query(text);
+      });
+    if (sql === NO_TIME_LIMIT) this.#silentMs = SILENT_MIGRATING_MS;
+    let result: Result;
+    try {
+      result = await query();
+    } catch (error) {
+      if (isStalePlan(error)) this.#names.forget();
+      else if (isPreparedElsewhere(error)) this.#names.giveUp();
+      else throw error;
+      // In a transaction nothing more succeeds: it is tried again as a whole.
+      if (this.#inTransaction) throw error;
+      result = await query();
+    }
+    const { command, rowCount, rows } = result;
+    if (command === 'SELECT') return { rows };
+    return { rows, numAffectedRows: BigInt(rowCount ?? 0) };
+  }
+
+  async *streamQuery<R>(query: CompiledQuery): AsyncIterableIterator<QueryResult<R>> {
+    yield await this.executeQuery<R>(query);
+  }
+
+  /** Throws unless a commit is on the server's disk when it returns, as the server itself says. */
+  async assertDurable(): Promise<void> {
+    const { rows } = await this.#run(() =>
+      this.#client.query(
+        "select current_setting('fsync') as fsync, current_setting('synchronous_commit') as commit",
+      ),
+    );
+    const { fsync, commit } = rows[0] as { fsync: string; commit: string };
+    if (fsync !== 'on' || commit === 'off') {
+      throw new NotDurable(
+        `the database is not durable: fsync=${fsync}, synchronous_commit=${commit}; it needs fsync=on, and synchronous_commit on, local or stronger`,
+      );
+    }
+  }
+
+  async #run(query: () => Promise<Result>): Promise<Result> {
+    try {
+      return await query();
+    } catch (error) {
+      // What is no answer of the server says nothing of the connection's state; a fatal answer ended it.
+      this.#broken ||= !(error instanceof DatabaseError) || error.severity === 'FATAL';
+      throw reached(error);
+    }
+  }
+}
+
+/**
+ * Names of prepared statements, made from the text: behind a proxy a connection may have been another thread's or
+ * process's before, and what is prepared there under a name must be the same statement.
+ */
+class StatementNames {
+  readonly #names = new Map<string, string>();
+  #generation = 1;
+  #most = STATEMENTS_PREPARED;
+
+  of(text: string): { text: string; name?: string } {
+    let name = this.#names.get(text);
+    if (name === undefined && this.#names.size < this.#most) {
+      name = `s${this.#generation}_${createHash('sha256').update(text).digest('base64url')}`;
+      this.#names.set(text, name);
+    }
+    return name === undefined ? { text } : { text, name };
+  }
+
+  /** Behind a proxy that gives each transaction another connection nothing stays prepared: no more names. */
+  giveUp(): void {
+    this.#names.clear();
+    this.#most = 0;
+  }
+
+  /** A newer release added a column meanwhile: what was prepared before is prepared again, under another name. */
+  forget(): void {
+    this.#names.clear();
+    this.#generation += 1;
+  }
+}
+
+/** The server's own error, or that it could not be reached. */
+function reached(error: unknown): unknown {
+  return error instanceof DatabaseError ? error : new ConnectionLost(error);
+}
+
+/** Positions, counts and seqs are far below 2^53; the library would answer them as text. */
+function parserOf(oid: number, format?: 'text' | 'binary') {
+  if (oid === types.builtins.INT8) return Number;
+  return types.getTypeParser(oid, format as 'text');
+}

@@ -1,0 +1,182 @@
+/** Deductions that a payroll begins with: what the service sent before there was a sidecar, from a file, as events. */
+import { createHash } from 'node:crypto';
+import type { Problem } from '../contract/check.ts';
+import { Deduction, deduction } from '../contract/deduction.ts';
+import { envelope } from '../contract/envelope.ts';
+import { DEDUCTION_UPDATED } from '../contract/events.ts';
+import { toInstant } from '../contract/instant.ts';
+import { isOneOf, slices } from '../database/bulk.ts';
+import type { Db } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { createProblems, type Problems, type RowsRefused, readableRows } from '../reading/problems.ts';
+import type { Columns, GivenRow, Rows } from '../reading/rows.ts';
+import { type Arrival, storeArrivals } from './inbox.ts';
+
+const FIELDS = Object.keys(Deduction.properties);
+const REQUIRED: readonly string[] = Deduction.required;
+
+/** The interface's fields of a deduction, and the instant that a row speaks of. */
+export const IMPORT_COLUMNS: Columns = {
+  list: 'deductions',
+  required: REQUIRED,
+  optional: [...FIELDS.filter((field) => !REQUIRED.includes(field)), 'created_at'],
+};
+
+/**
+ * Rows of one file. The id of each is kept in memory, to see it twice; the largest of payrolls has fewer.
+ */
+export const IMPORT_ROWS_MAX = 1_000_000;
+/** Rows in one transaction: some 10 ms of the write lock, beside which deliveries are stored. */
+const ROWS_AT_ONCE = 250;
+
+/** `stored`: events that are new, and pending now; the others were imported before. */
+export type Imported = { ok: true; rows: number; stored: number } | RowsRefused;
+
+/** The file has other rows than those that were checked. What was stored of it so far was right by itself. */
+export class FileChanged extends Error {
+  readonly code = 'FILE_CHANGED';
+  constructor() {
+    super('the file changed while it was read: import it again');
+  }
+}
+
+/** A row as the event that it becomes. The same row makes the same body, and so the same id. */
+type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
+
+/**
+ * Checks every row, and then stores each as a pending event, which the apply loop brings into the ledger. `open` begins
+ * the rows anew: they are read twice, so that one that is wrong refuses the file before anything is stored. Rows that
+ * were imported before change nothing. `now` is the time of receipt, and so the event time of rows without `created_at`.
+ * Throws `FileChanged` and what the content throws.
+ */
+export async function importDeductions(db: Db, open: () => Rows, now: string): Promise<Imported> {
+  const problems = createProblems();
+  const checked = createHash('sha256');
+  const ids = createIds();
+  let rows = 0;
+  for await (const some of readableRows(open(), IMPORT_COLUMNS, problems, ROWS_AT_ONCE)) {
+    rows += some.length;
+    if (rows > IMPORT_ROWS_MAX) {
+      problems.add({ path: IMPORT_COLUMNS.list, rule: `must have at most ${IMPORT_ROWS_MAX} elements` });
+      break;
+    }
+    const events = some.flatMap((row) => eventOf(row, now, problems) ?? []);
+    for (const event of events) {
+      checked.update(event.eventId);
+      problems.add(...ids.note(event));
+    }
+    problems.add(...(await overwriting(db, events)));
+  }
+  if (!problems.isEmpty) return problems.refused();
+  const stored = await store(db, open(), checked.digest('hex'), now);
+  return { ok: true, rows, stored };
+}
+
+async function store(db: Db, rows: Rows, digest: string, now: string): Promise<number> {
+  const problems = createProblems();
+  const read = createHash('sha256');
+  let stored = 0;
+  for await (const some of readableRows(rows, IMPORT_COLUMNS, problems, ROWS_AT_ONCE)) {
+    const events = some.flatMap((row) => eventOf(row, now, problems) ?? []);
+    for (const { eventId } of events) read.update(eventId);
+    stored += (await transact(db, (trx) => storeArrivals(trx, events, now, 'import'))).accepted;
+    // Other work of the process has its turn: a file may have a million rows.
+    await new Promise(setImmediate);
+  }
+  if (!problems.isEmpty || read.digest('hex') !== digest) throw new FileChanged();
+  return stored;
+}
+
+/** The event that a row becomes; null when the row breaks the contract, which is then among the problems. */
+function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): RowEvent | null {
+  // In the order of the contract, whatever the order of the columns: the text decides the id.
+  const data = Object.fromEntries(
+    FIELDS.filter((field) => fields[field] !== undefined).map((field) => [field, fields[field]]),
+  );
+  const createdAt = fields.created_at ?? null;
+  const event = { event_type: DEDUCTION_UPDATED, data, ...(createdAt !== null && { created_at: createdAt }) };
+  const wrong =
+    deduction.accepts(data) && envelope.accepts(event)
+      ? []
+      : [...deduction.problems(data), ...envelope.problems(event)];
+  if (wrong.length === 0 && createdAt !== null && isAfter(createdAt, now)) {
+    wrong.push({ path: 'created_at', rule: 'must not be later than now' });
+  }
+  problems.add(...wrong.map((problem) => ({ path: `${path}.${problem.path}`, rule: problem.rule })));
+  if (wrong.length > 0) return null;
+  const body = Buffer.from(JSON.stringify(event));
+  const eventId = `import_${createHash('sha256').update(body).digest('hex')}`;
+  return { eventId, body, path, deductionId: fields.id as string, createdAt };
+}
+
+function isAfter(createdAt: string, now: string): boolean {
+  return (toInstant(createdAt) as string) > (toInstant(now) as string);
+}
+
+/** Several rows of one deduction are several states of it, whose order only their times tell. */
+function createIds(): { note: (event: RowEvent) => Problem[] } {
+  const first = new Map<string, { path: string; isTimed: boolean }>();
+  return {
+    note({ deductionId, path, createdAt }) {
+      const before = first.get(deductionId);
+      const isTimed = createdAt !== null;
+      if (before === undefined) {
+        first.set(deductionId, { path, isTimed });
+        return [];
+      }
+      if (before.isTimed && isTimed) return [];
+      const rule = `is the same as ${before.path}.id: rows of one deduction need created_at`;
+      return [{ path: `${path}.id`, rule }];
+    },
+  };
+}
+
+/**
+ * Rows without a time of a deduction whose latest state the service has sent: as of now, they would overwrite what may
+ * be newer than the file. Rows that were imported before do nothing, and may stay.
+ */
+async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
+  const untimed = events.filter((event) => event.createdAt === null);
+  const sent = new Set<string>();
+  for (const slice of slices(db, untimed)) {
+    const rows = await db
+      .selectFrom('deductions')
+      .innerJoin('versions', 'versions.position', 'deductions.position')
+      .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
+      .select('deductions.deduction_id')
+      .where('inbox.source', '=', 'webhook')
+      .where(
+        isOneOf(
+          db,
+          'deductions.deduction_id',
+          slice.map((event) => event.deductionId),
+        ),
+      )
+      .execute();
+    for (const { deduction_id } of rows) sent.add(deduction_id);
+  }
+  const suspects = untimed.filter((event) => sent.has(event.deductionId));
+  const known = await knownEvents(
+    db,
+    suspects.map((event) => event.eventId),
+  );
+  return suspects
+    .filter((event) => !known.has(event.eventId))
+    .map(({ path }) => ({
+      path: `${path}.created_at`,
+      rule: 'is required: the service has sent this deduction, and only a time tells which state is newer',
+    }));
+}
+
+async function knownEvents(db: Db, eventIds: readonly string[]): Promise<Set<string>> {
+  const known = new Set<string>();
+  for (const slice of slices(db, eventIds)) {
+    const rows = await db
+      .selectFrom('inbox')
+      .select('event_id')
+      .where(isOneOf(db, 'event_id', slice))
+      .execute();
+    for (const { event_id } of rows) known.add(event_id);
+  }
+  return known;
+}

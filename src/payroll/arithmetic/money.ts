@@ -1,0 +1,73 @@
+/**
+ * Amounts as whole numbers of a decimal unit, exact at any length. A share of one is a fraction of whole numbers and
+ * is rounded once, from its remainder: no quotient is ever cut before. BigInt takes no JavaScript number, so no float
+ * can touch money.
+ */
+import type { Rounding } from './options.ts';
+
+/** units / 10^decimals dollars. */
+export type Decimal = { readonly units: bigint; readonly decimals: number };
+
+const CENT_DECIMALS = 2;
+const CENTS_PER_DOLLAR = 100n;
+
+export const ZERO: Decimal = { units: 0n, decimals: CENT_DECIMALS };
+
+/** The number that a contribution's text means: a sign or none, digits, perhaps a point and digits. */
+export function decimal(text: string): Decimal {
+  const point = text.indexOf('.');
+  if (point === -1) return { units: BigInt(text), decimals: 0 };
+  return { units: BigInt(text.slice(0, point) + text.slice(point + 1)), decimals: text.length - point - 1 };
+}
+
+export function times(value: Decimal, count: number): Decimal {
+  return { units: value.units * BigInt(count), decimals: value.decimals };
+}
+
+/** What an amount in cents is more than another in cents. */
+export function minus(amount: Decimal, other: Decimal): Decimal {
+  return { units: amount.units - other.units, decimals: CENT_DECIMALS };
+}
+
+/**
+ * `round` of payroll.md for the fraction value x part / of: to the cent, on the magnitude, with the sign restored.
+ * The only place where money is divided.
+ */
+export function rounded(value: Decimal, part: number, of: number, rounding: Rounding): Decimal {
+  const isNegative = value.units < 0n;
+  const dividend = (isNegative ? -value.units : value.units) * CENTS_PER_DOLLAR * BigInt(part);
+  const divisor = 10n ** BigInt(value.decimals) * BigInt(of);
+  const cut = dividend / divisor;
+  const rest = dividend - cut * divisor;
+  const cents = goesUp(rounding, cut, rest * 2n, divisor) ? cut + 1n : cut;
+  return { units: isNegative ? -cents : cents, decimals: CENT_DECIMALS };
+}
+
+function goesUp(rounding: Rounding, cut: bigint, doubledRest: bigint, divisor: bigint): boolean {
+  switch (rounding) {
+    case 'half-up':
+      return doubledRest >= divisor;
+    case 'half-even':
+      return doubledRest > divisor || (doubledRest === divisor && cut % 2n === 1n);
+    case 'down':
+      return false;
+    case 'up':
+      return doubledRest > 0n;
+  }
+}
+
+/** The exact number with two decimals, or more where it has more; never `-0.00`. */
+export function print({ units, decimals }: Decimal): string {
+  const isNegative = units < 0n;
+  const digits = String(isNegative ? -units : units).padStart(decimals + 1, '0');
+  const point = digits.length - decimals;
+  const fraction = digits.slice(point).padEnd(CENT_DECIMALS, '0');
+  return `${isNegative ? '-' : ''}${digits.slice(0, point)}.${fraction.length > CENT_DECIMALS ? trimmed(fraction) : fraction}`;
+}
+
+/** A fraction without the zeros at its end that say nothing, but with its cents. */
+function trimmed(fraction: string): string {
+  let end = fraction.length;
+  while (end > CENT_DECIMALS && fraction[end - 1] === '0') end -= 1;
+  return fraction.slice(0, end);
+}

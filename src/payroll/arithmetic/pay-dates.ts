@@ -1,0 +1,102 @@
+/** The regular pay dates of a calendar year: "Pay dates" of payroll.md. Days are YYYY-MM-DD. */
+import { Temporal } from 'temporal-polyfill';
+import type { Problem } from '../../contract/check.ts';
+import { isDay } from '../../contract/instant.ts';
+import type { PayFrequency } from '../../contract/pay-rate.ts';
+
+/** P of payroll.md. Always these: how many pay dates a year really has is for the run's own calendar to say. */
+export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
+  monthly: 12,
+  semimonthly: 24,
+  biweekly: 26,
+  weekly: 52,
+};
+
+/** Pay dates that a year may have more or less than periods: New Year's bank holidays move one in or out. */
+const DATES_MOVED_MAX = 1;
+
+/**
+ * The most days from one pay date to the next. A longer time is nearer to two periods than to one: then no bank
+ * holiday moved a date, one is missing.
+ */
+const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
+  weekly: 10,
+  biweekly: 21,
+  semimonthly: 22,
+  monthly: 45,
+};
+
+/** Days of a step. The other frequencies have no even step: without a list their dates are not known. */
+const STEP_DAYS: Readonly<Partial<Record<PayFrequency, number>>> = { weekly: 7, biweekly: 14 };
+
+export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
+
+/**
+ * What is wrong with a list of the pay dates of one year, the first thing only; null when it can be counted on: each
+ * is a day of the year and later than the one before, and together they cover the year.
+ *
+ * @param path names the list in the problem
+ */
+export function listProblem(
+  dates: readonly string[],
+  year: string,
+  frequency: PayFrequency,
+  path: string,
+): Problem | null {
+  for (const [index, date] of dates.entries()) {
+    const rule = dateRule(date, year, dates[index - 1]);
+    if (rule !== null) return { path: `${path}[${index}]`, rule };
+  }
+  const rule = coverRule(dates, year, frequency);
+  return rule === null ? null : { path, rule };
+}
+
+/** The dates of a list that lie next to a day that is not in it, before and after: one or two of a list of some. */
+export function nearestDates(dates: readonly string[], day: string): string[] {
+  const before = dates.findLast((date) => date < day);
+  const after = dates.find((date) => date > day);
+  return [before, after].filter((date) => date !== undefined);
+}
+
+/** The dates of the day's year in even steps both ways from it; null for a frequency that has no even step. */
+export function steppedDates(day: string, frequency: PayFrequency): string[] | null {
+  const days = STEP_DAYS[frequency];
+  if (days === undefined) return null;
+  const from = Temporal.PlainDate.from(day);
+  const before: string[] = [];
+  for (let date = from.subtract({ days }); date.year === from.year; date = date.subtract({ days })) {
+    before.unshift(date.toString());
+  }
+  const after: string[] = [];
+  for (let date = from.add({ days }); date.year === from.year; date = date.add({ days })) {
+    after.push(date.toString());
+  }
+  return [...before, day, ...after];
+}
+
+export function yearOf(day: string): string {
+  return day.slice(0, 'YYYY'.length);
+}
+
+function dateRule(date: string, year: string, before: string | undefined): string | null {
+  if (!isDay(date)) return REAL_DAY_RULE;
+  if (yearOf(date) !== year) return `must be in ${year}, the year of the pay date`;
+  if (before !== undefined && date <= before) return 'must be later than the date before it';
+  return null;
+}
+
+function coverRule(dates: readonly string[], year: string, frequency: PayFrequency): string | null {
+  const periods = PERIODS_PER_YEAR[frequency];
+  if (Math.abs(dates.length - periods) > DATES_MOVED_MAX) {
+    const [fewest, most] = [periods - DATES_MOVED_MAX, periods + DATES_MOVED_MAX];
+    return `must cover ${year}: ${fewest} to ${most} ${frequency} pay dates, not ${dates.length}`;
+  }
+  const ends = [`${year}-01-01`, ...dates, `${year}-12-31`].map((day) => Temporal.PlainDate.from(day));
+  for (const [index, date] of ends.entries()) {
+    const next = ends[index + 1];
+    if (next !== undefined && date.until(next).days > DAYS_BETWEEN_MAX[frequency]) {
+      return `must cover ${year}: there is no ${frequency} pay date between ${date} and ${next}`;
+    }
+  }
+  return null;
+}

@@ -1,0 +1,94 @@
+/** What payroll took too little, or too much, of earlier finalized runs: "Taken" of payroll.md. Pure. */
+import { difference, total } from '../arithmetic/sums.ts';
+import { type Carrier, contentOfLine, type Earlier, type FrozenLines } from './adjustments.ts';
+import { isIncluded, type Line, lineKey, NOTHING } from './line.ts';
+
+/** A line of a run of which payroll took another amount than was finalized. */
+export type Owed = { runId: string; line: string; owed: string };
+
+/** What is owed of one deduction in one run. */
+type Account = { line: Line; finalized: string; owed: string; collected: string };
+
+/**
+ * The arrears lines of one employee: for each earlier run and deduction, what later finalized runs have not collected
+ * yet, or have collected although payroll had taken it. Nothing for a line of coverage whose lines cancel out.
+ */
+export function arrearsLines(
+  earlier: readonly Earlier[],
+  owed: readonly Owed[],
+  frozen: FrozenLines,
+  carrier: Carrier,
+): Line[] {
+  const lines = earlier.flatMap((one) => {
+    const accounts = accountsOf(
+      one,
+      owed.filter(({ runId }) => runId === one.runId),
+      frozen,
+    );
+    return [...accounts]
+      .filter(([deductionId]) => carrier.named?.has(deductionId) !== false)
+      .map(([, account]) => arrearsLine(one.runId, account, carrier));
+  });
+  const left = lines.filter((line) => line.member_amount !== NOTHING);
+  const nets = Map.groupBy(left, (line) => line.line_of_coverage);
+  return left.filter((line) => {
+    const ofCoverage = nets.get(line.line_of_coverage) as Line[];
+    return total(ofCoverage.map((one) => one.member_amount)) !== NOTHING;
+  });
+}
+
+/** By deduction: a run may have several lines of one, its own and those that settle something. */
+function accountsOf(
+  { runId, freezeId }: Earlier,
+  owed: readonly Owed[],
+  frozen: FrozenLines,
+): Map<string, Account> {
+  const accounts = new Map<string, Account>();
+  const accountOf = (line: Line): Account => {
+    const account = accounts.get(line.deduction_id);
+    if (account !== undefined) return account;
+    const opened = { line, finalized: NOTHING, owed: NOTHING, collected: NOTHING };
+    accounts.set(line.deduction_id, opened);
+    return opened;
+  };
+  const own = new Map(
+    (frozen.own.get(freezeId) ?? []).filter(isIncluded).map((line) => [lineKey(line), line]),
+  );
+  for (const one of owed) {
+    const line = own.get(one.line);
+    if (line === undefined) continue;
+    const account = accountOf(line);
+    account.finalized = total([account.finalized, line.member_amount]);
+    account.owed = total([account.owed, one.owed]);
+  }
+  for (const line of frozen.settling.get(runId) ?? []) {
+    if (line.kind !== 'arrears') continue;
+    const account = accountOf(line);
+    account.collected = total([account.collected, line.member_amount]);
+  }
+  return accounts;
+}
+
+function arrearsLine(runId: string, { line, finalized, owed, collected }: Account, carrier: Carrier): Line {
+  const left = difference(owed, collected);
+  const taken =
+    owed === NOTHING
+      ? 'nothing is owed by what payroll reports now'
+      : `${finalized} finalized - ${difference(finalized, owed)} taken = ${owed}`;
+  const since = collected === NOTHING ? '' : `; ${owed} - ${collected} collected since = ${left}`;
+  return {
+    ...contentOfLine(line, carrier),
+    version: null,
+    period: null,
+    member_contribution: null,
+    employer_contribution: null,
+    member_amount: left,
+    employer_amount: NOTHING,
+    kind: 'arrears',
+    adjustment_for: runId,
+    change: null,
+    previous_amount: null,
+    flags: [],
+    explanation: `run ${runId}: ${taken}${since}`,
+  };
+}

@@ -1,0 +1,157 @@
+/** Payroll's own file against a run, in four heaps: "Reconciliation" of the field notes. */
+import type { Problem } from '../../contract/check.ts';
+import { isOneOf, slices } from '../../database/bulk.ts';
+import type { Db } from '../../database/tables.ts';
+import { createProblems, type RowsRefused, readableRows } from '../../reading/problems.ts';
+import type { Columns, GivenRow, Rows } from '../../reading/rows.ts';
+import { AMOUNT_RULE, centsOf } from './amount.ts';
+import { type Amounts, type Audit, createHeaps, keyOf, NAMING, type Naming } from './audit-heaps.ts';
+import { isIncluded, type Line } from './line.ts';
+import type { LinesOfEmployee } from './line-pages.ts';
+
+export const AUDIT_COLUMNS: Columns = {
+  list: 'lines',
+  required: ['employee_id', 'member_amount'],
+  optional: [...NAMING, 'employer_amount'],
+};
+
+/**
+ * Rows of one file. They come in any order and are held in memory, some 250 bytes each, until the run's lines have
+ * passed by; an employer with 100,000 employees has some 300,000.
+ */
+export const AUDIT_ROWS_MAX = 500_000;
+/** Rows handled between two turns of the event loop, and employees looked up at once. */
+const ROWS_AT_ONCE = 1_000;
+
+/**
+ * Compares the rows of payroll's file with a run, given by its pages of lines; lines that are only reported are no
+ * part of it. Rows that the file has several of are added up, and so are lines where the file is coarser. The
+ * employer's side is compared where the file gives it. What is zero and has no counterpart is no difference. One row
+ * that is wrong refuses the file, and no page is read.
+ */
+export async function auditRun(
+  db: Db,
+  run: { employerId: string; pages: AsyncIterable<readonly LinesOfEmployee[]> },
+  rows: Rows,
+): Promise<{ ok: true; audit: Audit } | RowsRefused> {
+  const problems = createProblems();
+  const file = createFile();
+  for await (const some of readableRows(rows, AUDIT_COLUMNS, problems, ROWS_AT_ONCE)) {
+    for (const row of some) {
+      const problem = file.take(row);
+      if (problem !== null) problems.add(problem);
+    }
+    if (file.rows > AUDIT_ROWS_MAX) {
+      problems.add({ path: AUDIT_COLUMNS.list, rule: `must have at most ${AUDIT_ROWS_MAX} elements` });
+      break;
+    }
+  }
+  if (!problems.isEmpty) return problems.refused();
+  const heaps = createHeaps(file.names(), file.givesEmployer);
+  for await (const page of run.pages) {
+    for (const { employeeId, lines } of page) {
+      for (const [key, here] of sumsOf(employeeId, lines, file.names())) {
+        heaps.compare(key, here, file.claim(key));
+      }
+    }
+  }
+  for (const keys of inLists(file.unclaimed())) {
+    const known = await knownEmployees(db, run.employerId, keys.map(employeeIn));
+    for (const key of keys) heaps.onlyInPayroll(key, file.claim(key) as Amounts, known.has(employeeIn(key)));
+    await new Promise(setImmediate);
+  }
+  return { ok: true, audit: heaps.audit() };
+}
+
+/** Payroll's amounts, by employee and what they are for. */
+function createFile() {
+  const amounts = new Map<string, Amounts>();
+  let names: readonly Naming[] | null = null;
+  let rows = 0;
+  let givesEmployer = false;
+  return {
+    /** Takes a row in, or says what is wrong with it. */
+    take({ path, fields }: GivenRow): Problem | null {
+      const { employee_id, member_amount, employer_amount } = fields;
+      rows += 1;
+      if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
+      if (member_amount === undefined) return { path: `${path}.member_amount`, rule: 'is required' };
+      const member = centsOf(member_amount);
+      if (member === null) return { path: `${path}.member_amount`, rule: AMOUNT_RULE };
+      const employer = employer_amount === undefined ? null : centsOf(employer_amount);
+      if (employer_amount !== undefined && employer === null) {
+        return { path: `${path}.employer_amount`, rule: AMOUNT_RULE };
+      }
+      const given = NAMING.filter((name) => fields[name] !== undefined);
+      if (given.length === 0) return { path, rule: `must say what it is for: ${NAMING.join(' or ')}` };
+      names ??= given;
+      if (names.join() !== given.join()) {
+        return { path, rule: `must say what it is for as the rows before it do, by ${names.join(' and ')}` };
+      }
+      givesEmployer ||= employer !== null;
+      addTo(amounts, keyOf(employee_id, names, fields), { member, employer });
+      return null;
+    },
+    get rows() {
+      return rows;
+    },
+    get givesEmployer() {
+      return givesEmployer;
+    },
+    names: (): readonly Naming[] => names ?? [],
+    /** What payroll has for a key; from then on it is not unclaimed. */
+    claim(key: string): Amounts | null {
+      const found = amounts.get(key) ?? null;
+      amounts.delete(key);
+      return found;
+    },
+    unclaimed: (): string[] => [...amounts.keys()].sort(),
+  };
+}
+
+/** What the run has for an employee, by what the rows of the file are for. */
+function sumsOf(employeeId: string, lines: readonly Line[], names: readonly Naming[]): Map<string, Amounts> {
+  const sums = new Map<string, Amounts>();
+  for (const line of lines.filter(isIncluded)) {
+    const member = centsOf(line.member_amount) as bigint;
+    addTo(sums, keyOf(employeeId, names, line), { member, employer: centsOf(line.employer_amount) });
+  }
+  return sums;
+}
+
+function addTo(sums: Map<string, Amounts>, key: string, { member, employer }: Amounts): void {
+  const sum = sums.get(key);
+  if (sum === undefined) {
+    sums.set(key, { member, employer });
+    return;
+  }
+  sum.member += member;
+  if (employer !== null) sum.employer = (sum.employer ?? 0n) + employer;
+}
+
+function employeeIn(key: string): string {
+  return (JSON.parse(key) as [string])[0];
+}
+
+/** Those of the employees whom the roster has with the employer, now or ever. */
+async function knownEmployees(
+  db: Db,
+  employerId: string,
+  employees: readonly string[],
+): Promise<Set<string>> {
+  const known = new Set<string>();
+  for (const slice of slices(db, [...new Set(employees)])) {
+    const rows = await db
+      .selectFrom('roster')
+      .select('employee_id')
+      .where('employer_id', '=', employerId)
+      .where(isOneOf(db, 'employee_id', slice))
+      .execute();
+    for (const { employee_id } of rows) known.add(employee_id);
+  }
+  return known;
+}
+
+function* inLists(keys: readonly string[]): Generator<string[]> {
+  for (let from = 0; from < keys.length; from += ROWS_AT_ONCE) yield keys.slice(from, from + ROWS_AT_ONCE);
+}

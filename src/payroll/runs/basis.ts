@@ -1,0 +1,131 @@
+/** What a run is computed from. Resolved anew for an open run; frozen with a finalized one, so that it can be proved. */
+import type { Problem } from '../../contract/check.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { yearOf } from '../arithmetic/pay-dates.ts';
+import { type Plan, planOf } from '../arithmetic/plan.ts';
+import type { Run } from './body.ts';
+import type { PayrollCode } from './codes.ts';
+import { readCodes, readSchedules, type Schedule } from './settings.ts';
+
+export type Basis = {
+  run: Run;
+  /** The ledger's position: nothing behind it is known. */
+  position: number;
+  /** Given or of the schedule; null where they are stepped, or not known. */
+  pay_dates: readonly string[] | null;
+  has_one_schedule_at_most: boolean;
+  codes: readonly PayrollCode[];
+  /** The finalized regular run before it, that changes are told against. */
+  previous: string | null;
+  /** Finalized runs whose differences and arrears are looked at, by id, with the report of what was taken. */
+  earlier: readonly { run_id: string; report: number | null }[];
+};
+
+/** A run can't be computed as it was put; each problem names the field. */
+export class RunRefused extends Error {
+  readonly code = 'RUN_REFUSED';
+  readonly problems: readonly Problem[];
+  constructor(problems: readonly Problem[]) {
+    super('the run can not be computed');
+    this.problems = problems;
+  }
+}
+
+/**
+ * The schedule that a run's pay date is one of: that of its pay group. A named group without one of its own goes by
+ * the schedule that names none, and a run without a group by the only one of its frequency. Null: there is none, or
+ * it is not certain which.
+ */
+export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule | null {
+  const { pay_frequency, pay_group } = run;
+  const ofFrequency = schedules.filter((one) => one.pay_frequency === pay_frequency);
+  const of = (group: string | null) => ofFrequency.find((one) => one.pay_group === group);
+  const own = of(pay_group) ?? of(null);
+  if (own !== undefined) return own;
+  return pay_group === null && ofFrequency.length === 1 ? (ofFrequency[0] as Schedule) : null;
+}
+
+/** The calendar of a run by its employer's schedules. Throws `RunRefused`. */
+export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
+  const schedule = scheduleOf(run, schedules);
+  if (schedule === null && run.pay_group === null && run.pay_dates === null) {
+    const groups = schedules.filter((one) => one.pay_frequency === run.pay_frequency);
+    // Each group has pay dates of its own: to step from this one's would ignore them all.
+    if (groups.length > 0) throw new RunRefused([GROUP_NEEDED]);
+  }
+  const planned = planOf(run, schedule?.pay_dates.map((date) => date.pay_date) ?? null);
+  if (!planned.ok) throw new RunRefused([planned.problem]);
+  return planned.plan;
+}
+
+const GROUP_NEEDED: Problem = {
+  path: 'pay_group',
+  rule: 'is required, or pay_dates: the employer has several pay schedules of this frequency, each for a pay group',
+};
+
+/** The calendar of a run by its basis. */
+export function planOfBasis({ run, pay_dates }: Pick<Basis, 'run' | 'pay_dates'>): Plan {
+  const planned = planOf({ ...run, pay_dates }, null);
+  if (!planned.ok) throw new RunRefused([planned.problem]);
+  return planned.plan;
+}
+
+/** What a run would be computed from now. `runId` is its own, which is not compared with itself. Throws `RunRefused`. */
+export async function resolveBasis(db: Db | Trx, runId: string | null, run: Run): Promise<Basis> {
+  const [schedules, codes, head, finalized] = [
+    await readSchedules(db, run.employer_id),
+    await readCodes(db, run.employer_id),
+    await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow(),
+    await finalizedRuns(db, run.employer_id),
+  ];
+  const plan = planWith(run, schedules);
+  const others = finalized.filter((one) => one.run_id !== runId);
+  return {
+    run,
+    position: head.position,
+    pay_dates: plan.calendarAssumed ? null : plan.dates,
+    has_one_schedule_at_most: schedules.length <= 1,
+    codes,
+    previous: previousOf(run, others),
+    earlier: others
+      .filter((one) => isNear(one.pay_date, run.pay_date))
+      .map(({ run_id, report }) => ({ run_id, report })),
+  };
+}
+
+type Finalized = Awaited<ReturnType<typeof finalizedRuns>>[number];
+
+function finalizedRuns(db: Db | Trx, employerId: string) {
+  return db
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date'])
+    .select((eb) =>
+      eb
+        .selectFrom('taken_reports')
+        .select((sub) => sub.fn.max('report').as('report'))
+        .whereRef('taken_reports.run_id', '=', 'payroll_runs.run_id')
+        .as('report'),
+    )
+    .where('employer_id', '=', employerId)
+    .where('state', '=', 'finalized')
+    .orderBy('pay_date')
+    .orderBy('run_id')
+    .execute();
+}
+
+function previousOf(run: Run, finalized: readonly Finalized[]): string | null {
+  const before = finalized.findLast(
+    (one) =>
+      one.kind === 'regular' &&
+      one.pay_frequency === run.pay_frequency &&
+      one.pay_group === run.pay_group &&
+      one.pay_date < run.pay_date,
+  );
+  return before?.run_id ?? null;
+}
+
+/** Of the same calendar year, or the one before: of those differences are still reported. */
+function isNear(earlier: string, payDate: string): boolean {
+  const years = Number(yearOf(payDate)) - Number(yearOf(earlier));
+  return years === 0 || years === 1;
+}

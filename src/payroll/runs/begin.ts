@@ -1,0 +1,72 @@
+/** How a run comes to be: computed first, kept only when it can be, and looked at before that. */
+import type { Db } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import { RULES_VERSION } from '../arithmetic/amounts.ts';
+import { RunRefused, resolveBasis } from './basis.ts';
+import type { Run } from './body.ts';
+import { isKnownEmployer } from './known-employer.ts';
+import type { Line } from './line.ts';
+import { computedPages } from './line-pages.ts';
+import { findRun, previewRun, putRun, type RunView, type StoredRun, summarize, viewRun } from './store.ts';
+
+export type Begun =
+  | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }
+  /** Another body is kept under the id. */
+  | { outcome: 'different' };
+
+/**
+ * Keeps a run that is asked for, and shows it. The same body under the same id again is `same`, whatever became of the
+ * run. Throws `RunRefused` when it can't be computed or nothing is known of its employer: then nothing is kept.
+ */
+export async function beginRun(db: Db, runId: string, run: Run, now: string): Promise<Begun> {
+  const known = await findRun(db, runId);
+  if (known !== null) return shown(db, known, run);
+  await assertEmployer(db, run);
+  const view = await previewRun(db, runId, run);
+  const { outcome, stored } = await transact(db, async (trx) => ({
+    outcome: await putRun(trx, runId, run, now),
+    stored: (await findRun(trx, runId)) as StoredRun,
+  }));
+  // Otherwise somebody else put one while it was computed.
+  return outcome === 'created' ? { outcome, view: { ...view, stored }, stored } : shown(db, stored, run);
+}
+
+async function shown(db: Db, stored: StoredRun, run: Run): Promise<Begun> {
+  if (stored.body !== JSON.stringify(run)) return { outcome: 'different' };
+  return { outcome: 'same', view: await viewRun(db, stored), stored };
+}
+
+/** Lines shown of a preview: those of one employee on the telephone, or of a handful. */
+export const PREVIEWED_LINES = 500;
+
+/**
+ * What a run would come to, and its first lines when it names its employees. Keeps nothing. Throws `RunRefused`, also
+ * when nothing is known of the employer.
+ */
+export async function previewWithLines(db: Db, run: Run): Promise<{ view: RunView; lines: Line[] | null }> {
+  await assertEmployer(db, run);
+  const basis = await resolveBasis(db, null, run);
+  const { totals, etag, employees } = await summarize(db, basis);
+  const view = {
+    run,
+    stored: null,
+    position: basis.position,
+    rulesVersion: RULES_VERSION,
+    totals,
+    etag,
+    employees,
+  };
+  if (run.employee_ids === null) return { view, lines: null };
+  const lines: Line[] = [];
+  for await (const page of computedPages(db, basis)) {
+    lines.push(...page.flatMap((employee) => employee.lines));
+    if (lines.length >= PREVIEWED_LINES) break;
+  }
+  return { view, lines: lines.slice(0, PREVIEWED_LINES) };
+}
+
+async function assertEmployer(db: Db, { employer_id }: Run): Promise<void> {
+  if (await isKnownEmployer(db, employer_id)) return;
+  const rule = 'is not known here: check the id, or bring its census or its pay schedule first';
+  throw new RunRefused([{ path: 'employer_id', rule }]);
+}

@@ -1,0 +1,130 @@
+/** The body of a payroll run: what payroll asks for, "Payroll run" of the design. Pure. */
+import Type, { type Static } from 'typebox';
+import { compile, type Problem } from '../../contract/check.ts';
+import { day, identifier, oneOf } from '../../contract/fields.ts';
+import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
+import {
+  APPLIES_ON,
+  EXTRA_PAYCHECKS,
+  REMAINDERS,
+  ROUNDINGS,
+  SCHEMES,
+  withDefaults,
+} from '../arithmetic/options.ts';
+
+export const KINDS = ['regular', 'off_cycle'] as const;
+export type RunKind = (typeof KINDS)[number];
+
+/** What becomes of differences of earlier runs: shown, taken with this paycheck, or not looked at. */
+export const COLLECTIONS = ['report', 'include', 'off'] as const;
+export type Collection = (typeof COLLECTIONS)[number];
+
+export const RUN_ID_PATTERN = '^[A-Za-z0-9._-]{1,128}$';
+
+/** The most ids of a list: a large employer's employees; beyond that the run is narrowed by its pay group. */
+const LIST_MAX = 100_000;
+/** More regular pay dates than any calendar year has. */
+const PAY_DATES_MAX = 60;
+
+const ids = Type.Array(identifier, {
+  minItems: 1,
+  maxItems: LIST_MAX,
+  uniqueItems: true,
+  rule: `must be a list of 1 to ${LIST_MAX} different ids`,
+});
+
+export const RunBody = Type.Object(
+  {
+    employer_id: identifier,
+    pay_frequency: oneOf(PAY_FREQUENCIES),
+    period_start: day,
+    period_end: day,
+    pay_date: day,
+    kind: Type.Optional(oneOf(KINDS)),
+    pay_group: Type.Optional(identifier),
+    employee_ids: Type.Optional(ids),
+    deductions: Type.Optional(ids),
+    final_checks: Type.Optional(ids),
+    pay_dates: Type.Optional(
+      Type.Array(day, {
+        minItems: 1,
+        maxItems: PAY_DATES_MAX,
+        rule: `must be a list of at most ${PAY_DATES_MAX} pay dates`,
+      }),
+    ),
+    scheme: Type.Optional(oneOf(SCHEMES)),
+    applies_on: Type.Optional(oneOf(APPLIES_ON)),
+    rounding: Type.Optional(oneOf(ROUNDINGS)),
+    remainder: Type.Optional(oneOf(REMAINDERS)),
+    extra_paycheck: Type.Optional(oneOf(EXTRA_PAYCHECKS)),
+    adjustments: Type.Optional(oneOf(COLLECTIONS)),
+    arrears: Type.Optional(oneOf(COLLECTIONS)),
+  },
+  { additionalProperties: false },
+);
+export type RunBody = Static<typeof RunBody>;
+
+/** A body with its defaults filled in. Lists of ids are sorted: their order means nothing. Null: not narrowed. */
+export type Run = {
+  employer_id: string;
+  kind: RunKind;
+  pay_frequency: (typeof PAY_FREQUENCIES)[number];
+  pay_group: string | null;
+  period_start: string;
+  period_end: string;
+  pay_date: string;
+  employee_ids: readonly string[] | null;
+  deductions: readonly string[] | null;
+  final_checks: readonly string[];
+  pay_dates: readonly string[] | null;
+  scheme: (typeof SCHEMES)[number];
+  applies_on: (typeof APPLIES_ON)[number];
+  rounding: (typeof ROUNDINGS)[number];
+  remainder: (typeof REMAINDERS)[number];
+  extra_paycheck: (typeof EXTRA_PAYCHECKS)[number];
+  adjustments: Collection;
+  arrears: Collection;
+};
+
+export const runBody = compile(RunBody);
+
+/** The run that a body asks for, or what is wrong with it by itself, without any schedule. */
+export function runOf(body: unknown): { ok: true; run: Run } | { ok: false; problems: Problem[] } {
+  if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body) };
+  const problems = contradictions(body);
+  if (problems.length > 0) return { ok: false, problems };
+  return {
+    ok: true,
+    run: {
+      employer_id: body.employer_id,
+      kind: body.kind ?? 'regular',
+      pay_frequency: body.pay_frequency,
+      pay_group: body.pay_group ?? null,
+      period_start: body.period_start,
+      period_end: body.period_end,
+      pay_date: body.pay_date,
+      employee_ids: body.employee_ids?.toSorted() ?? null,
+      deductions: body.deductions?.toSorted() ?? null,
+      final_checks: body.final_checks?.toSorted() ?? [],
+      pay_dates: body.pay_dates ?? null,
+      ...withDefaults(body),
+      adjustments: body.adjustments ?? 'report',
+      arrears: body.arrears ?? 'report',
+    },
+  };
+}
+
+function contradictions({ period_start, period_end, kind, employee_ids }: RunBody): Problem[] {
+  const problems: Problem[] = [];
+  if (period_end < period_start)
+    problems.push({ path: 'period_end', rule: 'must not be before period_start' });
+  if (kind === 'off_cycle' && employee_ids === undefined) {
+    problems.push({ path: 'employee_ids', rule: 'is required for an off_cycle run' });
+  }
+  return problems;
+}
+
+/** The day on which a deduction must be effective to be taken. */
+export function dayOfRun(run: Run): string {
+  return run[run.applies_on];
+}

@@ -1,0 +1,239 @@
+/** Computes a run from the ledger, some hundred employees at a time, in the order of their ids. */
+import { isOneOf } from '../../database/bulk.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { rosterAt } from '../../ledger/roster.ts';
+import { calculator } from '../arithmetic/amounts.ts';
+import { yearOf } from '../arithmetic/pay-dates.ts';
+import {
+  adjustmentLines,
+  type Carrier,
+  type Earlier,
+  frozenLinesOf,
+  isTouched,
+  marked,
+} from './adjustments.ts';
+import { arrearsLines, type Owed } from './arrears.ts';
+import { type Basis, planOfBasis } from './basis.ts';
+import { codeFinder } from './codes.ts';
+import { type Flag, LINE_KINDS, type Line } from './line.ts';
+import {
+  endedLines,
+  type History,
+  type LineRules,
+  regularLines,
+  type Standing,
+  standingOf,
+} from './lines.ts';
+import { type Membership, membershipOf, type Scope } from './population.ts';
+import { candidates, type FrozenRow, frozenLines, historiesOf, owedBy } from './reads.ts';
+
+export type EmployeeLines = {
+  employeeId: string;
+  membership: Membership;
+  lines: Line[];
+};
+
+/** What is needed at hand, made once from a basis. */
+export type Inputs = {
+  basis: Basis;
+  scope: Scope;
+  rules: LineRules;
+  carrier: Carrier;
+  previousFreeze: string | null;
+  earlier: readonly Earlier[];
+  /** Employees with adjustments or arrears in an earlier finalized run: what it settled may have to be undone. */
+  settled: ReadonlySet<string>;
+};
+
+/** Prepares the computation of a basis. Throws `RunRefused` when its calendar does not do. */
+export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
+  const { run } = basis;
+  const ids = [
+    ...basis.earlier.map((one) => one.run_id),
+    ...(basis.previous === null ? [] : [basis.previous]),
+  ];
+  const rows = new Map((await frozenRuns(db, ids)).map((row) => [row.run_id, row]));
+  const earlier = basis.earlier.map(({ run_id }): Earlier => {
+    const row = rows.get(run_id) as FrozenRun;
+    return {
+      runId: run_id,
+      freezeId: row.freeze_id,
+      position: row.basis.position,
+      isPriorYear: yearOf(row.basis.run.pay_date) !== yearOf(run.pay_date),
+      rules: rulesOf(row.basis),
+    };
+  });
+  const rules = rulesOf(basis);
+  return {
+    basis,
+    scope: {
+      run,
+      employees: run.employee_ids === null ? null : new Set(run.employee_ids),
+      finalChecks: new Set(run.final_checks),
+      hasOneScheduleAtMost: basis.has_one_schedule_at_most,
+    },
+    rules,
+    // An off-cycle run that names no deduction takes none, but may be what settles earlier runs.
+    carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
+    previousFreeze: basis.previous === null ? null : (rows.get(basis.previous) as FrozenRun).freeze_id,
+    earlier,
+    settled: new Set([...rows.values()].flatMap((row) => row.settled)),
+  };
+}
+
+/** The lines of a run, page by page; with `only`, of these employees. Nobody without lines who is not in the run. */
+export async function* computeRun(
+  db: Db | Trx,
+  inputs: Inputs,
+  { after = '', only = null }: { after?: string; only?: readonly string[] | null } = {},
+): AsyncGenerator<EmployeeLines[]> {
+  for await (const employees of candidates(db, inputs.basis.run, after, only)) {
+    yield await computeEmployees(db, inputs, employees);
+    // Requests of other people have their turn.
+    await new Promise(setImmediate);
+  }
+}
+
+/** One employee, and what the lines are made of. */
+type Read = {
+  employeeId: string;
+  membership: Membership;
+  histories: readonly History[];
+  before: Standing;
+  owed: readonly Owed[];
+};
+
+async function computeEmployees(
+  db: Db | Trx,
+  inputs: Inputs,
+  employees: readonly string[],
+): Promise<EmployeeLines[]> {
+  const { basis, scope, earlier, previousFreeze } = inputs;
+  const facts = await rosterAt(db, employees, basis.position);
+  const histories = await historiesOf(db, employees, basis.position);
+  const previous = await frozenLines(db, previousFreeze === null ? [] : [previousFreeze], employees);
+  const owed = basis.run.arrears === 'off' ? null : await owedBy(db, basis, employees);
+  const all = employees.map(
+    (employeeId): Read => ({
+      employeeId,
+      membership: membershipOf(facts.get(employeeId) ?? [], scope),
+      histories: histories.get(employeeId) ?? [],
+      before: standingOf(previous.get(employeeId)?.[0]?.lines ?? []),
+      owed: owed?.get(employeeId) ?? [],
+    }),
+  );
+  const unsettled = all.filter((one) => isUnsettled(inputs, one)).map((one) => one.employeeId);
+  const frozen = await frozenLines(
+    db,
+    earlier.map((one) => one.freezeId),
+    unsettled,
+  );
+  return all
+    .map((one) => linesOf(inputs, one, frozen.get(one.employeeId) ?? []))
+    .filter(({ membership, lines }) => membership.isIn || lines.length > 0 || isTold(membership));
+}
+
+/** Whether earlier runs must be looked at for the employee. */
+function isUnsettled(
+  { basis: { run }, earlier, settled }: Inputs,
+  { employeeId, histories, owed }: Read,
+): boolean {
+  if (run.adjustments === 'off' && run.arrears === 'off') return false;
+  if (owed.length > 0 || settled.has(employeeId)) return true;
+  return run.adjustments !== 'off' && earlier.some((one) => isTouched(one, employeeId, histories));
+}
+
+function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): EmployeeLines {
+  const { employeeId, membership, histories, before } = read;
+  const { rules } = inputs;
+  const lines = membership.isIn ? regularLines(membership.fact, histories, rules, before) : [];
+  if (before.size > 0 && mayEnd(inputs, read)) lines.push(...endedLines(lines, before, rules.deductions));
+  if (frozen.length > 0) lines.push(...settlingLines(inputs, read, frozen));
+  return { employeeId, membership, lines: lines.sort(byPlace) };
+}
+
+/**
+ * Whether a line that is there no more has come to its end. Not for who might belong to the run, or is left out of it;
+ * and an off-cycle run says nothing of what it doesn't take.
+ */
+function mayEnd({ basis: { run }, scope }: Inputs, { employeeId, membership }: Read): boolean {
+  return run.kind === 'regular' && !isTold(membership) && scope.employees?.has(employeeId) !== false;
+}
+
+/** Readiness names the employee. */
+function isTold(membership: Membership): boolean {
+  return !membership.isIn && (membership.why === 'ambiguous' || membership.why === 'frequency-unknown');
+}
+
+/** Adjustments and arrears of one employee, by what the run says of each. */
+function settlingLines(
+  { basis: { run }, earlier, carrier }: Inputs,
+  { employeeId, membership, histories, owed }: Read,
+  rows: readonly FrozenRow[],
+): Line[] {
+  const isGone = !membership.isIn && membership.why === 'gone';
+  if (!(membership.isIn || isGone)) return [];
+  const frozen = frozenLinesOf(rows);
+  // Who is gone has no other paycheck to wait for: the runs of the same pay group tell of it.
+  const concerned = earlier.filter(
+    ({ rules }) =>
+      !isGone || (rules.run.pay_frequency === run.pay_frequency && rules.run.pay_group === run.pay_group),
+  );
+  const gone: Flag[] = isGone ? ['no_further_paycheck', 'reported'] : [];
+  const lines: Line[] = [];
+  if (run.adjustments !== 'off') {
+    const adjustments = concerned.flatMap((one) =>
+      adjustmentLines(one, employeeId, histories, frozen, carrier),
+    );
+    lines.push(...marked(adjustments, run.adjustments === 'report' ? [...gone, 'reported'] : gone));
+  }
+  if (run.arrears !== 'off') {
+    const flags: Flag[] = isGone ? gone : run.arrears === 'report' ? ['reported'] : [];
+    const arrears = arrearsLines(concerned, owed, frozen, carrier);
+    lines.push(...arrears.map((line) => ({ ...line, flags: [...flags] })));
+  }
+  return lines;
+}
+
+/** By kind, line of coverage, deduction, and run that is settled: an order of their own, whatever came first. */
+function byPlace(one: Line, other: Line): number {
+  return (
+    LINE_KINDS.indexOf(one.kind) - LINE_KINDS.indexOf(other.kind) ||
+    byText(one.line_of_coverage, other.line_of_coverage) ||
+    byText(one.deduction_id, other.deduction_id) ||
+    byText(one.adjustment_for ?? '', other.adjustment_for ?? '') ||
+    // A difference before the refund that is only reported.
+    one.flags.indexOf('start_moved_later') - other.flags.indexOf('start_moved_later')
+  );
+}
+
+function byText(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+function rulesOf(basis: Basis): LineRules {
+  const { run } = basis;
+  const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
+  return {
+    run,
+    deductions: named === null ? null : new Set(named),
+    calculate: calculator(planOfBasis(basis)),
+    codesOf: codeFinder(basis.codes),
+  };
+}
+
+type FrozenRun = { run_id: string; freeze_id: string; basis: Basis; settled: readonly string[] };
+
+async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
+  if (runIds.length === 0) return [];
+  const rows = await db
+    .selectFrom('payroll_runs')
+    .select(['run_id', 'freeze_id', 'frozen'])
+    .where(isOneOf(db, 'run_id', runIds))
+    .execute();
+  return rows.map(({ run_id, freeze_id, frozen }) => ({
+    run_id,
+    freeze_id: freeze_id as string,
+    ...(JSON.parse(frozen as string) as Pick<FrozenRun, 'basis' | 'settled'>),
+  }));
+}

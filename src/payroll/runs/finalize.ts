@@ -1,0 +1,209 @@
+/** Freezes a run: its lines, options, pay dates, roster rows, rules and the ledger's position. */
+import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { insertMany } from '../../database/bulk.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import { RULES_VERSION } from '../arithmetic/amounts.ts';
+import type { ReadinessReport } from '../readiness.ts';
+import { type Basis, resolveBasis } from './basis.ts';
+import { computeRun, inputsOf } from './compute.ts';
+import { changePayroll } from './head.ts';
+import { bodyOf, type Frozen, findRun, type StoredRun } from './store.ts';
+import { createSummary, type Summary } from './summary.ts';
+
+export type Finalizing = {
+  /** The ETag of the lines that were reviewed; null: whatever they are. */
+  ifMatch: string | null;
+  /** Why it is to stand although a check fails; null: it is not to. */
+  forceReason: string | null;
+  now: string;
+};
+
+/** Looks at a run when its lines are computed, before they stand. */
+export type Gate = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
+
+export type Finalized =
+  | { outcome: 'finalized'; stored: StoredRun }
+  /** A check failed, and no reason was given to finalize all the same. */
+  | { outcome: 'not-ready'; report: ReadinessReport }
+  | { outcome: 'unknown' | 'not-open' | 'stale' | 'changed' }
+  /** Another finalized regular run of the employer and pay group has the pay date. */
+  | { outcome: 'date-taken'; by: string };
+
+/** What a process that died left behind is older than this; a freeze takes seconds. */
+const LEFT_BEHIND_MS = 60 * 60 * 1000;
+
+/**
+ * Finalizes an open run. Its lines are written beside everything else, some hundred employees a transaction, and one
+ * small transaction makes them stand: if nothing of the employer's payroll came in between. Throws `RunRefused`. People finalize
+ * through the gate of finalize-gate.ts; without one nothing is asked.
+ */
+export async function finalizeRun(
+  db: Db,
+  runId: string,
+  finalizing: Finalizing,
+  gate: Gate | null = null,
+): Promise<Finalized> {
+  await dropLeftBehind(db, finalizing.now);
+  const stored = await findRun(db, runId);
+  if (stored === null) return { outcome: 'unknown' };
+  if (stored.state !== 'open') return { outcome: 'not-open' };
+  const run = bodyOf(stored);
+  const by = run.kind === 'regular' ? await takenBy(db, stored) : null;
+  if (by !== null) return { outcome: 'date-taken', by };
+  const basis = await resolveBasis(db, runId, run);
+  const freezeId = randomUUID();
+  try {
+    const { rows, summary } = await writeLines(db, basis, freezeId, finalizing.now);
+    if (finalizing.ifMatch !== null && finalizing.ifMatch !== summary.etag)
+      return await undone(db, freezeId, { outcome: 'stale' });
+    const report = gate === null ? null : await gate(basis, summary);
+    if (report?.ready === false && finalizing.forceReason === null)
+      return await undone(db, freezeId, { outcome: 'not-ready', report });
+    const failed = report?.checks.filter((check) => check.result === 'fail').map((check) => check.id) ?? [];
+    const computed = { runId, basis, freezeId, rows, summary };
+    const stands = await transact(db, (trx) => flip(trx, computed, failed, finalizing));
+    if (!stands) return await undone(db, freezeId, { outcome: 'changed' });
+  } catch (error) {
+    await dropLines(db, freezeId).catch(() => {});
+    throw error;
+  }
+  return { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
+}
+
+async function undone(db: Db, freezeId: string, answer: Finalized): Promise<Finalized> {
+  await dropLines(db, freezeId);
+  return answer;
+}
+
+async function takenBy(db: Db, run: StoredRun): Promise<string | null> {
+  const other = await db
+    .selectFrom('payroll_runs')
+    .select('run_id')
+    .where('employer_id', '=', run.employer_id)
+    .where('pay_date', '=', run.pay_date)
+    .where('pay_group', run.pay_group === null ? 'is' : '=', run.pay_group)
+    .where('state', '=', 'finalized')
+    .where('kind', '=', 'regular')
+    .executeTakeFirst();
+  return other?.run_id ?? null;
+}
+
+async function writeLines(
+  db: Db,
+  basis: Basis,
+  freezeId: string,
+  now: string,
+): Promise<Pick<Computed, 'rows' | 'summary'>> {
+  const inputs = await inputsOf(db, basis);
+  const summary = createSummary(basis.codes);
+  let rows = 0;
+  await transact(db, (trx) =>
+    trx.insertInto('run_freezes').values({ freeze_id: freezeId, begun_at: now }).execute(),
+  );
+  for await (const page of computeRun(db, inputs)) {
+    const written: unknown[][] = [];
+    for (const employee of page) {
+      const { employeeId, membership, lines } = employee;
+      const text = JSON.stringify(lines);
+      summary.add(employee, text);
+      const position = membership.isIn ? membership.fact.position : null;
+      if (membership.isIn || lines.length > 0) written.push([freezeId, employeeId, position, text]);
+    }
+    const columns = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;
+    await transact(db, (trx) => insertMany(trx, 'run_employees', columns, written));
+    rows += written.length;
+  }
+  return { rows, summary: summary.summary() };
+}
+
+type Computed = { runId: string; basis: Basis; freezeId: string; rows: number; summary: Summary };
+
+/** Makes the lines stand. False when what they were computed from has changed, but for the ledger. */
+async function flip(
+  trx: Trx,
+  { runId, basis, freezeId, rows, summary }: Computed,
+  failed: readonly string[],
+  { forceReason, now }: Finalizing,
+): Promise<boolean> {
+  await changePayroll(trx);
+  if (!(await isStill(trx, runId, basis))) return false;
+  // A freeze that took longer than any does may have been taken for one that was left behind.
+  if ((await rowsOf(trx, freezeId)) !== rows) return false;
+  const { totals, etag, settled, employees } = summary;
+  const frozen: Frozen = { basis, settled, employees, failed_checks: failed };
+  await trx
+    .updateTable('payroll_runs')
+    .set({
+      state: 'finalized',
+      finalized_at: now,
+      freeze_id: freezeId,
+      position: basis.position,
+      rules_version: RULES_VERSION,
+      etag,
+      frozen: JSON.stringify(frozen),
+      totals: JSON.stringify(totals),
+      // A reason that was not needed is not kept: the run was ready.
+      force_reason: failed.length > 0 ? forceReason : null,
+    })
+    .where('run_id', '=', runId)
+    .execute();
+  await trx.deleteFrom('run_freezes').where('freeze_id', '=', freezeId).execute();
+  return true;
+}
+
+/**
+ * Whether the run is still open and would be computed from the same. That the ledger went on does not matter: the
+ * lines are those of the position that is frozen with them. Nor do the runs and settings of other employers.
+ */
+async function isStill(trx: Trx, runId: string, basis: Basis): Promise<boolean> {
+  const stored = await findRun(trx, runId);
+  if (stored?.state !== 'open') return false;
+  const now = await resolveBasis(trx, runId, bodyOf(stored));
+  return isDeepStrictEqual({ ...now, position: basis.position }, basis);
+}
+
+async function rowsOf(trx: Trx, freezeId: string): Promise<number> {
+  const { rows } = await trx
+    .selectFrom('run_employees')
+    .select((eb) => eb.fn.countAll().as('rows'))
+    .where('freeze_id', '=', freezeId)
+    .executeTakeFirstOrThrow();
+  return Number(rows);
+}
+
+async function dropLeftBehind(db: Db, now: string): Promise<void> {
+  const before = new Date(Date.parse(now) - LEFT_BEHIND_MS).toISOString();
+  const left = await db
+    .selectFrom('run_freezes')
+    .select('freeze_id')
+    .where('begun_at', '<', before)
+    .execute();
+  for (const { freeze_id } of left) await dropLines(db, freeze_id);
+}
+
+/** Removes the lines of a freeze that does not stand, in steps that hold the write lock briefly. */
+async function dropLines(db: Db, freezeId: string): Promise<void> {
+  for (let removed = ROWS_AT_ONCE; removed === ROWS_AT_ONCE; ) {
+    removed = await transact(db, async (trx) => {
+      const rows = trx
+        .selectFrom('run_employees')
+        .select('employee_id')
+        .where('freeze_id', '=', freezeId)
+        .orderBy('employee_id')
+        .limit(ROWS_AT_ONCE);
+      const { numDeletedRows } = await trx
+        .deleteFrom('run_employees')
+        .where('freeze_id', '=', freezeId)
+        .where('employee_id', 'in', rows)
+        .executeTakeFirst();
+      if (numDeletedRows < ROWS_AT_ONCE) {
+        await trx.deleteFrom('run_freezes').where('freeze_id', '=', freezeId).execute();
+      }
+      return Number(numDeletedRows);
+    });
+  }
+}
+
+const ROWS_AT_ONCE = 500;

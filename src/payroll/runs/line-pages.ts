@@ -1,0 +1,40 @@
+/** The lines of a run, page by page in the order of employee ids: computed for an open run, as frozen for another one. */
+import type { Db } from '../../database/tables.ts';
+import { type Basis, resolveBasis } from './basis.ts';
+import { computeRun, inputsOf } from './compute.ts';
+import { readFrozenLines } from './frozen-lines.ts';
+import type { Line } from './line.ts';
+import { bodyOf, type StoredRun } from './store.ts';
+
+export type LinesOfEmployee = { employeeId: string; lines: Line[] };
+
+/** Where a list of lines goes on: behind an employee, at the ledger's position of its first page. */
+export type LineCursor = { employeeId: string; position: number };
+
+/**
+ * The lines of a run from behind a cursor, and the position that they are computed at: all pages of a list stand at
+ * that of its first, whatever comes in meanwhile. Throws `RunRefused` when an open run can't be computed.
+ */
+export async function linesOfRun(
+  db: Db,
+  stored: StoredRun,
+  cursor: LineCursor | null,
+): Promise<{ position: number; pages: AsyncGenerator<LinesOfEmployee[]> }> {
+  const after = cursor?.employeeId ?? '';
+  if (stored.state !== 'open') {
+    return {
+      position: stored.position as number,
+      pages: readFrozenLines(db, stored.freeze_id as string, after),
+    };
+  }
+  const now = await resolveBasis(db, stored.run_id, bodyOf(stored));
+  const basis = { ...now, position: cursor?.position ?? now.position };
+  return { position: basis.position, pages: computedPages(db, basis, after) };
+}
+
+/** The lines of a basis that is stored nowhere, as a preview's. */
+export async function* computedPages(db: Db, basis: Basis, after = ''): AsyncGenerator<LinesOfEmployee[]> {
+  for await (const page of computeRun(db, await inputsOf(db, basis), { after })) {
+    yield page.filter(({ lines }) => lines.length > 0);
+  }
+}

@@ -1,0 +1,80 @@
+/** A line of a run: what one deduction takes from one employee's paycheck. */
+import type { PayFrequency } from '../../contract/pay-rate.ts';
+import { AMOUNT_FLAGS } from '../arithmetic/amounts.ts';
+
+/** No amount; of a line, with its two decimals. */
+export const NOTHING = '0.00';
+
+export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
+export type LineKind = (typeof LINE_KINDS)[number];
+
+export const CHANGES = ['new', 'changed', 'ended', 'same'] as const;
+export type Change = (typeof CHANGES)[number];
+
+/** What a person should look at. Those of the arithmetic, and: */
+export const FLAGS = [
+  ...AMOUNT_FLAGS,
+  /** The newest census lacks the employee, of whom no termination is known. */
+  'absent_from_census',
+  /** The employee is no longer in a run of this employer: there is no paycheck to settle it on. */
+  'no_further_paycheck',
+  /** The employment has ended, and the deduction has not. */
+  'open_after_termination',
+  /** Two deductions of the employee for the same line of coverage are in effect. */
+  'overlap',
+  /** Of a run of another tax year. */
+  'prior_year',
+  /** Shown, but not part of what to deduct. */
+  'reported',
+  /** The employee's pre-tax deductions for the line of coverage rise after the fact. */
+  'retro_pre_tax',
+  /** They fall after the fact. */
+  'retro_refund',
+  /** A newer version begins after the day of the run; until it did, this one was in effect. */
+  'start_moved_later',
+] as const;
+export type Flag = (typeof FLAGS)[number];
+
+export type Line = {
+  employee_id: string;
+  deduction_id: string;
+  /** Which version of the deduction; null where the line is of no single version (arrears). */
+  version: number | null;
+  line_of_coverage: string;
+  coverage_type: string | null;
+  taxability: string;
+  payroll_code: string | null;
+  employer_payroll_code: string | null;
+  /** What payroll does with the employer's side: a deposit, or a memo; null where no code says so. */
+  employer_treatment: 'deposit' | 'memo' | null;
+  description: string | null;
+  period: PayFrequency | null;
+  /** As received; null where the line is of no single version. */
+  member_contribution: string | null;
+  employer_contribution: string | null;
+  /** For this paycheck, with two decimals. */
+  member_amount: string;
+  employer_amount: string;
+  kind: LineKind;
+  /** The finalized run that an adjustment or an arrears line settles. */
+  adjustment_for: string | null;
+  /** Against the previous finalized run; null for what is not taken on each check. */
+  change: Change | null;
+  previous_amount: string | null;
+  flags: Flag[];
+  explanation: string;
+};
+
+/** Identifies a line among those of its employee in its run. */
+export function lineKey({
+  kind,
+  deduction_id,
+  adjustment_for,
+}: Pick<Line, 'kind' | 'deduction_id' | 'adjustment_for'>): string {
+  return adjustment_for === null ? `${kind} ${deduction_id}` : `${kind} ${deduction_id} ${adjustment_for}`;
+}
+
+/** Whether the line is part of what to deduct. */
+export function isIncluded(line: Pick<Line, 'flags'>): boolean {
+  return !line.flags.includes('reported');
+}

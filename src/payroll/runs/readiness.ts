@@ -1,0 +1,34 @@
+/** Whether a run can be finalized: the checks of the ledger, and those of the run itself. */
+import type { Db } from '../../database/tables.ts';
+import type { Question } from '../findings.ts';
+import { type ReadinessReport, reportOf } from '../readiness.ts';
+import { type Basis, resolveBasis } from './basis.ts';
+import type { Run } from './body.ts';
+import { RUN_CHECKS } from './run-checks.ts';
+import { summarize } from './store.ts';
+import type { Summary } from './summary.ts';
+
+/** A run as it was computed. `runId` is its own, null for one that is stored nowhere. */
+export type Computed = { runId: string | null; basis: Basis; summary: Summary };
+
+/** Computes a run and answers its readiness. Throws `RunRefused`. */
+export async function readinessOfRun(
+  db: Db,
+  run: Run,
+  runId: string | null,
+  question: Question,
+): Promise<ReadinessReport> {
+  const basis = await resolveBasis(db, runId, run);
+  return readinessOf(db, { runId, basis, summary: await summarize(db, basis) }, question);
+}
+
+/** The readiness of a run that is computed already. */
+export function readinessOf(
+  db: Db,
+  computed: Computed,
+  { now, overdueMs }: Question,
+): Promise<ReadinessReport> {
+  const { employer_id, employee_ids } = computed.basis.run;
+  const employees = employee_ids === null ? undefined : new Set(employee_ids);
+  return reportOf(db, RUN_CHECKS, { ...computed, now, overdueMs, employerId: employer_id, employees });
+}

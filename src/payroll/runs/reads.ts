@@ -1,0 +1,181 @@
+/** What the computation of a run reads, for some hundred employees at a time. */
+import { sql } from 'kysely';
+import { isOneOf, slices } from '../../database/bulk.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import type { Version } from '../../ledger/fold.ts';
+import { historyOf } from '../../ledger/history.ts';
+import type { Owed } from './arrears.ts';
+import type { Basis } from './basis.ts';
+import type { Run } from './body.ts';
+import type { Line } from './line.ts';
+import type { History } from './lines.ts';
+
+/** As an SQL text: the partial index of what is owed stands for it. */
+const OWES_NOTHING = sql.lit('0.00');
+
+/** Employees at once: their deductions' histories are read together, and other work has its turn in between. */
+const EMPLOYEES_AT_ONCE = 256;
+
+/** Whose lines may be in the run: everybody whom the employer ever had, or those whom the run names. */
+export async function* candidates(
+  db: Db | Trx,
+  run: Run,
+  after: string,
+  only: readonly string[] | null,
+): AsyncGenerator<string[]> {
+  const named = only ?? run.employee_ids;
+  if (named !== null) {
+    const rest = [...named].sort(byBytes).filter((id) => byBytes(id, after) > 0);
+    for (let from = 0; from < rest.length; from += EMPLOYEES_AT_ONCE) {
+      yield rest.slice(from, from + EMPLOYEES_AT_ONCE);
+    }
+    return;
+  }
+  for (let last = after; ; ) {
+    const rows = await db
+      .selectFrom('roster')
+      .select('employee_id')
+      .where('employer_id', '=', run.employer_id)
+      .where('employee_id', '>', last)
+      .orderBy('employee_id')
+      .limit(EMPLOYEES_AT_ONCE)
+      .execute();
+    if (rows.length > 0) yield rows.map((row) => row.employee_id);
+    if (rows.length < EMPLOYEES_AT_ONCE) return;
+    last = rows.at(-1)?.employee_id as string;
+  }
+}
+
+/**
+ * The order of ids in every list: as both engines compare texts, by the bytes of UTF-8, which is by code points. In
+ * JavaScript's own order, by units of UTF-16, the characters beyond U+FFFF come too early.
+ */
+export function byBytes(one: string, other: string): number {
+  const length = Math.min(one.length, other.length);
+  for (let index = 0; index < length; index += 1) {
+    const [unit, otherUnit] = [one.charCodeAt(index), other.charCodeAt(index)];
+    if (unit === otherUnit) continue;
+    const [isHalf, isOtherHalf] = [isSurrogate(unit), isSurrogate(otherUnit)];
+    return isHalf === isOtherHalf ? unit - otherUnit : isHalf ? 1 : -1;
+  }
+  return one.length - other.length;
+}
+
+/** Half of a character beyond U+FFFF. */
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdfff;
+}
+
+/** The histories of the deductions that ever named each employee, as known at a position. */
+export async function historiesOf(
+  db: Db | Trx,
+  employees: readonly string[],
+  position: number,
+): Promise<Map<string, History[]>> {
+  const byEmployee = new Map<string, History[]>();
+  for (const slice of slices(db, employees)) {
+    const rows = await newestVersions(db, slice);
+    const longer = await longerHistories(db, rows);
+    for (const newest of rows) {
+      const whole = longer.get(newest.deduction_id) ?? [newest];
+      const history = whole.filter((version) => version.position <= position);
+      if (history.length === 0) continue;
+      const own = byEmployee.get(newest.of);
+      if (own === undefined) byEmployee.set(newest.of, [history]);
+      else own.push(history);
+    }
+  }
+  return byEmployee;
+}
+
+/** The version that came last of each deduction that ever named one of the employees: `of` whom. */
+function newestVersions(db: Db | Trx, employees: readonly string[]): Promise<(Version & { of: string })[]> {
+  return db
+    .selectFrom('deduction_employees')
+    .innerJoin('versions', (join) =>
+      // Not joined: PostgreSQL would rather read all of a small table for each page.
+      join.on('versions.position', '=', (eb) =>
+        eb
+          .selectFrom('deductions')
+          .select('newest')
+          .whereRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id'),
+      ),
+    )
+    .select('deduction_employees.employee_id as of')
+    .selectAll('versions')
+    .where(isOneOf(db, 'deduction_employees.employee_id', employees))
+    .orderBy('deduction_employees.employee_id')
+    .orderBy('deduction_employees.deduction_id')
+    .execute();
+}
+
+/** The histories of those that have more than one version, by deduction; most have not. */
+async function longerHistories(db: Db | Trx, newest: readonly Version[]): Promise<Map<string, Version[]>> {
+  const ids = new Set(newest.filter(({ previous }) => previous !== null).map((one) => one.deduction_id));
+  const versions: Version[] = [];
+  for (const slice of slices(db, [...ids])) versions.push(...(await historyOf(db, slice)));
+  return Map.groupBy(versions, (version) => version.deduction_id);
+}
+
+/** The lines of an employee in a finalized run. `isIn`: not of one who has left, of whose lines it told. */
+export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
+
+/** What employees had in finalized runs, by employee, in the order that the runs are given in. */
+export async function frozenLines(
+  db: Db | Trx,
+  freezeIds: readonly string[],
+  employees: readonly string[],
+): Promise<Map<string, FrozenRow[]>> {
+  const byEmployee = new Map<string, FrozenRow[]>();
+  if (freezeIds.length === 0) return byEmployee;
+  const places = new Map(freezeIds.map((id, place) => [id, place]));
+  for (const slice of slices(db, employees)) {
+    const rows = await db
+      .selectFrom('run_employees')
+      .selectAll()
+      .where(isOneOf(db, 'freeze_id', freezeIds))
+      .where(isOneOf(db, 'employee_id', slice))
+      .execute();
+    rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
+    for (const { freeze_id, employee_id, roster_position, lines } of rows) {
+      const row = {
+        freezeId: freeze_id,
+        isIn: roster_position !== null,
+        lines: JSON.parse(lines) as Line[],
+      };
+      const own = byEmployee.get(employee_id);
+      if (own === undefined) byEmployee.set(employee_id, [row]);
+      else own.push(row);
+    }
+  }
+  return byEmployee;
+}
+
+/** Of which lines of earlier runs payroll took another amount, by employee. */
+export async function owedBy(
+  db: Db | Trx,
+  { earlier }: Basis,
+  employees: readonly string[],
+): Promise<Map<string, Owed[]>> {
+  const owed = new Map<string, Owed[]>();
+  for (const { run_id, report } of earlier) {
+    if (report === null) continue;
+    for (const slice of slices(db, employees)) {
+      const rows = await db
+        .selectFrom('taken_lines')
+        .select(['employee_id', 'line', 'owed'])
+        .where('run_id', '=', run_id)
+        .where('report', '=', report)
+        .where('owed', '<>', OWES_NOTHING)
+        .where(isOneOf(db, 'employee_id', slice))
+        .orderBy('line')
+        .execute();
+      for (const { employee_id, ...row } of rows) {
+        const own = owed.get(employee_id);
+        if (own === undefined) owed.set(employee_id, [{ runId: run_id, ...row }]);
+        else own.push({ runId: run_id, ...row });
+      }
+    }
+  }
+  return owed;
+}

@@ -1,0 +1,189 @@
+/** Payroll runs as they are kept: put, found, listed, removed while open, voided with a reason. */
+import type { Selectable } from 'kysely';
+import { forUpdate } from '../../database/engine.ts';
+import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
+import { RULES_VERSION } from '../arithmetic/amounts.ts';
+import { type Basis, resolveBasis } from './basis.ts';
+import type { Run } from './body.ts';
+import { computeRun, inputsOf } from './compute.ts';
+import { changePayroll } from './head.ts';
+import { createSummary, type Summary } from './summary.ts';
+import type { Totals } from './totals.ts';
+
+export type StoredRun = Selectable<PayrollRunTable>;
+
+/**
+ * Keeps a run that is asked for. The same body under the same id again changes nothing (`same`); another one is
+ * refused (`different`), also when the run is finalized or voided.
+ */
+export async function putRun(
+  trx: Trx,
+  runId: string,
+  run: Run,
+  now: string,
+): Promise<'created' | 'same' | 'different'> {
+  const body = JSON.stringify(run);
+  await changePayroll(trx);
+  const known = await findRun(trx, runId);
+  if (known !== null) return known.body === body ? 'same' : 'different';
+  await trx
+    .insertInto('payroll_runs')
+    .values({
+      run_id: runId,
+      employer_id: run.employer_id,
+      kind: run.kind,
+      pay_frequency: run.pay_frequency,
+      pay_group: run.pay_group,
+      period_start: run.period_start,
+      period_end: run.period_end,
+      pay_date: run.pay_date,
+      body,
+      state: 'open',
+      created_at: now,
+    })
+    .execute();
+  return 'created';
+}
+
+/** One run, or null. */
+export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | null> {
+  const row = await db.selectFrom('payroll_runs').selectAll().where('run_id', '=', runId).executeTakeFirst();
+  return row ?? null;
+}
+
+export type RunFilter = { employerId?: string | undefined; state?: RunState | undefined };
+export type RunCursor = { payDate: string; runId: string };
+
+/** Runs by pay date, the latest first, from behind a cursor. `next` continues the list. */
+export async function listRuns(
+  db: Db,
+  { employerId, state }: RunFilter,
+  page: { after?: RunCursor | undefined; limit: number },
+): Promise<{ runs: StoredRun[]; next: RunCursor | null }> {
+  const { after, limit } = page;
+  const rows = await db
+    .selectFrom('payroll_runs')
+    .selectAll()
+    .$if(employerId !== undefined, (query) => query.where('employer_id', '=', employerId as string))
+    .$if(state !== undefined, (query) => query.where('state', '=', state as RunState))
+    .$if(after !== undefined, (query) =>
+      query.where((eb) =>
+        eb(
+          eb.refTuple('pay_date', 'run_id'),
+          '<',
+          eb.tuple((after as RunCursor).payDate, (after as RunCursor).runId),
+        ),
+      ),
+    )
+    .orderBy('pay_date', 'desc')
+    .orderBy('run_id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  const runs = rows.slice(0, limit);
+  const last = runs.at(-1);
+  const next =
+    rows.length > limit && last !== undefined ? { payDate: last.pay_date, runId: last.run_id } : null;
+  return { runs, next };
+}
+
+/** Removes an open run. A finalized one is proof and stays. */
+export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'unknown' | 'not-open'> {
+  await changePayroll(trx);
+  const run = await findRun(trx, runId);
+  if (run === null) return 'unknown';
+  if (run.state !== 'open') return 'not-open';
+  await trx.deleteFrom('payroll_runs').where('run_id', '=', runId).execute();
+  return 'deleted';
+}
+
+/**
+ * Takes a finalized run back: it stays readable, counts as nothing, frees its pay date, and what it settled of
+ * earlier runs is due again.
+ */
+export async function voidRun(
+  trx: Trx,
+  runId: string,
+  { reason, now }: { reason: string; now: string },
+): Promise<'voided' | 'unknown' | 'not-finalized'> {
+  await changePayroll(trx);
+  const run = await forUpdate(
+    trx,
+    trx.selectFrom('payroll_runs').select('state').where('run_id', '=', runId),
+  ).executeTakeFirst();
+  if (run === undefined) return 'unknown';
+  if (run.state !== 'finalized') return 'not-finalized';
+  await trx
+    .updateTable('payroll_runs')
+    .set({ state: 'voided', voided_at: now, void_reason: reason })
+    .where('run_id', '=', runId)
+    .execute();
+  return 'voided';
+}
+
+/** What a run comes to: of an open one as computed now, of another one as it was frozen. */
+export type RunView = {
+  run: Run;
+  stored: StoredRun | null;
+  position: number;
+  rulesVersion: string;
+  totals: Totals;
+  etag: string;
+  employees: number;
+};
+
+/** The run that a row keeps. */
+export function bodyOf(stored: StoredRun): Run {
+  return JSON.parse(stored.body) as Run;
+}
+
+/** What a finalized or voided run keeps of what it was computed from. */
+export type Frozen = {
+  basis: Basis;
+  settled: readonly string[];
+  employees: number;
+  /** The checks of readiness that failed when it was finalized; `force_reason` says why it stands all the same. */
+  failed_checks: readonly string[];
+};
+
+export function frozenOf(stored: StoredRun): Frozen {
+  return JSON.parse(stored.frozen as string) as Frozen;
+}
+
+/** Shows a stored run. Throws `RunRefused` when an open one can't be computed any more. */
+export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
+  const run = bodyOf(stored);
+  if (stored.state === 'open') return { ...(await previewRun(db, stored.run_id, run)), stored };
+  return {
+    run,
+    stored,
+    position: stored.position as number,
+    rulesVersion: stored.rules_version as string,
+    totals: JSON.parse(stored.totals as string) as Totals,
+    etag: stored.etag as string,
+    employees: frozenOf(stored).employees,
+  };
+}
+
+/** Computes a run without storing anything. Throws `RunRefused`. */
+export async function previewRun(db: Db, runId: string | null, run: Run): Promise<RunView> {
+  const basis = await resolveBasis(db, runId, run);
+  const { totals, etag, employees } = await summarize(db, basis);
+  return {
+    run,
+    stored: null,
+    position: basis.position,
+    rulesVersion: RULES_VERSION,
+    totals,
+    etag,
+    employees,
+  };
+}
+
+/** Computes all of a basis and keeps only what it comes to. */
+export async function summarize(db: Db, basis: Basis): Promise<Summary> {
+  const summary = createSummary(basis.codes);
+  for await (const page of computeRun(db, await inputsOf(db, basis))) {
+    for (const employee of page) summary.add(employee, JSON.stringify(employee.lines));
+  }
+  return summary.summary();
+}

@@ -1,0 +1,246 @@
+/** What payroll really took of a finalized run's lines: "Taken" of payroll.md. */
+import type { Problem } from '../../contract/check.ts';
+import { insertMany, isOneOf, slices } from '../../database/bulk.ts';
+import { lockName } from '../../database/engine.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { transact } from '../../database/transaction.ts';
+import { createProblems, type Problems, type RowsRefused, readableRows } from '../../reading/problems.ts';
+import type { Columns, GivenRow, Rows } from '../../reading/rows.ts';
+import { AMOUNT_RULE, amountOf, centsOf } from './amount.ts';
+import { changePayroll } from './head.ts';
+import { isIncluded, LINE_KINDS, type Line, lineKey } from './line.ts';
+import type { StoredRun } from './store.ts';
+
+/** A row names one line: by as much of it as tells it from the employee's others. */
+const NAMING = ['deduction_id', 'line_of_coverage', 'payroll_code', 'kind', 'adjustment_for'] as const;
+
+export const TAKEN_COLUMNS: Columns = {
+  list: 'lines',
+  required: ['employee_id', 'amount'],
+  optional: NAMING,
+};
+
+export type Recorded = { ok: true; report: number; lines: number; owed: string } | RowsRefused;
+
+/** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
+const ROWS_AT_ONCE = 250;
+
+type Taken = { path: string; employeeId: string; line: string; taken: bigint; owed: bigint };
+
+/**
+ * Records a report on a finalized run, in place of the one before, which stays to be read. `amount` is what was taken
+ * of the employee's side of a line; a line that no row names was taken in full. One row that is wrong refuses the whole
+ * report. `owed`: the sum of what was taken too little. Rows come in any order, and memory stays flat: they are
+ * written as they come, and one small transaction makes them stand.
+ */
+export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: string): Promise<Recorded> {
+  const problems = createProblems();
+  let report: number | null = null;
+  let lines = 0;
+  let owed = 0n;
+  try {
+    for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
+      const found = await findLines(db, stored.freeze_id as string, some, problems);
+      // The first lines written keep the report's number.
+      if (found.length === 0) continue;
+      const written = await transact(db, (trx) => write(trx, stored.run_id, report, found));
+      report = written.report;
+      problems.add(...written.problems);
+      lines += found.length;
+      owed = found.reduce((sum, one) => sum + one.owed, owed);
+    }
+    if (problems.isEmpty && report !== null) {
+      const stands = { run_id: stored.run_id, report, recorded_at: now, lines };
+      const problem = await transact(db, (trx) => makeStand(trx, stands));
+      if (problem !== null) problems.add(problem);
+    }
+  } catch (error) {
+    if (report !== null) await dropReport(db, stored.run_id, report).catch(() => {});
+    throw error;
+  }
+  if (report === null || !problems.isEmpty) {
+    if (report !== null) await dropReport(db, stored.run_id, report);
+    return problems.refused();
+  }
+  await dropLeftBehind(db, stored.run_id, report);
+  return { ok: true, report, lines, owed: amountOf(owed) };
+}
+
+/** The reports on a run, the first one first. The last one stands; the others were replaced. */
+export function readTaken(
+  db: Db,
+  runId: string,
+): Promise<{ report: number; recorded_at: string; lines: number }[]> {
+  return db
+    .selectFrom('taken_reports')
+    .select(['report', 'recorded_at', 'lines'])
+    .where('run_id', '=', runId)
+    .orderBy('report')
+    .execute();
+}
+
+/** The lines that the rows name, and what is wrong with the other rows. */
+async function findLines(
+  db: Db,
+  freezeId: string,
+  rows: readonly GivenRow[],
+  problems: Problems,
+): Promise<Taken[]> {
+  const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
+  const frozen = new Map<string, Line[]>();
+  for (const slice of slices(db, [...employees])) {
+    const found = await db
+      .selectFrom('run_employees')
+      .select(['employee_id', 'lines'])
+      .where('freeze_id', '=', freezeId)
+      .where(isOneOf(db, 'employee_id', slice))
+      .execute();
+    for (const row of found) frozen.set(row.employee_id, JSON.parse(row.lines) as Line[]);
+  }
+  return rows.flatMap((row) => {
+    const found = findLine(row, frozen);
+    if ('employeeId' in found) return [found];
+    problems.add(found);
+    return [];
+  });
+}
+
+function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readonly Line[]>): Taken | Problem {
+  const { employee_id, amount, kind } = fields;
+  if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
+  if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
+  const taken = centsOf(amount);
+  if (taken === null) return { path: `${path}.amount`, rule: AMOUNT_RULE };
+  if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
+    return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
+  }
+  const lines = frozen.get(employee_id);
+  if (lines === undefined) return { path: `${path}.employee_id`, rule: 'is not in the run' };
+  const named = lines.filter((line) => NAMING.every((name) => isSame(fields[name], line[name])));
+  const [line, ...others] = named.filter(isIncluded);
+  if (line === undefined) {
+    const rule = named.length === 0 ? 'names no line of the run' : 'names a line that is only reported';
+    return { path, rule };
+  }
+  if (others.length > 0) {
+    const telling = NAMING.filter((name) => others.some((other) => other[name] !== line[name]));
+    return { path, rule: `names several lines: say ${telling.join(' or ')}` };
+  }
+  const owed = (centsOf(line.member_amount) as bigint) - taken;
+  return { path, employeeId: employee_id, line: lineKey(line), taken, owed };
+}
+
+function isSame(given: string | undefined, own: string | null): boolean {
+  return given === undefined || given === own;
+}
+
+/** Writes lines of a report that does not stand yet; one that it has already is a problem. */
+async function write(
+  trx: Trx,
+  runId: string,
+  begun: number | null,
+  lines: readonly Taken[],
+): Promise<{ report: number; problems: Problem[] }> {
+  const report = begun ?? (await nextReport(trx, runId));
+  const known = await linesOf(trx, runId, report, [...new Set(lines.map((line) => line.employeeId))]);
+  const problems: Problem[] = [];
+  const rows: unknown[][] = [];
+  for (const { path, employeeId, line, taken, owed } of lines) {
+    const key = keyOf(employeeId, line);
+    if (known.has(key)) problems.push({ path, rule: 'names the same line as an earlier row' });
+    else rows.push([runId, report, employeeId, line, amountOf(taken), amountOf(owed)]);
+    known.add(key);
+  }
+  const columns = ['run_id', 'report', 'employee_id', 'line', 'amount', 'owed'] as const;
+  await insertMany(trx, 'taken_lines', columns, rows);
+  return { report, problems };
+}
+
+/** Who asks next has another number: the lines written with this one are there by then. */
+async function nextReport(trx: Trx, runId: string): Promise<number> {
+  await lockName(trx, `taken ${runId}`);
+  const { last } = await trx
+    .selectFrom('taken_lines')
+    .select((eb) => eb.fn.max('report').as('last'))
+    .where('run_id', '=', runId)
+    .executeTakeFirstOrThrow();
+  return (last ?? 0) + 1;
+}
+
+async function linesOf(
+  trx: Trx,
+  runId: string,
+  report: number,
+  employees: readonly string[],
+): Promise<Set<string>> {
+  const keys = new Set<string>();
+  for (const slice of slices(trx, employees)) {
+    const rows = await trx
+      .selectFrom('taken_lines')
+      .select(['employee_id', 'line'])
+      .where('run_id', '=', runId)
+      .where('report', '=', report)
+      .where(isOneOf(trx, 'employee_id', slice))
+      .execute();
+    for (const { employee_id, line } of rows) keys.add(keyOf(employee_id, line));
+  }
+  return keys;
+}
+
+/** JSON keeps the two apart whatever characters they hold. */
+function keyOf(employeeId: string, line: string): string {
+  return JSON.stringify([employeeId, line]);
+}
+
+/** Makes a report the one that stands, or says why it can't be. */
+async function makeStand(
+  trx: Trx,
+  row: { run_id: string; report: number; recorded_at: string; lines: number },
+): Promise<Problem | null> {
+  await changePayroll(trx);
+  const run = await trx
+    .selectFrom('payroll_runs')
+    .select('state')
+    .where('run_id', '=', row.run_id)
+    .executeTakeFirst();
+  if (run?.state !== 'finalized') return { path: '', rule: 'the run was voided meanwhile' };
+  const newer = await trx
+    .selectFrom('taken_reports')
+    .select('report')
+    .where('run_id', '=', row.run_id)
+    .where('report', '>', row.report)
+    .executeTakeFirst();
+  if (newer !== undefined) return { path: '', rule: 'a newer report on the run was recorded meanwhile' };
+  await trx.insertInto('taken_reports').values(row).execute();
+  return null;
+}
+
+/** Removes what earlier reports that never stood have left: no other can stand behind this one. */
+async function dropLeftBehind(db: Db, runId: string, report: number): Promise<void> {
+  const stood = new Set((await readTaken(db, runId)).map((row) => row.report));
+  for (let number = 1; number < report; number += 1) {
+    if (!stood.has(number)) await dropReport(db, runId, number);
+  }
+}
+
+/** In steps that hold the write lock briefly. */
+async function dropReport(db: Db, runId: string, report: number): Promise<void> {
+  for (let removed = -1; removed !== 0; ) {
+    removed = await transact(db, async (trx) => {
+      const employees = trx
+        .selectFrom('taken_lines')
+        .select('employee_id')
+        .where('run_id', '=', runId)
+        .where('report', '=', report)
+        .orderBy('employee_id')
+        .limit(ROWS_AT_ONCE);
+      const { numDeletedRows } = await trx
+        .deleteFrom('taken_lines')
+        .where('run_id', '=', runId)
+        .where('report', '=', report)
+        .where('employee_id', 'in', employees)
+        .executeTakeFirst();
+      return Number(numDeletedRows);
+    });
+  }
+}

@@ -1,0 +1,93 @@
+/** Proves a finalized run: computes it again from the ledger at its position, by the basis frozen with it. */
+import { isDeepStrictEqual } from 'node:util';
+import type { Db } from '../../database/tables.ts';
+import { computeRun, inputsOf } from './compute.ts';
+import { type FrozenEmployee, readFrozenLines } from './frozen-lines.ts';
+import { type Line, lineKey } from './line.ts';
+import { byBytes } from './reads.ts';
+import { frozenOf, type StoredRun } from './store.ts';
+
+/** What is not as it was: `frozen` or `computed` is null where the line is on one side only. */
+export type Difference = {
+  employee_id: string;
+  /** Kind, deduction and run of the line; null where it is the employee's being in the run. */
+  line: string | null;
+  frozen: unknown;
+  computed: unknown;
+};
+
+export type Verification = {
+  identical: boolean;
+  lines: number;
+  differences: Difference[];
+  difference_count: number;
+};
+
+/** Differences named: enough to see what is wrong. */
+const DIFFERENCES_NAMED = 100;
+
+/** Of a finalized or voided run. */
+export async function verifyRun(db: Db, stored: StoredRun): Promise<Verification> {
+  const result: Verification = { identical: true, lines: 0, differences: [], difference_count: 0 };
+  const tell = (difference: Difference): void => {
+    result.identical = false;
+    result.difference_count += 1;
+    if (result.differences.length < DIFFERENCES_NAMED) result.differences.push(difference);
+  };
+  const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string));
+  const computed = oneByOne(recomputed(db, stored));
+  let [one, other] = [await frozen.next(), await computed.next()];
+  while (!one.done || !other.done) {
+    const left = one.done ? null : one.value;
+    const right = other.done ? null : other.value;
+    const order = left === null ? 1 : right === null ? -1 : byBytes(left.employeeId, right.employeeId);
+    const [isLeft, isRight] = [order <= 0, order >= 0];
+    result.lines += isLeft ? (left as FrozenEmployee).lines.length : 0;
+    compare(isLeft ? left : null, isRight ? right : null, tell);
+    if (isLeft) one = await frozen.next();
+    if (isRight) other = await computed.next();
+  }
+  return result;
+}
+
+async function* recomputed(db: Db, stored: StoredRun): AsyncGenerator<FrozenEmployee[]> {
+  for await (const page of computeRun(db, await inputsOf(db, frozenOf(stored).basis))) {
+    yield page
+      .filter(({ membership, lines }) => membership.isIn || lines.length > 0)
+      .map(({ employeeId, membership, lines }) => ({
+        employeeId,
+        rosterPosition: membership.isIn ? membership.fact.position : null,
+        lines,
+      }));
+  }
+}
+
+async function* oneByOne<T>(pages: AsyncIterable<T[]>): AsyncGenerator<T, undefined> {
+  for await (const page of pages) yield* page;
+}
+
+function compare(
+  frozen: FrozenEmployee | null,
+  computed: FrozenEmployee | null,
+  tell: (difference: Difference) => void,
+): void {
+  const employee_id = (frozen ?? computed)?.employeeId as string;
+  const [was, is] = [frozen?.rosterPosition ?? null, computed?.rosterPosition ?? null];
+  if (was !== is) tell({ employee_id, line: null, frozen: was, computed: is });
+  const [before, now] = [byKey(frozen), byKey(computed)];
+  for (const key of new Set([...before.keys(), ...now.keys()])) {
+    const [old, own] = [before.get(key) ?? null, now.get(key) ?? null];
+    if (!isDeepStrictEqual(old, own)) tell({ employee_id, line: key, frozen: old, computed: own });
+  }
+}
+
+/** The flags tell lines of one deduction and run apart: a difference, and a refund that is only reported. */
+function byKey(employee: FrozenEmployee | null): Map<string, Line> {
+  const lines = employee?.lines ?? [];
+  return new Map(
+    lines.map((line) => [
+      `${lineKey(line)}${line.flags.includes('start_moved_later') ? ' moved' : ''}`,
+      line,
+    ]),
+  );
+}

@@ -1,0 +1,216 @@
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { open } from '../database/scratch.ts';
+import { code, deduct, EMPLOYER } from '../payroll/ready.ts';
+import { deductionOf, receive } from './deliver.ts';
+import { bodyOn, listenerTold, RUNS, startPayroll } from './payroll-stage.ts';
+
+const PROBLEM = 'urn:benefits-sidecar:problem:';
+const LATER = '2026-07-01T00:00:00Z';
+const quoted = (etag: string) => ({ 'if-match': `"${etag}"` });
+
+t.test('a run is finalized by the ETag that was reviewed, and stands from then on', async (t) => {
+  const { put, post, get, db, logged } = await startPayroll(t);
+  const { etag } = (await put('r')).json;
+  const { status, json, headers } = await post('/r/finalize', undefined, quoted(etag));
+  t.equal(status, 200);
+  t.match(json, { state: 'finalized', finalized_at: '2026-07-13T09:00:00.000Z', force_reason: null, etag });
+  t.equal(headers.etag, `"${etag}"`);
+  t.match(logged.at(-1), {
+    fields: { run_id: 'r', employer_id: EMPLOYER, count: 2, token: 'API_TOKEN' },
+    message: 'a payroll run was finalized',
+  });
+  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
+  t.strictSame((await get('/r')).json, json);
+});
+
+t.test('without If-Match, or with *, whatever the lines are is finalized', async (t) => {
+  const { put, post } = await startPayroll(t);
+  await put('one');
+  t.equal((await post('/one/finalize')).status, 200);
+  await put('two', bodyOn('2026-07-31'));
+  t.equal((await post('/two/finalize', {}, { 'if-match': '*' })).status, 200);
+});
+
+t.test('a stale If-Match is 412 with the present ETag, and nothing is frozen', async (t) => {
+  const { put, post, get, db } = await startPayroll(t);
+  const { etag } = (await put('r')).json;
+  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
+  const { status, json, headers } = await post('/r/finalize', {}, quoted(etag));
+  t.equal(status, 412);
+  t.equal(json.type, `${PROBLEM}precondition-failed`);
+  const now = (await get('/r')).json;
+  t.equal(headers.etag, `"${now.etag}"`);
+  t.not(now.etag, etag);
+  t.equal(now.state, 'open');
+  t.strictSame(await db.selectFrom('run_employees').selectAll().execute(), []);
+  t.equal((await post('/r/finalize', {}, { 'if-match': String(headers.etag) })).status, 200);
+});
+
+t.test('an ETag counts with its quotes or without, a weak one never, and two are refused', async (t) => {
+  const { put, post } = await startPayroll(t);
+  const { etag } = (await put('r')).json;
+  t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
+  const two = await post('/r/finalize', {}, { 'if-match': `"${etag}", "x"` });
+  t.equal(two.status, 400);
+  t.match(two.json.errors, [{ path: 'if-match' }]);
+  t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
+});
+
+t.test('finalizing twice is 409, and says that the run is not open', async (t) => {
+  const { finalized, post, get } = await startPayroll(t);
+  const { json } = await finalized('r');
+  const again = await post('/r/finalize', {}, quoted(json.etag));
+  t.equal(again.status, 409);
+  t.equal(again.json.type, `${PROBLEM}conflict`);
+  t.match(again.json.detail, /not open any more/);
+  t.strictSame((await get('/r')).json, json);
+});
+
+t.test('a failed check stops it with its name, unless a person gives a reason, which is kept', async (t) => {
+  const { put, post, get, db, logged } = await startPayroll(t);
+  await put('r');
+  await receive(db, [deductionOf('evt-9', {})], '2026-07-13T08:00:00.000Z');
+  const refused = await post('/r/finalize');
+  t.equal(refused.status, 409);
+  t.equal(refused.json.type, `${PROBLEM}readiness-failed`);
+  t.match(refused.json.errors, [{ path: 'events-pending', rule: /^1 found\. Wait until/ }]);
+  t.match(refused.json.detail, /readiness fails: events-pending;.* force and a reason/);
+  t.equal((await get('/r')).json.state, 'open');
+  const { status, json } = await post('/r/finalize', { force: true, reason: 'the bank waits' });
+  t.equal(status, 200);
+  t.match(json.force_reason, 'the bank waits');
+  t.match(logged.at(-1)?.message, /by force/);
+  t.notMatch(JSON.stringify(logged), 'the bank waits', 'what people write is in no log');
+});
+
+t.test('force without need leaves no reason', async (t) => {
+  const { put, post } = await startPayroll(t);
+  await put('r');
+  const { json } = await post('/r/finalize', { force: true, reason: 'to be sure' });
+  t.equal(json.force_reason, null);
+});
+
+t.test('a pay date is taken once for each pay group, and the run that has it is named', async (t) => {
+  const { finalized, put, post } = await startPayroll(t);
+  await finalized('first');
+  await put('second', { remainder: 'none' });
+  const { status, json } = await post('/second/finalize', { force: true, reason: 'again' });
+  t.equal(status, 409);
+  t.match(json.detail, /the run first is finalized for this pay date/);
+});
+
+t.test('what payroll changes while a run is frozen makes it stop', async (t) => {
+  const payroll = await startPayroll(t);
+  const { put, post } = payroll;
+  await put('r');
+  const beside = open(t, payroll.url);
+  let isChanged = false;
+  const { call } = listenerTold(t, payroll, 'roster_facts', async () => {
+    if (isChanged) return;
+    isChanged = true;
+    await code(beside, 'medical');
+  });
+  const { status, json } = await call({ method: 'POST', url: `${RUNS}/r/finalize` });
+  t.equal(status, 409);
+  t.match(json.detail, /payroll changed while the run was frozen/);
+  const again = await post('/r/finalize', { force: true, reason: 'codes follow' });
+  t.equal(again.status, 200, 'again, and it stands');
+});
+
+t.test('a voided run stays readable with its reason, and frees its pay date', async (t) => {
+  const { finalized, put, post, get, logged } = await startPayroll(t);
+  const before = (await finalized('r')).json;
+  const lines = (await get('/r/lines')).json;
+  const { status, json, headers } = await post('/r/void', { reason: 'wrong period' });
+  t.equal(status, 200);
+  t.strictSame(json, { ...before, state: 'voided', voided_at: json.voided_at, void_reason: 'wrong period' });
+  t.equal(json.voided_at, '2026-07-13T09:00:00.000Z');
+  t.equal(headers.etag, `"${before.etag}"`);
+  t.strictSame((await get('/r/lines')).json, lines);
+  t.match(logged.at(-1), {
+    fields: { run_id: 'r', employer_id: EMPLOYER, count: 2, token: 'API_TOKEN' },
+    message: 'a payroll run was voided',
+  });
+  t.notMatch(JSON.stringify(logged), 'wrong period');
+  await put('again');
+  t.equal((await post('/again/finalize')).status, 200);
+});
+
+t.test('only a finalized run is voided, and once', async (t) => {
+  const { put, post } = await startPayroll(t);
+  await put('r');
+  const open = await post('/r/void', { reason: 'x' });
+  t.equal(open.status, 409);
+  t.match(open.json.detail, 'the run is open: finalize it first');
+  await post('/r/finalize');
+  t.equal((await post('/r/void', { reason: 'x' })).status, 200);
+  const twice = await post('/r/void', { reason: 'y' });
+  t.equal(twice.status, 409);
+  t.match(twice.json.detail, 'the run is voided');
+});
+
+t.test('readiness of a run says every check, and what it says stops finalizing', async (t) => {
+  const { put, get, db } = await startPayroll(t);
+  await put('r');
+  const ready = (await get('/r/readiness')).json;
+  t.equal(ready.ready, true);
+  t.equal(ready.checked_at, '2026-07-13T09:00:00.000Z');
+  t.ok(ready.checks.length >= 15);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' }, LATER);
+  const { json } = await get('/r/readiness');
+  t.equal(json.ready, false);
+  t.match(
+    json.checks.find((check: { id: string }) => check.id === 'overlap'),
+    { result: 'fail', count: 1, examples: ['emp-1'], advice: /^Two deductions/ },
+  );
+});
+
+t.test('readiness is asked of an open run, and proof of one that is not', async (t) => {
+  const { put, post, get } = await startPayroll(t);
+  await put('r');
+  const early = await get('/r/verify');
+  t.equal(early.status, 409);
+  t.match(early.json.detail, /is open/);
+  await post('/r/finalize');
+  const late = await get('/r/readiness');
+  t.equal(late.status, 409);
+  t.match(late.json.detail, /is finalized/);
+});
+
+t.test(
+  'a finalized run is proved from the ledger, whatever came in since; what was tampered with is named',
+  async (t) => {
+    const { finalized, get, db } = await startPayroll(t);
+    await finalized('r');
+    await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
+    t.strictSame((await get('/r/verify')).json, {
+      identical: true,
+      lines: 2,
+      difference_count: 0,
+      differences: [],
+    });
+    const row = await db
+      .selectFrom('run_employees')
+      .selectAll()
+      .where('employee_id', '=', 'emp-1')
+      .executeTakeFirstOrThrow();
+    const lines = row.lines.replace('"member_amount":"69.23"', '"member_amount":"69.22"');
+    await transact(db, (trx) =>
+      trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'emp-1').execute(),
+    );
+    const { json } = await get('/r/verify');
+    t.match(json, {
+      identical: false,
+      difference_count: 1,
+      differences: [
+        {
+          employee_id: 'emp-1',
+          line: 'regular ded-1',
+          frozen: { member_amount: '69.22' },
+          computed: { member_amount: '69.23' },
+        },
+      ],
+    });
+  },
+);

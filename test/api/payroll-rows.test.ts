@@ -1,0 +1,162 @@
+import t from 'tap';
+import { employ } from '../payroll/ready.ts';
+import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
+
+const CSV = { 'content-type': 'text/csv; charset=utf-8' };
+const NDJSON = { 'content-type': 'application/x-ndjson' };
+
+/** What each content type says of the same rows. */
+const TAKEN = {
+  json: [{ lines: [{ employee_id: 'emp-1', amount: '60.00' }] }, {}],
+  csv: ['employee_id,amount\r\nemp-1,60.00\r\n', CSV],
+  ndjson: ['{"employee_id":"emp-1","amount":"60.00"}\n', NDJSON],
+} as const;
+
+for (const [type, [body, headers]] of Object.entries(TAKEN)) {
+  t.test(`what payroll took comes as ${type}, and the rest is owed by the next run`, async (t) => {
+    const { finalized, post, get, put, logged } = await startPayroll(t);
+    await finalized('r');
+    const { status, json } = await post('/r/taken', body, headers);
+    t.equal(status, 200);
+    t.strictSame(json, { report: 1, lines: 1, owed: '9.23' });
+    t.match(logged.at(-1), {
+      fields: { run_id: 'r', employer_id: 'acme', count: 1, token: 'API_TOKEN' },
+      message: 'what payroll took was recorded',
+    });
+    t.match((await get('/r')).json.taken_reports, [{ report: 1, lines: 1 }]);
+    await put('next', bodyOn('2026-07-31', { arrears: 'include' }));
+    const { data } = (await get('/next/lines?employee_id=emp-1')).json;
+    t.match(data, [{ kind: 'regular' }, { kind: 'arrears', adjustment_for: 'r', member_amount: '9.23' }]);
+  });
+}
+
+t.test('a report that is sent again replaces the one before, which is kept', async (t) => {
+  const { finalized, post, get } = await startPayroll(t);
+  await finalized('r');
+  await post('/r/taken', ...TAKEN.json);
+  const again = await post('/r/taken', { lines: [{ employee_id: 'emp-1', amount: '69.23' }] });
+  t.strictSame(again.json, { report: 2, lines: 1, owed: '0.00' });
+  const { taken_reports } = (await get('/r')).json;
+  t.match(taken_reports, [{ report: 1 }, { report: 2 }]);
+  t.equal(taken_reports.length, 2);
+});
+
+t.test('only what a finalized run took is reported', async (t) => {
+  const { put, post } = await startPayroll(t);
+  await put('r');
+  const open = await post('/r/taken', ...TAKEN.json);
+  t.equal(open.status, 409);
+  t.match(open.json.detail, 'the run is open: finalize it first');
+  await post('/r/finalize');
+  await post('/r/void', { reason: 'x' });
+  const voided = await post('/r/taken', ...TAKEN.csv);
+  t.equal(voided.status, 409);
+  t.match(voided.json.detail, 'the run is voided');
+});
+
+t.test('rows that are wrong are named, and nothing of the report is recorded', async (t) => {
+  const { finalized, post, get, db } = await startPayroll(t);
+  await finalized('r');
+  const lines = [
+    { employee_id: 'emp-1', amount: '60.00' },
+    { employee_id: 'emp-9', amount: '1.00' },
+    { employee_id: 'emp-2', deduction_id: 'ded-1', amount: '1.00' },
+    { employee_id: 'emp-2', amount: '1,00' },
+  ];
+  const { status, json } = await post('/r/taken', { lines });
+  t.equal(status, 422);
+  t.equal(json.type, 'urn:benefits-sidecar:problem:rows-refused');
+  t.strictSame(
+    json.errors.map((error: { path: string }) => error.path),
+    ['lines[1].employee_id', 'lines[2]', 'lines[3].amount'],
+  );
+  t.strictSame((await get('/r')).json.taken_reports, []);
+  t.strictSame(await db.selectFrom('taken_lines').selectAll().execute(), []);
+});
+
+t.test('of many wrong rows the first 1,000 are named and all are counted', async (t) => {
+  const { finalized, post } = await startPayroll(t);
+  await finalized('r');
+  const lines = Array.from({ length: 1_500 }, () => ({ employee_id: 'nobody', amount: '1.00' }));
+  const { status, json } = await post('/r/taken', { lines });
+  t.equal(status, 422);
+  t.equal(json.errors.length, 1_000);
+  t.equal(json.error_count, 1_500);
+  t.match(json.detail, /and 1497 more$/);
+});
+
+/** An audit of three rows: one as here, one with another amount, one that nothing here knows. */
+const AUDIT = {
+  json: [
+    {
+      lines: [
+        { employee_id: 'emp-1', deduction_id: 'ded-1', member_amount: '69.23' },
+        { employee_id: 'emp-2', deduction_id: 'ded-2', member_amount: '70.00' },
+        { employee_id: 'emp-9', deduction_id: 'ded-9', member_amount: '5.00' },
+      ],
+    },
+    {},
+  ],
+  csv: ['employee_id,deduction_id,member_amount\nemp-1,ded-1,69.23\nemp-2,ded-2,70\nemp-9,ded-9,5\n', CSV],
+  ndjson: [
+    [
+      '{"employee_id":"emp-1","deduction_id":"ded-1","member_amount":"69.23"}',
+      '{"employee_id":"emp-2","deduction_id":"ded-2","member_amount":"70.00"}',
+      '{"employee_id":"emp-9","deduction_id":"ded-9","member_amount":"5.00"}',
+    ].join('\n'),
+    NDJSON,
+  ],
+} as const;
+
+async function audited({ post }: Payroll, type: keyof typeof AUDIT) {
+  const [body, headers] = AUDIT[type];
+  return post('/r/audit', body, headers);
+}
+
+t.test(
+  "payroll's own file is compared in heaps, with an open run and a finalized one, in every type",
+  async (t) => {
+    const payroll = await startPayroll(t);
+    const { put, post, db, logged } = payroll;
+    await employ(db, 'emp-3');
+    await put('r');
+    for (const state of ['open', 'finalized']) {
+      for (const type of ['json', 'csv', 'ndjson'] as const) {
+        const { status, json } = await audited(payroll, type);
+        t.equal(status, 200, `${state} ${type}`);
+        t.match(json, {
+          compared_by: ['deduction_id'],
+          matched: { count: 1, member_amount: '69.23', payroll_member_amount: '69.23' },
+          only_here: { count: 0, rows: [] },
+          only_in_payroll: { count: 0 },
+          amount_differs: {
+            count: 1,
+            rows: [{ employee_id: 'emp-2', member_amount: '69.23', payroll_member_amount: '70.00' }],
+          },
+          employee_unknown: { count: 1, payroll_member_amount: '5.00', rows: [{ employee_id: 'emp-9' }] },
+        });
+      }
+      await post('/r/finalize');
+    }
+    t.notMatch(JSON.stringify(logged), /audit/, 'nothing was changed, nothing is told');
+  },
+);
+
+t.test('an audit names its wrong rows too', async (t) => {
+  const { put, post } = await startPayroll(t);
+  await put('r');
+  const { status, json } = await post('/r/audit', { lines: [{ employee_id: 'emp-1', member_amount: '1' }] });
+  t.equal(status, 422);
+  t.match(json.errors, [{ path: 'lines[0]', rule: /must say what it is for/ }]);
+});
+
+t.test('a file of another type is 415, and none is 400', async (t) => {
+  const { finalized, post } = await startPayroll(t);
+  await finalized('r');
+  for (const path of ['/r/taken', '/r/audit']) {
+    t.equal((await post(path, 'x', { 'content-type': 'text/plain' })).status, 415);
+    const none = await post(path);
+    t.equal(none.status, 400);
+    t.match(none.json.errors, [{ path: 'body', rule: 'is required' }]);
+  }
+});

@@ -1,0 +1,233 @@
+import t from 'tap';
+import { PREVIEWED_LINES } from '../../src/payroll/runs/begin.ts';
+import { BIWEEKLY, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
+import { deductionOf, deliver } from './deliver.ts';
+import { bodyOn, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
+
+const DEFAULTS = {
+  kind: 'regular',
+  pay_group: null,
+  employee_ids: null,
+  deductions: null,
+  final_checks: [],
+  pay_dates: null,
+  scheme: 'annualized',
+  applies_on: 'period_end',
+  rounding: 'half-up',
+  remainder: 'spread',
+  extra_paycheck: 'take',
+  adjustments: 'report',
+  arrears: 'report',
+};
+
+t.test('a run that is put answers its defaults, what it comes to, and its ETag', async (t) => {
+  const { put, logged } = await startPayroll(t);
+  const { status, json, headers } = await put('2026-15');
+  t.equal(status, 201);
+  t.match(json, {
+    run_id: '2026-15',
+    ...bodyOn(PAY_DATE),
+    ...DEFAULTS,
+    state: 'open',
+    created_at: '2026-07-13T09:00:00.000Z',
+    finalized_at: null,
+    voided_at: null,
+    force_reason: null,
+    void_reason: null,
+    taken_reports: [],
+    pay_dates_used: BIWEEKLY.map((date) => date.pay_date),
+    calendar_assumed: false,
+    rules_version: '1',
+    employees: 2,
+    totals: {
+      employees: 2,
+      lines: 2,
+      member_amount: '138.46',
+      employer_amount: '323.08',
+      by_line_of_coverage: [
+        { line_of_coverage: 'dental', employees: 1, lines: 1, member_amount: '69.23' },
+        { line_of_coverage: 'medical', employees: 1, lines: 1, member_amount: '69.23' },
+      ],
+      by_taxability: [{ taxability: 'pre_tax', employees: 2, lines: 2, member_amount: '138.46' }],
+      reported: { employees: 0, lines: 0, member_amount: '0.00', employer_amount: '0.00' },
+    },
+  });
+  t.equal(json.position, 4, 'two employees and two deductions');
+  t.equal(headers.etag, `"${json.etag}"`);
+  t.match(logged, [
+    { fields: { run_id: '2026-15', employer_id: EMPLOYER, token: 'API_TOKEN' }, message: /was put/ },
+  ]);
+});
+
+t.test(
+  'the same body again is 200, also with its defaults written out and its ids in another order',
+  async (t) => {
+    const { put, post, get, logged } = await startPayroll(t);
+    const ids = { employee_ids: ['emp-2', 'emp-1'] };
+    t.equal((await put('r', ids)).status, 201);
+    const { pay_group, deductions, final_checks, pay_dates, ...written } = DEFAULTS;
+    const again = await put('r', { ...written, employee_ids: ['emp-1', 'emp-2'] });
+    t.equal(again.status, 200);
+    t.strictSame((await get('/r')).json, again.json);
+    t.strictSame(again.json.employee_ids, ['emp-1', 'emp-2']);
+    t.equal(logged.length, 1, 'nothing was changed');
+    t.equal((await post('/r/finalize')).status, 200);
+    const late = await put('r', ids);
+    t.equal(late.status, 200, 'also when it is finalized');
+    t.equal(late.json.state, 'finalized');
+    t.ok(pay_group === null && deductions === null && final_checks.length === 0 && pay_dates === null);
+  },
+);
+
+t.test('another body under the same id is 409 and changes nothing', async (t) => {
+  const { put, get } = await startPayroll(t);
+  const first = await put('r');
+  const other = await put('r', { remainder: 'none' });
+  t.equal(other.status, 409);
+  t.match(other.json.detail, /another body has this id/);
+  t.strictSame((await get('/r')).json, first.json);
+});
+
+t.test('a run that can not be computed is refused and not stored', async (t) => {
+  const { put, get } = await startPayroll(t);
+  const refused = await put('r', { pay_date: '2026-07-18' });
+  t.equal(refused.status, 422);
+  t.strictSame(refused.json.errors, [
+    {
+      path: 'pay_date',
+      rule: 'must be a date of the pay schedule; next to 2026-07-18 are 2026-07-17 and 2026-07-31',
+    },
+  ]);
+  t.equal((await get('/r')).status, 404);
+  t.strictSame((await get('')).json, { data: [], next_cursor: null });
+});
+
+t.test('an open run is computed anew at each read, and its ETag changes with its lines', async (t) => {
+  const { put, get, db } = await startPayroll(t);
+  const before = (await put('r')).json;
+  t.equal((await get('/r')).json.etag, before.etag, 'nothing new, the same ETag');
+  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+  const { json, headers } = await get('/r');
+  t.equal(json.totals.member_amount, '161.54');
+  t.not(json.etag, before.etag);
+  t.equal(headers.etag, `"${json.etag}"`);
+  t.ok(json.position > before.position);
+});
+
+t.test('a run whose dates nobody gave says that its calendar is assumed', async (t) => {
+  const { db, call } = await startPayroll(t);
+  await employ(db, 'emp-9', { employer_id: 'other', pay_frequency: 'weekly' });
+  const body = {
+    employer_id: 'other',
+    pay_frequency: 'weekly',
+    period_start: '2026-07-06',
+    period_end: '2026-07-12',
+    pay_date: '2026-07-17',
+  };
+  const { json } = await call({ method: 'PUT', url: `${RUNS}/w`, body });
+  t.equal(json.calendar_assumed, true);
+  t.equal(json.pay_dates_used.length, 52);
+  t.equal(json.pay_dates, null, 'as it was asked for');
+  const monthly = { ...body, pay_frequency: 'monthly', remainder: 'none' };
+  const unknown = (await call({ method: 'PUT', url: `${RUNS}/m`, body: monthly })).json;
+  t.strictSame([unknown.calendar_assumed, unknown.pay_dates_used], [false, null]);
+});
+
+t.test('a list of runs is by pay date, narrowed by employer and state, and computes nothing', async (t) => {
+  const { put, get, db, call, finalized } = await startPayroll(t);
+  await finalized('first');
+  await put('second', bodyOn('2026-07-31'));
+  await put('third', bodyOn('2026-08-14'));
+  await employ(db, 'emp-9', { employer_id: 'other' });
+  await call({
+    method: 'PUT',
+    url: `${RUNS}/of-other`,
+    body: bodyOn('2026-01-02', { employer_id: 'other' }),
+  });
+  const ids = async (query: string) =>
+    (await get(`?${query}`)).json.data.map((run: { run_id: string }) => run.run_id);
+  t.strictSame(await ids(''), ['third', 'second', 'first', 'of-other']);
+  t.strictSame(await ids('employer_id=acme'), ['third', 'second', 'first']);
+  t.strictSame(await ids('state=finalized'), ['first']);
+  t.strictSame(await ids('state=open&employer_id=other'), ['of-other']);
+  const { data } = (await get('?employer_id=acme')).json;
+  t.match(data[0], { state: 'open', etag: null, totals: null });
+  t.match(data[2], { state: 'finalized', etag: /^[0-9a-f]{64}$/, totals: { member_amount: '138.46' } });
+  const page = (await get('?limit=3')).json;
+  t.strictSame(await ids(`limit=3&cursor=${page.next_cursor}`), ['of-other']);
+});
+
+t.test('an open run is deleted; a finalized one is proof and stays', async (t) => {
+  const { put, get, call, finalized, logged } = await startPayroll(t);
+  await put('r');
+  const gone = await call({ method: 'DELETE', url: `${RUNS}/r` });
+  t.strictSame([gone.status, gone.text], [204, '']);
+  t.equal((await get('/r')).status, 404);
+  t.match(logged.at(-1), { fields: { run_id: 'r', token: 'API_TOKEN' }, message: /deleted/ });
+  await finalized('r');
+  const { status, json } = await call({ method: 'DELETE', url: `${RUNS}/r` });
+  t.equal(status, 409);
+  t.match(json.detail, /not open any more/);
+  t.equal((await get('/r')).json.state, 'finalized');
+});
+
+t.test('an unknown run is 404 on every route that names one', async (t) => {
+  const { get, post, call } = await startPayroll(t);
+  for (const path of ['', '/lines', '/readiness', '/verify']) {
+    const { status, json } = await get(`/none${path}`);
+    t.equal(status, 404, path);
+    t.equal(json.detail, 'there is no payroll run with this id');
+  }
+  t.equal((await call({ method: 'DELETE', url: `${RUNS}/none` })).status, 404);
+  t.equal((await post('/none/finalize')).status, 404);
+  t.equal((await post('/none/void', { reason: 'x' })).status, 404);
+});
+
+t.test('a preview comes to what the run would, and is kept nowhere', async (t) => {
+  const { put, post, get, logged } = await startPayroll(t);
+  const preview = await post('/preview', bodyOn(PAY_DATE));
+  t.equal(preview.status, 200);
+  t.equal(preview.json.lines, null, 'too many to come along');
+  t.strictSame((await get('')).json.data, []);
+  t.strictSame(logged, []);
+  const { json } = await put('r');
+  const { lines, ...comesTo } = preview.json;
+  for (const [name, value] of Object.entries(comesTo)) t.strictSame(json[name], value, name);
+});
+
+t.test('a preview of one employee has the lines, each cent explained', async (t) => {
+  const { post } = await startPayroll(t);
+  const { json } = await post('/preview', bodyOn(PAY_DATE, { employee_ids: ['emp-1'] }));
+  t.match(json.lines, [
+    {
+      employee_id: 'emp-1',
+      deduction_id: 'ded-1',
+      member_amount: '69.23',
+      explanation: /^150\.00 monthly x 12 = 1800\.00 a year, check 15 of 26, spread: /,
+    },
+  ]);
+  t.equal(json.totals.employees, 1);
+  const nobody = await post('/preview', bodyOn(PAY_DATE, { employee_ids: ['emp-9'] }));
+  t.strictSame(nobody.json.lines, []);
+});
+
+t.test('a preview shows the first lines, and its totals say how many there are', async (t) => {
+  const { post, db } = await startPayroll(t);
+  const many = Array.from({ length: PREVIEWED_LINES }, (_, index) =>
+    deductionOf(`evt-m${index}`, { id: `m${index}`, employee_id: 'emp-1', line_of_coverage: 'life' }),
+  );
+  await deliver(db, many);
+  const { json } = await post('/preview', bodyOn(PAY_DATE, { employee_ids: ['emp-1'] }));
+  t.equal(json.lines.length, PREVIEWED_LINES);
+  t.equal(json.totals.lines, PREVIEWED_LINES + 1);
+});
+
+t.test('a large run names many employees in one body, and not without end', async (t) => {
+  const { put, call } = await startPayroll(t);
+  const employee_ids = Array.from({ length: 20_000 }, (_, at) => `employee-${`${at}`.padStart(26, '0')}`);
+  const { status, json } = await put('r', { employee_ids: [...employee_ids, 'emp-1'] });
+  t.equal(status, 201);
+  t.equal(json.totals.employees, 1);
+  const body = `{"employee_ids":["${'x'.repeat(8 * 1024 * 1024)}"]}`;
+  t.equal((await call({ method: 'PUT', url: `${RUNS}/x`, body })).status, 413);
+});

@@ -1,0 +1,76 @@
+import t from 'tap';
+import { BIWEEKLY, EMPLOYER } from '../payroll/ready.ts';
+import { startPayroll } from './payroll-stage.ts';
+
+const SCHEDULE = `/v1/employers/${EMPLOYER}/pay-schedule`;
+const CODES = `/v1/employers/${EMPLOYER}/payroll-codes`;
+
+t.test('an employer without settings has empty lists, whoever it is', async (t) => {
+  const { call } = await startPayroll(t);
+  t.strictSame((await call({ url: '/v1/employers/nobody/pay-schedule' })).json, { schedules: [] });
+  t.strictSame((await call({ url: '/v1/employers/nobody/payroll-codes' })).json, { codes: [] });
+});
+
+t.test('pay schedules are put as a whole, and runs are computed by them at once', async (t) => {
+  const { call, put, get, logged } = await startPayroll(t);
+  await put('r');
+  const rest = BIWEEKLY.map((date) => ({ ...date }));
+  const body = {
+    schedules: [
+      { pay_frequency: 'biweekly', pay_group: 'night', pay_dates: rest },
+      {
+        pay_frequency: 'biweekly',
+        pay_dates: [
+          ...rest,
+          { pay_date: '2027-01-01', period_start: '2026-12-14', period_end: '2026-12-27' },
+        ],
+      },
+    ],
+  };
+  const refused = await call({ method: 'PUT', url: SCHEDULE, body });
+  t.equal(refused.status, 422);
+  t.equal(refused.json.type, 'urn:benefits-sidecar:problem:settings-refused');
+  t.match(refused.json.errors, [{ path: 'schedules[1].pay_dates', rule: /must cover 2027/ }]);
+  const fitting = { schedules: [body.schedules[0], { pay_frequency: 'biweekly', pay_dates: rest }] };
+  const { status, json } = await call({ method: 'PUT', url: SCHEDULE, body: fitting });
+  t.equal(status, 200);
+  t.match(json.schedules, [{ pay_group: 'night' }, { pay_group: null, pay_dates: BIWEEKLY }]);
+  t.strictSame((await call({ url: SCHEDULE })).json, json);
+  t.match(logged.at(-1), {
+    fields: { employer_id: EMPLOYER, count: 2, token: 'API_TOKEN' },
+    message: 'pay schedules were put',
+  });
+  await call({ method: 'PUT', url: SCHEDULE, body: { schedules: [] } });
+  t.equal((await get('/r')).json.calendar_assumed, true);
+});
+
+t.test('payroll codes are put as a whole, and lines carry them at once', async (t) => {
+  const { call, put, get, logged } = await startPayroll(t);
+  await put('r');
+  const codes = [
+    { line_of_coverage: 'medical', side: 'employee', code: 'MED1' },
+    { line_of_coverage: 'medical', side: 'employer', code: 'MED9', treatment: 'memo' },
+  ];
+  const { status, json } = await call({ method: 'PUT', url: CODES, body: { codes } });
+  t.equal(status, 200);
+  t.match(json.codes, codes);
+  t.strictSame((await call({ url: CODES })).json, json);
+  t.match((await get('/r/lines')).json.data, [
+    { payroll_code: 'MED1', employer_payroll_code: 'MED9', employer_treatment: 'memo' },
+    { payroll_code: null, employer_payroll_code: null, employer_treatment: null },
+  ]);
+  t.match(logged.at(-1), { fields: { employer_id: EMPLOYER, count: 2 }, message: 'payroll codes were put' });
+});
+
+t.test('an employer of whom only payroll has said something is known', async (t) => {
+  const { call, put } = await startPayroll(t);
+  t.equal((await put('r', { employer_id: 'new' })).status, 422);
+  await call({
+    method: 'PUT',
+    url: '/v1/employers/new/pay-schedule',
+    body: { schedules: [{ pay_frequency: 'biweekly', pay_dates: BIWEEKLY }] },
+  });
+  const { status, json } = await put('r', { employer_id: 'new' });
+  t.equal(status, 201);
+  t.equal(json.employees, 0);
+});

@@ -1,0 +1,84 @@
+/** The private listener with an employer whose payroll run passes every check, and what a payroll sends about it. */
+import type { KyselyPlugin, QueryId } from 'kysely';
+import type { Test } from 'tap';
+import type { ApiParts } from '../../src/api/parts.ts';
+import { createApi } from '../../src/api/server.ts';
+import type { Db } from '../../src/database/tables.ts';
+import type { RunBody } from '../../src/payroll/runs/body.ts';
+import {
+  BIWEEKLY,
+  deduct,
+  EMPLOYER,
+  employ,
+  NOW,
+  OVERDUE_MS,
+  schedule,
+  schedules,
+  sync,
+} from '../payroll/ready.ts';
+import { type Answer, call, type Request, type Running, start } from './start.ts';
+
+export const RUNS = '/v1/payroll-runs';
+
+export type Payroll = Running & {
+  put: (runId: string, fields?: Body) => Promise<Answer>;
+  post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
+  get: (path: string, more?: Partial<Request>) => Promise<Answer>;
+  /** Puts a run and finalizes it. */
+  finalized: (runId: string, fields?: Body) => Promise<Answer>;
+};
+type Body = Record<string, unknown>;
+
+/** The body of a run on a date of the schedule; the fields given replace those of a plain one. */
+export function bodyOn(payDate: string, fields: Body = {}): Partial<RunBody> {
+  const date = BIWEEKLY.find((one) => one.pay_date === payDate);
+  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...fields };
+}
+
+export const PAY_DATE = '2026-07-17';
+
+/** Two employees with a deduction each, a schedule, a census that the service took in. */
+export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): Promise<Payroll> {
+  const running = await start(t, { now: () => NOW, overdueMs: OVERDUE_MS, ...replaced });
+  const { db } = running;
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-2');
+  await deduct(db, 'evt-1', { id: 'ded-1', employee_id: 'emp-1' });
+  await deduct(db, 'evt-2', { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental' });
+  await schedules(db, [schedule()]);
+  await sync(db);
+  const put: Payroll['put'] = (runId, fields) =>
+    running.call({ method: 'PUT', url: `${RUNS}/${runId}`, body: bodyOn(PAY_DATE, fields) });
+  const post: Payroll['post'] = (path, body, headers) =>
+    running.call({ method: 'POST', url: RUNS + path, body, ...(headers && { headers }) });
+  return {
+    ...running,
+    put,
+    post,
+    get: (path, more) => running.call({ url: RUNS + path, ...more }),
+    async finalized(runId, fields) {
+      await put(runId, fields);
+      const answer = await post(`/${runId}/finalize`);
+      if (answer.status !== 200) throw new Error(answer.text);
+      return answer;
+    },
+  };
+}
+
+/** A second listener on the same database, before which each statement on a table is told once it was read. */
+export function listenerTold(t: Test, { parts }: Payroll, table: string, onRead: () => Promise<void> | void) {
+  const told = new WeakSet<QueryId>();
+  const plugin: KyselyPlugin = {
+    transformQuery({ node, queryId }) {
+      if (JSON.stringify(node).includes(`"${table}"`)) told.add(queryId);
+      return node;
+    },
+    async transformResult({ result, queryId }) {
+      if (told.has(queryId)) await onRead();
+      return result;
+    },
+  };
+  const app = createApi({ ...parts, db: parts.db.withPlugin(plugin) as Db });
+  t.teardown(() => app.close());
+  return { app, call: (request: Request) => call(app, request) };
+}

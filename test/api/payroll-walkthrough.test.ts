@@ -1,0 +1,87 @@
+/** docs/payroll-runs.md is followed, request by request, and answers what it shows. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { deliver } from './deliver.ts';
+import { type Request, start } from './start.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The day of the examples. */
+const DAY = '2026-07-13T09:00:00.000Z';
+/** The day on which the change of the examples has come. */
+const LATER = '2026-07-27T09:00:00.000Z';
+
+type Block = { language: string; text: string };
+
+function blocks(page: string): Block[] {
+  return [...page.matchAll(/^```(\w+)\n(.*?)^```$/gms)].map(([, language = '', text = '']) => ({
+    language,
+    text,
+  }));
+}
+
+/** The words of a command as a shell splits them. */
+function words(command: string, variables: Record<string, string>): string[] {
+  const known = command.replace(/\\\n/g, ' ').replace(/\$([A-Z]+)/g, (_, name) => variables[name] ?? '');
+  const found = known.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|(\S+)/g);
+  return [...found].map(
+    ([, single, double, bare]) => single ?? double?.replace(/\\(.)/g, '$1') ?? bare ?? '',
+  );
+}
+
+/** The request of a curl command. */
+function requestOf([, ...given]: string[]): Request {
+  const request = { method: undefined as Request['method'], url: '', headers: {} as Record<string, string> };
+  let body: string | undefined;
+  for (let at = 0; at < given.length; at += 1) {
+    const value = given[at + 1] ?? '';
+    if (given[at] === '-X') request.method = value as Request['method'];
+    else if (given[at] === '-H') {
+      const [name = '', text = ''] = value.split(': ');
+      request.headers[name.toLowerCase()] = text;
+    } else if (given[at] === '-T') body = readFileSync(join(ROOT, value), 'utf8');
+    else if (given[at] === '-d' || given[at] === '--data-binary') body = value;
+    else {
+      request.url = given[at] as string;
+      continue;
+    }
+    at += 1;
+  }
+  const method = request.method ?? (given.includes('-T') ? 'PUT' : body === undefined ? 'GET' : 'POST');
+  return { ...request, method, ...(body !== undefined && { body }) };
+}
+
+t.test('the page on payroll runs can be followed, and the answers are those that it shows', async (t) => {
+  let now = DAY;
+  const { call, db, tokenWith } = await start(t, { now: () => new Date(now) });
+  const variables: Record<string, string> = {
+    API: '',
+    TOKEN: await tokenWith('runs:read', 'runs:write', 'census:write'),
+  };
+  const post = ({ id, body }: { id: string; body: unknown }) =>
+    deliver(db, [{ eventId: id, body: Buffer.from(JSON.stringify(body)) }], now);
+  for (const fixture of loadFixtures(join(ROOT, 'fixtures'))) await post(fixture);
+  const page = blocks(readFileSync(join(ROOT, 'docs/payroll-runs.md'), 'utf8'));
+  let requests = 0;
+  let compared = 0;
+  for (const [index, { language, text }] of page.entries()) {
+    const next = page[index + 1];
+    const shown = next?.language === 'json' ? JSON.parse(next.text) : {};
+    if (language === 'sh' && text.startsWith('curl')) {
+      const request = requestOf(words(text, variables));
+      const { status, json, headers } = await call(request);
+      if (typeof headers.etag === 'string') variables.ETAG = headers.etag.replaceAll('"', '');
+      if (shown.status === undefined) t.ok(status < 300, `${request.method} ${request.url}: ${status}`);
+      requests += 1;
+      if (next?.language !== 'json') continue;
+      t.match(json, shown, next.text);
+      compared += 1;
+    } else if ('body' in shown) {
+      now = LATER;
+      await post(shown);
+    }
+  }
+  t.ok(requests >= 14 && compared >= 10, `${requests} requests, ${compared} answers`);
+});

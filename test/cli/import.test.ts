@@ -1,0 +1,75 @@
+import { writeFileSync } from 'node:fs';
+import t, { type Test } from 'tap';
+import { holdServeLock } from '../../src/database/open.ts';
+import { employ } from '../payroll/ready.ts';
+import { here, jsonOf, withDatabase } from './surroundings.ts';
+
+const HEAD =
+  'id,employee_id,line_of_coverage,member_contribution,employer_contribution,period,taxability,effective_start';
+const ROWS = [
+  'ded-1,emp-1,medical,150.00,350.00,monthly,pre_tax,2026-01-01',
+  'ded-2,emp-2,dental,12.50,0.00,monthly,pre_tax,2026-01-01',
+];
+
+/** A migrated database, and a file beside it. */
+async function stage(t: Test, name: string, content: string) {
+  const { env, db } = await withDatabase(t);
+  const path = `${env.DATABASE_URL?.replace('sqlite:', '')}-${name}`;
+  writeFileSync(path, content);
+  return { env, db, path, add: (...more: string[]) => here(t, env, ['import', 'deductions', path, ...more]) };
+}
+
+t.test(
+  'deductions from a file are in the ledger at once, and the same file again changes nothing',
+  async (t) => {
+    const { env, db, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\r\n'));
+    await employ(db, 'emp-1');
+    t.match(await add(), { code: 0, stdout: '2 rows: 2 imported, 0 here before\n', stderr: '' });
+    const list = ['deductions', 'list', '--json'];
+    const first = jsonOf(await here(t, env, list));
+    t.match(first.data, [
+      { id: 'ded-1', member_contribution: '150.00', version: 1, employer_id: 'acme' },
+      { id: 'ded-2', member_contribution: '12.50', version: 1 },
+    ]);
+    t.match(jsonOf(await add('--json')), { rows: 2, imported: 0, applied: true });
+    t.strictSame(jsonOf(await here(t, env, list)), first);
+  },
+);
+
+t.test('one row that is wrong refuses the file: every row is named, and nothing is stored', async (t) => {
+  const wrong = [
+    'ded-3,emp-1,teeth,150.00,0.00,monthly,pre_tax,2026-01-01',
+    'ded-4,emp-1,vision,much,0.00,monthly,pre_tax,2026-01-01',
+  ];
+  const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ...wrong, ''].join('\n'));
+  const { code, stdout, stderr } = await add();
+  t.equal(code, 1);
+  t.equal(stdout, '');
+  t.match(stderr, /^benefits-sidecar: the file is refused, and nothing was changed:$/m);
+  t.match(stderr, /^ {2}deductions\[2\]\.line_of_coverage: /m);
+  t.match(stderr, /^ {2}deductions\[3\]\.member_contribution: /m);
+  t.notMatch(stderr, /teeth|much/);
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, []);
+});
+
+for (const [what, content, line] of [
+  ['semicolons', HEAD.replaceAll(',', ';'), /semicolons between its columns/],
+  ['a column that is none', `${HEAD},colour\n`, /column 9, colour: is not a column/],
+  ['a line of a megabyte', `${HEAD}\n${'x'.repeat(1_100_000)}\n`, /must be at most 1 MiB/],
+] as const) {
+  t.test(`a file that can not be read is refused in a line: ${what}`, async (t) => {
+    const { add } = await stage(t, 'a.csv', content);
+    t.match(await add(), { code: 1, stdout: '', stderr: line });
+  });
+}
+
+t.test('beside a running serve it leaves applying to that one', async (t) => {
+  const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
+  if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');
+  const release = holdServeLock(env.DATABASE_URL);
+  t.match(await add(), { code: 0, stdout: /2 imported/, stderr: /the running "serve" brings them/ });
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data, [{}, {}]);
+  release();
+  t.match(await add(), { code: 0, stdout: '2 rows: 0 imported, 2 here before\n', stderr: '' });
+  t.match(jsonOf(await here(t, env, ['events', 'list', '--state', 'pending', '--json'])).data, []);
+});

@@ -1,0 +1,63 @@
+import t from 'tap';
+import { schedule } from '../payroll/ready.ts';
+import { payrollStage } from './payroll-stage.ts';
+import { here, jsonOf } from './surroundings.ts';
+
+t.test('a pay schedule is put from a file, and shown as it was put', async (t) => {
+  const { env, file } = await payrollStage(t);
+  const body = { schedules: [schedule({ pay_group: 'north' })] };
+  const put = await here(t, env, [
+    'schedule',
+    'put',
+    file('s.json', JSON.stringify(body)),
+    '--employer',
+    'e',
+  ]);
+  t.equal(put.code, 0);
+  t.match(put.stdout, /^biweekly +north +2026-07-17 +2026-06-29 +2026-07-12$/m);
+  t.strictSame(jsonOf(await here(t, env, ['schedule', 'show', '--employer', 'e', '--json'])), body);
+  const none = await here(t, env, ['schedule', 'show', '--employer', 'nobody']);
+  t.match(none, { code: 0, stdout: '', stderr: 'no pay schedule\n' });
+});
+
+t.test('payroll codes are put from a file, shown, and on the lines of a run', async (t) => {
+  const { env, file, run } = await payrollStage(t);
+  const codes = [
+    { line_of_coverage: 'medical', side: 'employee', code: 'MED1' },
+    { line_of_coverage: 'medical', side: 'employer', code: 'MED9', treatment: 'memo' },
+    { line_of_coverage: 'dental', side: 'employee', code: 'DEN1' },
+  ];
+  const path = file('c.json', JSON.stringify({ codes }));
+  const put = await here(t, env, ['codes', 'put', path, '--employer', 'acme']);
+  t.match(put, { code: 0, stdout: /^medical +any +employer +MED9 +memo$/m });
+  const shown = jsonOf(await here(t, env, ['codes', 'show', '--employer', 'acme', '--json']));
+  t.match(shown, { codes });
+  const argv = ['--employer', 'acme', '--frequency', 'biweekly', '--pay-date', '2026-07-17'];
+  await run('create', 'r', ...argv, '--period-start', '2026-06-29', '--period-end', '2026-07-12');
+  t.match(await run('lines', 'r'), { stdout: /medical .*code MED1[\s\S]*dental .*code DEN1/ });
+});
+
+for (const [what, argv, content, line] of [
+  ['an unknown field', 'schedule', '{"schedules":[],"colour":1}', /pay schedule is refused.*colour/],
+  [
+    'a year that is not covered',
+    'schedule',
+    JSON.stringify({ schedules: [schedule({ pay_dates: schedule().pay_dates.slice(3) })] }),
+    /schedules\[0\]\.pay_dates/,
+  ],
+  [
+    'a code for nothing',
+    'codes',
+    '{"codes":[{"line_of_coverage":"teeth","side":"employee","code":"X"}]}',
+    /codes\[0\]\.line_of_coverage/,
+  ],
+  ['no JSON', 'codes', 'code', /c\.json is not valid JSON/],
+] as const) {
+  t.test(`a setting is refused in a line, and nothing is put: ${what}`, async (t) => {
+    const { env, file } = await payrollStage(t);
+    const ran = await here(t, env, [argv, 'put', file('c.json', content), '--employer', 'e']);
+    t.match(ran, { code: 1, stdout: '', stderr: line });
+    t.equal(ran.stderr.trimEnd().split('\n').length, 1);
+    t.match(await here(t, env, [argv, 'show', '--employer', 'e']), { stdout: '' });
+  });
+}

@@ -1,0 +1,60 @@
+/** A command line beside an employer whose payroll run passes every check. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { BIWEEKLY, EMPLOYER, employ, schedule, schedules, sync } from '../payroll/ready.ts';
+import { here, type Ran, type Variables, withDatabase } from './surroundings.ts';
+
+/** A date of the employer's schedule; the next one is two weeks later. */
+export const PAY_DATE = '2026-07-17';
+export const NEXT_PAY_DATE = '2026-07-31';
+
+export type Stage = {
+  env: Variables;
+  db: Db;
+  run: (...argv: string[]) => Promise<Ran>;
+  /** Writes a file into the test's folder and answers its path. */
+  file: (name: string, content: string) => string;
+  /** Brings a deduction: of emp-1, medical, 150.00 and 350.00 monthly from 2026 on, unless the fields say another. */
+  deduct: (eventId: string, fields?: object, createdAt?: string) => Promise<void>;
+};
+
+/** Two employees with a deduction each: medical and dental, 150.00 monthly, paid biweekly. */
+export async function payrollStage(t: Test): Promise<Stage> {
+  const { env, db } = await withDatabase(t);
+  // Not `testdir()`: that of the database would be emptied.
+  const folder = mkdtempSync(join(tmpdir(), 'payroll-stage-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const now = new Date().toISOString();
+  const deduct: Stage['deduct'] = (eventId, fields = {}, createdAt) =>
+    deliver(db, [deductionOf(eventId, fields, createdAt)], now);
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-2');
+  await deduct('evt-1', { id: 'ded-1', employee_id: 'emp-1' });
+  await deduct('evt-2', { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental' });
+  await schedules(db, [schedule()]);
+  await sync(db, { at: now });
+  return {
+    env,
+    db,
+    run: (...argv) => here(t, env, ['run', ...argv]),
+    file(name, content) {
+      const path = join(folder, name);
+      writeFileSync(path, content);
+      return path;
+    },
+    deduct,
+  };
+}
+
+/** The options of a run on a date of the schedule. */
+export function optionsOn(payDate: string): string[] {
+  const date = BIWEEKLY.find((one) => one.pay_date === payDate);
+  return [
+    ...['--employer', EMPLOYER, '--frequency', 'biweekly', '--pay-date', payDate],
+    ...['--period-start', String(date?.period_start), '--period-end', String(date?.period_end)],
+  ];
+}

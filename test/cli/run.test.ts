@@ -1,0 +1,381 @@
+import { PassThrough } from 'node:stream';
+import t from 'tap';
+import { run as runCommand } from '../../src/cli/program.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
+import { here, jsonOf } from './surroundings.ts';
+
+/** Answers a question on a terminal. */
+async function answering({ env }: Stage, answer: string, ...argv: string[]) {
+  const terminal = () => Object.assign(new PassThrough(), { isTTY: true });
+  const [stdout, stderr, stdin] = [terminal(), terminal(), terminal()];
+  let asked = '';
+  stderr.on('data', (part) => {
+    asked += part;
+    if (String(part).includes('[yes/no]')) stdin.write(`${answer}\n`);
+  });
+  stdout.resume();
+  const code = await runCommand(['run', ...argv], env, {
+    ...{ stdout, stderr, stdin },
+    signal: new AbortController().signal,
+  });
+  return { code, asked };
+}
+
+t.test('a run is created and shown with its totals and ETag, and again changes nothing', async (t) => {
+  const { run } = await payrollStage(t);
+  const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
+  t.equal(created.code, 0);
+  t.equal(created.stderr, '');
+  t.match(created.stdout, /^state +open$/m);
+  t.match(created.stdout, /^pay dates of the year +26$/m);
+  t.match(created.stdout, /^medical +1 +1 +69\.23 +161\.54$/m);
+  t.match(created.stdout, /^all pre_tax +2 +2 +138\.46 +323\.08$/m);
+  t.match(created.stdout, /^total +2 +2 +138\.46 +323\.08$/m);
+  t.match(created.stdout, /^employees in the run +2$/m);
+
+  const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'spread', '--json');
+  t.match(again, { code: 0, stderr: /nothing was changed/ });
+  t.match(created.stdout, `etag                  ${jsonOf(again).etag}`);
+  t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), {
+    code: 1,
+    stdout: '',
+    stderr: /another run has the id r1/,
+  });
+});
+
+t.test('every field of a run has an option, and a file has them all at once', async (t) => {
+  const { run, file } = await payrollStage(t);
+  const options = [
+    ...['--kind', 'off_cycle', '--pay-group', 'g', '--employee', 'emp-2', 'emp-1', '--deduction', 'ded-1'],
+    ...['--final-check', 'emp-1', '--scheme', 'month-even', '--applies-on', 'period_start'],
+    ...['--rounding', 'half-even', '--remainder', 'last', '--extra-paycheck', 'skip'],
+    ...['--adjustments', 'off', '--arrears', 'include'],
+  ];
+  const shown = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), ...options, '--json'));
+  const body = {
+    employer_id: 'acme',
+    pay_frequency: 'biweekly',
+    period_start: '2026-06-29',
+    period_end: '2026-07-12',
+    pay_date: PAY_DATE,
+    kind: 'off_cycle',
+    pay_group: 'g',
+    employee_ids: ['emp-1', 'emp-2'],
+    deductions: ['ded-1'],
+    final_checks: ['emp-1'],
+    scheme: 'month-even',
+    applies_on: 'period_start',
+    rounding: 'half-even',
+    remainder: 'last',
+    extra_paycheck: 'skip',
+    adjustments: 'off',
+    arrears: 'include',
+  };
+  t.match(shown, body);
+  const again = await run('create', 'r1', '--file', file('run.json', JSON.stringify(body)));
+  t.match(again, { code: 0, stderr: /nothing was changed/ });
+  t.match(await run('preview', ...optionsOn(PAY_DATE), '--pay-dates', '2026-07-17'), {
+    code: 1,
+    stderr: /can not be computed: pay_dates/,
+  });
+});
+
+for (const [what, argv, code, line] of [
+  [
+    'a day that is none',
+    ['create', 'r', ...optionsOn(PAY_DATE), '--period-end', '2026-02-30'],
+    1,
+    /period_end: /,
+  ],
+  [
+    'a date outside the schedule, with the nearest ones',
+    ['create', 'r', ...optionsOn(PAY_DATE), '--pay-date', '2026-07-18'],
+    1,
+    /pay_date: .*2026-07-17 and 2026-07-31/,
+  ],
+  [
+    'an employer that nobody knows',
+    ['create', 'r', ...optionsOn(PAY_DATE), '--employer', 'akme'],
+    1,
+    /employer_id: is not known here/,
+  ],
+  ['an id outside the pattern', ['create', 'r/1', ...optionsOn(PAY_DATE)], 2, /1 to 128 of A-Z/],
+  ['a file and an option', ['create', 'r', '--file', 'x.json', '--kind', 'regular'], 2, /--file/],
+  [
+    'a file that is not there',
+    ['create', 'r', '--file', '/no/such.json'],
+    1,
+    /\/no\/such\.json does not exist/,
+  ],
+  ['a run that is not there', ['show', 'r'], 1, /there is no run r: .*run list/],
+  ['lines of a run that is not there', ['lines', 'r'], 1, /there is no run r/],
+  ['finalizing a run that is not there', ['finalize', 'r', '--etag', 'x'], 1, /there is no run r/],
+  ['finalizing unseen', ['finalize', 'r'], 2, /--etag/],
+  ['force without a reason', ['finalize', 'r', '--yes', '--force'], 2, /--reason/],
+  ['a reason without force', ['finalize', 'r', '--yes', '--reason', 'x'], 2, /--force/],
+  ['voiding without a word', ['void', 'r', '--reason', ' '], 2, /--reason must say why/],
+  ['two formats at once', ['lines', 'r', '--csv', '--json'], 2, /either --csv or --json/],
+  ['a file of rows by another name', ['taken', 'r', 'rows.xlsx'], 2, /\.csv, \.json or \.ndjson/],
+] as const) {
+  t.test(`refused in one line: ${what}`, async (t) => {
+    const { run } = await payrollStage(t);
+    const ran = await run(...argv);
+    t.match(ran, { code, stdout: '', stderr: line });
+    t.equal(ran.stderr.trimEnd().split('\n').length, 1);
+    t.match(await run('list'), { code: 0, stdout: '', stderr: /no such runs/ });
+  });
+}
+
+t.test('several problems are told in a line each', async (t) => {
+  const { run } = await payrollStage(t);
+  const { code, stderr } = await run('create', 'r', '--employer', 'acme', '--scheme', 'monthly');
+  t.equal(code, 1);
+  const [head, ...problems] = stderr.trimEnd().split('\n');
+  t.match(head, /^benefits-sidecar: the run is refused, and nothing was changed:$/);
+  t.equal(problems.length, 5);
+  t.match(problems.join('\n'), /^ {2}scheme: must be one of annualized, month-even, first-checks$/m);
+});
+
+t.test('a call is answered by a preview of one employee, and nothing is kept', async (t) => {
+  const { run } = await payrollStage(t);
+  const { code, stdout } = await run('preview', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
+  t.equal(code, 0);
+  t.match(stdout, /^emp-1\n {2}medical +69\.23 +161\.54 {2}pre_tax, new$/m);
+  t.match(
+    stdout,
+    /^ {4}150\.00 monthly x 12 = 1800\.00 a year, check 15 of 26, spread: 1038\.46 - 969\.23 = 69\.23$/m,
+  );
+  t.notMatch(stdout, 'emp-2');
+  t.match(await run('preview', ...optionsOn(PAY_DATE)), { code: 0, stderr: /--employee/ });
+  const { lines, totals } = jsonOf(await run('preview', ...optionsOn(PAY_DATE), '--json'));
+  t.equal(lines, null);
+  t.equal(totals.member_amount, '138.46');
+  t.match(await run('list'), { stdout: '', stderr: /no such runs/ });
+});
+
+t.test('lines are shown to people, and printed as CSV or a JSON object a line', async (t) => {
+  const { run } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const people = await run('lines', 'r1');
+  t.match(people.stdout, /^emp-1\n {2}medical [\s\S]*^emp-2\n {2}dental /m);
+  const csv = await run('lines', 'r1', '--csv');
+  t.match(csv.stdout, /^run_id,period_start,.*,explanation\r\nr1,2026-06-29,.*\r\nr1,.*\r\n$/);
+  const json = await run('lines', 'r1', '--json');
+  const lines = json.stdout
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  t.match(lines, [
+    { employee_id: 'emp-1', member_amount: '69.23' },
+    { employee_id: 'emp-2', member_amount: '69.23' },
+  ]);
+  const one = await run('lines', 'r1', '--employee', 'emp-2');
+  t.match(one.stdout, /^emp-2\n/);
+  t.notMatch(one.stdout, 'emp-1');
+  t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /no lines/ });
+});
+
+t.test('lines that were stopped on their way are not told as if they were whole', async (t) => {
+  const { run, env } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const stopping = new AbortController();
+  const ran = await here(t, env, ['run', 'lines', 'r1', '--csv'], {
+    signal: stopping.signal,
+    onStdout: () => stopping.abort(),
+  });
+  t.match(ran, { code: 1, stderr: /not complete/ });
+});
+
+t.test('runs are listed by pay date, page by page', async (t) => {
+  const { run } = await payrollStage(t);
+  await run('create', 'a', ...optionsOn(PAY_DATE));
+  await run('create', 'b', ...optionsOn(NEXT_PAY_DATE));
+  const first = jsonOf(await run('list', '--limit', '1', '--json'));
+  t.match(first.data, [{ run_id: 'b', state: 'open', totals: null }]);
+  const rest = await run('list', '--cursor', first.next_cursor);
+  t.match(rest.stdout, /^pay date .*\n2026-07-17 +a +acme +regular +biweekly +- +open +- +-\n$/);
+  t.match(await run('list', '--state', 'finalized'), { stdout: '', stderr: /no such runs/ });
+});
+
+t.test('readiness of a run says what to do, and fails by its exit code', async (t) => {
+  const { run, deduct } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const ready = await run('readiness', 'r1');
+  t.match(ready, { code: 0, stdout: /^pass {2}overlap$[\s\S]*^ready$/m });
+  await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-1' });
+  const spoilt = await run('readiness', 'r1');
+  t.match(spoilt, { code: 1, stdout: /^FAIL {2}overlap: 1$[\s\S]*emp-1[\s\S]*^not ready/m });
+  const refused = await run('finalize', 'r1', '--yes');
+  t.match(refused, {
+    code: 1,
+    stdout: '',
+    stderr: /FAIL {2}overlap: 1[\s\S]*readiness fails: overlap; .*--force/,
+  });
+  t.notMatch(refused.stderr, 'pass');
+  const forced = await run('finalize', 'r1', '--yes', '--force', '--reason', 'both are right', '--json');
+  t.match(jsonOf(forced), { state: 'finalized', force_reason: 'both are right' });
+  t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
+});
+
+t.test('only the lines that were reviewed are finalized', async (t) => {
+  const { run, deduct } = await payrollStage(t);
+  const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
+  await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+  const stale = await run('finalize', 'r1', '--etag', etag);
+  t.match(stale, { code: 1, stdout: '', stderr: /the lines changed since they were reviewed/ });
+  const now = jsonOf(await run('show', 'r1', '--json'));
+  t.equal(now.state, 'open');
+  t.match(stale.stderr, now.etag, 'the present one is told');
+  const finalized = await run('finalize', 'r1', '--etag', now.etag);
+  t.match(finalized, { code: 0, stdout: /^state +finalized$/m });
+  t.match(await run('finalize', 'r1', '--yes'), { code: 1, stderr: /the run is finalized: void it/ });
+  t.match(await run('delete', 'r1'), { code: 1, stderr: /stays as proof/ });
+});
+
+t.test('--yes finalizes what is computed now, and prints its ETag', async (t) => {
+  const { run } = await payrollStage(t);
+  const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
+  t.match(await run('finalize', 'r1', '--yes'), { code: 0, stdout: new RegExp(`^etag +${etag}$`, 'm') });
+});
+
+t.test('on a terminal the totals are shown and a person is asked', async (t) => {
+  const stage = await payrollStage(t);
+  await stage.run('create', 'r1', ...optionsOn(PAY_DATE));
+  const no = await answering(stage, 'no', 'finalize', 'r1');
+  t.equal(no.code, 1);
+  t.match(
+    no.asked,
+    /total +2 +2 +138\.46 +323\.08[\s\S]*Finalize 2 lines of r1\?[\s\S]*nothing was finalized/,
+  );
+  t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'open');
+  const yes = await answering(stage, 'yes', 'finalize', 'r1');
+  t.equal(yes.code, 0);
+  t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
+});
+
+t.test('a second run for a pay date is refused, and names the first', async (t) => {
+  const { run } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  await run('create', 'r2', ...optionsOn(PAY_DATE));
+  await run('finalize', 'r1', '--yes');
+  t.match(await run('finalize', 'r2', '--yes'), {
+    code: 1,
+    stderr: /the run r1 is finalized for this pay date/,
+  });
+  t.match(await run('void', 'r1', '--reason', 'wrong period'), { code: 0, stdout: 'voided r1\n' });
+  t.match(await run('show', 'r1'), { stdout: /^voided because +wrong period$/m });
+  t.match(await run('void', 'r1', '--reason', 'again'), { code: 1, stderr: /voided, not finalized/ });
+  t.match(await run('finalize', 'r2', '--yes'), { code: 0 });
+});
+
+t.test('a finalized run is verified; one whose frozen lines were changed is not identical', async (t) => {
+  const { run, db, deduct } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  t.match(await run('verify', 'r1'), { code: 1, stderr: /nothing is frozen yet/ });
+  await run('finalize', 'r1', '--yes');
+  await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+  t.match(await run('verify', 'r1'), {
+    code: 0,
+    stdout: /^identical: 2 lines, .* ledger position 4 by rules 1$/m,
+  });
+  await transact(db, (trx) =>
+    trx.updateTable('run_employees').set({ lines: '[]' }).where('employee_id', '=', 'emp-2').execute(),
+  );
+  const broken = await run('verify', 'r1');
+  t.match(broken, {
+    code: 1,
+    stdout: /^emp-2 {2}regular ded-2$[\s\S]*frozen +null$[\s\S]*^NOT identical: 1 /m,
+  });
+  t.match(jsonOf(await run('verify', 'r1', '--json')), { identical: false, difference_count: 1 });
+});
+
+t.test(
+  'what was taken is reported, and the next run collects what is owed and settles what changed',
+  async (t) => {
+    const { run, file, deduct } = await payrollStage(t);
+    await run('create', 'r1', ...optionsOn(PAY_DATE));
+    const taken = file('taken.csv', '\uFEFFemployee_id,amount\r\nemp-1,50\r\n');
+    t.match(await run('taken', 'r1', taken), { code: 1, stderr: /the run is open/ });
+    await run('finalize', 'r1', '--yes');
+    t.match(await run('taken', 'r1', taken), {
+      code: 0,
+      stdout: /^report 1: 1 line named, .*; owed 19\.23$/m,
+    });
+    t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { report: 2, lines: 1, owed: '19.23' });
+    await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+    await run(
+      'create',
+      'r2',
+      ...optionsOn(NEXT_PAY_DATE),
+      '--adjustments',
+      'include',
+      '--arrears',
+      'include',
+    );
+    const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
+    t.match(stdout, /medical +92\.30 +161\.54 {2}pre_tax, changed from 69\.23$/m);
+    t.match(stdout, /medical +23\.08 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
+    t.match(stdout, /^ {4}92\.31 - 69\.23 finalized = 23\.08$/m);
+    t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
+    t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
+  },
+);
+
+for (const [what, name, content, line] of [
+  [
+    'columns that are none',
+    'a.csv',
+    'employee,amount\nemp-1,5\n',
+    /column 1, employee: is not a column[\s\S]*employee_id: is a column that is missing/,
+  ],
+  ['semicolons', 'a.csv', 'employee_id;amount\nemp-1;5\n', /semicolons between its columns/],
+  [
+    'a line of a megabyte',
+    'a.csv',
+    `employee_id,amount\nemp-1,${'5'.repeat(1_100_000)}\n`,
+    /must be at most 1 MiB/,
+  ],
+  [
+    'an amount that is none',
+    'a.csv',
+    'employee_id,amount\nemp-1,secret\n',
+    /lines\[0\]\.amount: must be an amount/,
+  ],
+  [
+    'a line that does not exist',
+    'a.json',
+    '[{"employee_id":"emp-9","amount":"5"}]',
+    /lines\[0\]\.employee_id: is not in the run/,
+  ],
+  ['nothing at all', 'a.ndjson', '', /lines: must have at least 1 element/],
+] as const) {
+  t.test(`a report of what was taken is refused as a whole: ${what}`, async (t) => {
+    const { run, file } = await payrollStage(t);
+    await run('create', 'r1', ...optionsOn(PAY_DATE));
+    await run('finalize', 'r1', '--yes');
+    const ran = await run('taken', 'r1', file(name, content));
+    t.match(ran, { code: 1, stdout: '', stderr: line });
+    t.notMatch(ran.stderr, 'secret');
+    t.match(jsonOf(await run('show', 'r1', '--json')).taken_reports, []);
+  });
+}
+
+t.test("an audit shows in four heaps how payroll's file differs, and ends with 1 when it does", async (t) => {
+  const { run, file } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const head = 'employee_id,line_of_coverage,member_amount\n';
+  const same = file('same.csv', `${head}emp-1,medical,69.23\nemp-2,dental,69.23\n`);
+  t.match(await run('audit', 'r1', same), { code: 0, stdout: /^matched +2 +138\.46 +138\.46 /m });
+  const other = file('other.csv', `${head}emp-1,medical,60.00\nemp-1,vision,5.00\nemp-9,dental,7.00\n`);
+  const { code, stdout } = await run('audit', 'r1', other);
+  t.equal(code, 1);
+  t.match(stdout, /^only here +1 +69\.23 +0\.00 /m);
+  t.match(stdout, /^only in payroll +1 +0\.00 +5\.00 /m);
+  t.match(stdout, /^amount differs +1 +69\.23 +60\.00 /m);
+  t.match(stdout, /^employee unknown +1 +0\.00 +7\.00 /m);
+  t.match(stdout, /^emp-2 +dental +69\.23 +- /m);
+  t.match(jsonOf(await run('audit', 'r1', other, '--json')), { only_here: { count: 1 } });
+  const wrong = await run('audit', 'r1', file('wrong.csv', 'employee_id,member_amount\nemp-1,5\n'));
+  t.match(wrong, { code: 1, stdout: '', stderr: /lines\[0\]: must say what it is for/ });
+});

@@ -1,0 +1,10 @@
+/** Those end-to-end tests once more, on PostgreSQL, that take long. */
+import t from 'tap';
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+t.setTimeout(240_000);
+await import('../end-to-end/service-faults.test.ts');
+await import('../end-to-end/stop.test.ts');
+await import('../end-to-end/busy.test.ts');
+await import('../end-to-end/kill.test.ts');

@@ -1,0 +1,92 @@
+/** The long form of test/postgres/sidecars.test.ts: three sidecars on one PostgreSQL, and what fails, again and again. */
+import t from 'tap';
+import { seededRandom } from '../../src/simulator/random.ts';
+import { postgresServer, usePostgres } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+import { deliver, type Event, eventOf } from '../support/load.ts';
+import { cutRound, killRound, readyz, restartRound } from '../support/postgres-rounds.ts';
+import type { Instance } from '../support/stage.ts';
+import { deadlocks, setThree } from '../support/three.ts';
+
+usePostgres();
+t.setTimeout(600_000);
+
+/** A query without an answer is given up after 20 s, a connection that can not be made after 3 s. */
+const SILENT_MS = 25_000;
+const STOPS_WITHIN_MS = 11_000;
+
+t.test('three sidecars on one database', async (t) => {
+  const three = await setThree(t);
+  const { stage, all, wire, db } = three;
+  const [, , third] = all;
+  const secret = stage.keys.webhookSecret;
+  await Promise.all(all.map((one) => one.start()));
+
+  const server = await postgresServer();
+  for (const [round, how] of (['stop', 'crash', 'stop', 'crash'] as const).entries()) {
+    await t.test(`PostgreSQL goes away (${how}) and comes back`, (t) =>
+      restartRound(t, three, server, how, `away-${round}`),
+    );
+  }
+
+  for (const how of ['before', 'after'] as const) {
+    await t.test(`60 connections are cut ${how} a commit`, (t) => cutRound(t, three, how, `cut-${how}`, 60));
+  }
+
+  const seed = Date.now() % 1_000_000;
+  t.comment(`seed ${seed}`);
+  const random = seededRandom('victims', seed);
+  for (let round = 1; round <= 12; round += 1) {
+    const victim = all[Math.floor(random() * all.length)] as Instance;
+    await t.test('one of them is killed, and starts again', async (t) => {
+      await killRound(t, three, victim, `killed-${round}`);
+      await victim.start();
+      t.equal(await readyz(victim), 200);
+    });
+  }
+  t.equal(await deadlocks(db), 0);
+
+  await t.test(
+    'a network that falls silent is found out in a bounded time, and no longer a bother then',
+    async (t) => {
+      const sent: Event[] = [];
+      wire.silent = true;
+      const began = performance.now();
+      for (let index = 0; performance.now() - began < SILENT_MS; index += 1) {
+        const event = eventOf('silent', index);
+        sent.push(event);
+        const asked = performance.now();
+        const { status } = await deliver(third.sidecar.port, secret, event);
+        t.equal(status, 503);
+        t.ok(
+          performance.now() - asked < SILENT_MS,
+          `refused after ${Math.round(performance.now() - asked)} ms`,
+        );
+        t.equal((await fetch(`${third.sidecar.receiver}/livez`)).status, 200);
+      }
+      t.equal(await readyz(third), 503);
+      wire.silent = false;
+      await eventually(
+        'it is ready again',
+        () => readyz(third),
+        (status) => status === 200,
+        SILENT_MS,
+      );
+      for (const event of sent) t.equal((await deliver(third.sidecar.port, secret, event)).status, 204);
+      t.strictSame(await three.judge(), []);
+    },
+  );
+
+  await t.test('one is told to stop while the network is silent, and ends in time', async (t) => {
+    const load = three.load('last', [third], { connections: 4 })[0];
+    await load?.reached(50);
+    wire.silent = true;
+    const began = performance.now();
+    t.comment(`it ended with ${await third.sidecar.end('SIGTERM')}`);
+    const tookMs = Math.round(performance.now() - began);
+    t.ok(tookMs < STOPS_WITHIN_MS, `it ended in ${tookMs} ms`);
+    await load?.ended;
+    await three.settle(load === undefined ? [] : [load], stage);
+    t.strictSame(await three.judge(), []);
+  });
+});

@@ -1,0 +1,91 @@
+/** What a sidecar does that waits for another one which does nothing any more. */
+import { EventEmitter, once } from 'node:events';
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import t from 'tap';
+import { codeOf, isUnavailable } from '../../src/database/errors.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { createIntake } from '../../src/inbound/intake.ts';
+import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { scratch } from '../database/scratch.ts';
+import { startApplying } from '../inbound/applying.ts';
+import { deduction } from '../inbound/bodies.ts';
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+
+t.test(
+  'an applier that stops in the middle is thrown out, and another one goes on within seconds',
+  async (t) => {
+    const { store, loop, states, ledger, commits } = await startApplying(t);
+    await store(deduction('a'), deduction('b'));
+    const signals = new EventEmitter();
+    const held = once(signals, 'held');
+    const stopped = transact(commits.other, async (trx) => {
+      const position = await lockLedger(trx);
+      await moveLedger(trx, position + 1);
+      signals.emit('held');
+      await once(signals, 'continued');
+      await moveLedger(trx, position + 2);
+    }).catch((error) => error);
+    await held;
+
+    const began = performance.now();
+    t.match(await loop.runOnce(), { applied: 2 });
+    const tookMs = performance.now() - began;
+    t.ok(tookMs > 4_000 && tookMs < 7_500, `after ${Math.round(tookMs)} ms`);
+    signals.emit('continued');
+    const error = await stopped;
+    t.match(codeOf(error), /^(25P03|CONNECTION_LOST)$/, 'when it continues it can do no harm');
+    t.ok(isUnavailable(error));
+    t.strictSame(await states(), ['a: applied', 'b: applied']);
+    t.strictSame(await ledger(), ['a', 'b']);
+  },
+);
+
+t.test(
+  'while others can not write to the inbox, deliveries are told to come back, and taken when they can',
+  async (t) => {
+    const { db, url } = await scratch(t);
+    const other = new Client(url);
+    await other.connect();
+    t.teardown(() => other.end());
+    const fatal: unknown[] = [];
+    const intake = createIntake({
+      db,
+      now: () => new Date(),
+      log: silentLog,
+      onStored: () => {},
+      onFatal: (error) => fatal.push(error),
+    });
+    const body = Buffer.from('x');
+    // A session without limits, as a person's is.
+    await other.query('begin');
+    await other.query('lock table inbox in exclusive mode');
+
+    const began = performance.now();
+    const waiting = ['a', 'b', 'c'].map((eventId) => intake.accept({ eventId, body }));
+    const outcomes = await Promise.allSettled(waiting);
+    const tookMs = performance.now() - began;
+    for (const outcome of outcomes) t.match(outcome, { status: 'rejected', reason: { code: 'NOT_STORED' } });
+    t.ok(tookMs > 7_000 && tookMs < 22_000, `after ${Math.round(tookMs)} ms`);
+    t.strictSame(fatal, []);
+
+    const late = intake.accept({ eventId: 'late', body });
+    await other.query('rollback');
+    await late;
+    const stored = await db.selectFrom('inbox').select('event_id').where('event_id', '=', 'late').execute();
+    t.equal(stored.length, 1);
+  },
+);
+
+t.test('a connection whose answer does not come is given up, and not used again', async (t) => {
+  const { db } = await scratch(t);
+  const began = performance.now();
+  await t.rejects(sql`select pg_sleep(60)`.execute(db), { code: 'CONNECTION_LOST' });
+  const tookMs = performance.now() - began;
+  t.ok(tookMs > 19_000 && tookMs < 23_000, `after ${Math.round(tookMs)} ms`);
+  t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 0 }]);
+  t.ok(performance.now() - began < tookMs + 2_000, 'the next one waits for nothing');
+});

@@ -1,0 +1,14 @@
+/** The tests of payroll's routes, and those of it that take long, once more on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../payroll/audit.test.ts');
+await import('../payroll/run-readiness.test.ts');
+await import('../api/payroll-bad-input.test.ts');
+await import('../api/payroll-files.test.ts');
+await import('../api/payroll-finalize.test.ts');
+await import('../api/payroll-lines.test.ts');
+await import('../api/payroll-rows.test.ts');
+await import('../api/payroll-runs.test.ts');
+await import('../api/payroll-settings.test.ts');
+await import('../api/payroll-walkthrough.test.ts');

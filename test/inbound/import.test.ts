@@ -1,0 +1,214 @@
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { FileChanged, IMPORT_COLUMNS, importDeductions } from '../../src/inbound/import.ts';
+import { getDeduction, versionsOf } from '../../src/ledger/deductions.ts';
+import { type Row, type RowFormat, type Rows, readRows } from '../../src/reading/rows.ts';
+import { apply, deductionOf, deliver } from '../api/deliver.ts';
+import { deduction as sample } from '../contract/samples.ts';
+import { scratch } from '../database/scratch.ts';
+import { parts, told } from '../reading/read.ts';
+
+const BEFORE = '2026-03-01T08:00:00.000Z';
+const NOW = '2026-03-01T12:00:00.000Z';
+const LATER = '2026-03-02T12:00:00.000Z';
+const TODAY = '2026-03-01';
+
+type Fields = Record<string, string | null | undefined>;
+
+/** The sample deduction with another id, and other fields where given. */
+const row = (id: string, fields: Fields = {}): Fields => ({ ...sample, id, ...fields });
+
+const ndjson = (rows: readonly Fields[]): string => rows.map((one) => `${JSON.stringify(one)}\n`).join('');
+
+const opening =
+  (text: string, format: RowFormat = 'ndjson') =>
+  (): Rows =>
+    readRows(parts(text), format, IMPORT_COLUMNS);
+
+const importing = (db: Db, rows: readonly Fields[], now = NOW) =>
+  importDeductions(db, opening(ndjson(rows)), now);
+
+const problemsOf = async (db: Db, ...rows: Fields[]) => {
+  const imported = await importing(db, rows);
+  return imported.ok ? [] : told(imported.problems);
+};
+
+const inbox = (db: Db) => db.selectFrom('inbox').selectAll().orderBy('seq').execute();
+
+/** The amount of a deduction's latest state. */
+async function amount(db: Db, id: string): Promise<string | undefined> {
+  return (await getDeduction(db, id, TODAY))?.version.member_contribution;
+}
+
+t.test('a file becomes pending events of its own source, and the apply loop does the rest', async (t) => {
+  const { db } = await scratch(t);
+  const rows = [
+    row('ded-1', { description: 'Plan A', effective_start: '2026-01-01T05:31:56Z', coverage_type: null }),
+    row('ded-2', { created_at: '2026-02-01T00:00:00Z' }),
+  ];
+  t.strictSame(await importing(db, rows), { ok: true, rows: 2, stored: 2 });
+  t.match(await inbox(db), [
+    { event_id: /^import_[0-9a-f]{64}$/, source: 'import', received_at: NOW, state: 'pending' },
+    { source: 'import', state: 'pending' },
+  ]);
+  await apply(db, LATER);
+  t.match(await inbox(db), [
+    { state: 'applied', event_type: 'employee.deduction-updated' },
+    { state: 'applied' },
+  ]);
+  const [first, second] = [await getDeduction(db, 'ded-1', TODAY), await getDeduction(db, 'ded-2', TODAY)];
+  t.match(first?.version, {
+    description: 'Plan A',
+    effective_start: '2026-01-01T05:31:56Z',
+    starts_on: '2026-01-01',
+    member_contribution: '150.00',
+    event_time: '2026-03-01T12:00:00.000000000Z',
+    decided_by: 'receipt',
+    ahead: 0,
+  });
+  t.match(second?.version, { created_at: '2026-02-01T00:00:00Z', decided_by: 'created_at', late: 0 });
+});
+
+t.test('the same file again changes nothing, in whichever format and order of columns', async (t) => {
+  const { db } = await scratch(t);
+  const rows = [
+    row('ded-1', { description: 'a, "b"' }),
+    row('ded-2', { created_at: '2026-02-01T00:00:00Z' }),
+  ];
+  t.match(await importing(db, rows), { stored: 2 });
+  await apply(db);
+  const before = await inbox(db);
+  t.strictSame(await importing(db, rows, LATER), { ok: true, rows: 2, stored: 0 });
+  const names = [...IMPORT_COLUMNS.required, ...IMPORT_COLUMNS.optional].toReversed();
+  const csv = [
+    names.join(),
+    ...rows.map((one) => names.map((name) => `"${(one[name] ?? '').replaceAll('"', '""')}"`).join()),
+  ].join('\r\n');
+  t.strictSame(await importDeductions(db, opening(csv, 'csv'), LATER), { ok: true, rows: 2, stored: 0 });
+  const json = JSON.stringify({ deductions: rows });
+  t.strictSame(await importDeductions(db, opening(json, 'json'), LATER), { ok: true, rows: 2, stored: 0 });
+  t.strictSame(await inbox(db), before);
+  t.match(
+    await importing(db, [...rows, row('ded-3')], LATER),
+    { rows: 3, stored: 1 },
+    'and one row more adds one',
+  );
+});
+
+t.test('a row that was mended is a newer state', async (t) => {
+  const { db } = await scratch(t);
+  await importing(db, [row('ded-1', { member_contribution: '15' })]);
+  await apply(db);
+  t.match(await importing(db, [row('ded-1')], LATER), { stored: 1 });
+  await apply(db, LATER);
+  t.equal(await amount(db, 'ded-1'), '150.00');
+  const { versions } = await versionsOf(db, 'ded-1', { limit: 10 }, TODAY);
+  t.equal(versions.length, 2);
+});
+
+t.test('a row never overwrites what the service sent, unless its time says that it is newer', async (t) => {
+  const { db } = await scratch(t);
+  await deliver(db, [deductionOf('evt-1', { id: 'ded-1', member_contribution: '99' }, BEFORE)], BEFORE);
+  t.strictSame(await problemsOf(db, row('ded-2'), row('ded-1')), [
+    'deductions[1].created_at: is required: the service has sent this deduction, and only a time tells which state is newer',
+  ]);
+  t.equal((await inbox(db)).length, 1, 'nothing of the file is stored');
+  await importing(db, [row('ded-1', { created_at: '2026-03-01T07:59:59Z' })]);
+  await apply(db, LATER);
+  t.equal(await amount(db, 'ded-1'), '99', 'an older state is kept as a late version');
+  await importing(db, [row('ded-1', { created_at: '2026-03-01T08:00:01Z' })]);
+  await apply(db, LATER);
+  t.equal(await amount(db, 'ded-1'), '150.00');
+});
+
+t.test('a file that was imported before stays so when the service has sent newer states since', async (t) => {
+  const { db } = await scratch(t);
+  const rows = [row('ded-1'), row('ded-2')];
+  await importing(db, rows);
+  await apply(db);
+  await deliver(db, [deductionOf('evt-1', { id: 'ded-1', member_contribution: '99' }, LATER)], LATER);
+  t.equal(await amount(db, 'ded-1'), '99');
+  t.strictSame(await importing(db, rows, LATER), { ok: true, rows: 2, stored: 0 });
+  await apply(db, LATER);
+  t.equal(await amount(db, 'ded-1'), '99');
+});
+
+t.test('each field that breaks the contract is named, and one row refuses the whole file', async (t) => {
+  const { db } = await scratch(t);
+  const problems = await problemsOf(
+    db,
+    row('ded-1'),
+    row('ded-2', { employee_id: null }),
+    row('ded-3', { member_contribution: '1,5', line_of_coverage: 'Medical', effective_start: '2026-02-30' }),
+    row('ded-4', { created_at: 'yesterday' }),
+    row('ded-5', { created_at: '2026-03-01T12:00:01Z' }),
+    row('x'.repeat(300)),
+    { ...row('ded-6'), nickname: 'x' },
+  );
+  t.strictSame(problems, [
+    'deductions[1].employee_id: is required',
+    'deductions[2].line_of_coverage: must be one of accident, accidental_death, cancer, commuter_transit, dental, dependent_care_fsa, healthcare_fsa, hospital_indemnity, hsa, life, limited_purpose_fsa, long_term_disability, medical, short_term_disability, supplemental, vision, voluntary_critical_illness, voluntary_life, voluntary_accidental_death, voluntary_short_term_disability',
+    'deductions[2].member_contribution: must be a plain decimal number as a string, at most 40 digits on each side of the point',
+    'deductions[2].effective_start: must be an ISO 8601 timestamp with a real date',
+    'deductions[3].created_at: must be an ISO 8601 date and time',
+    'deductions[4].created_at: must not be later than now',
+    'deductions[5].id: must be at most 255 characters',
+    'deductions[6].nickname: is not a field of this table',
+  ]);
+  t.strictSame(await problemsOf(db), ['deductions: must have at least 1 element']);
+  t.strictSame(await inbox(db), [], 'nothing is half-done');
+});
+
+t.test('rows of one deduction need their times, which then decide', async (t) => {
+  const { db } = await scratch(t);
+  const at = (created_at: string | null, member_contribution: string) =>
+    row('ded-1', { created_at, member_contribution });
+  const rule = 'is the same as deductions[0].id: rows of one deduction need created_at';
+  t.strictSame(await problemsOf(db, at(null, '1'), at(null, '1')), [`deductions[1].id: ${rule}`]);
+  t.strictSame(await problemsOf(db, at('2026-01-01T00:00:00Z', '1'), at(null, '2')), [
+    `deductions[1].id: ${rule}`,
+  ]);
+  t.strictSame(await problemsOf(db, at(null, '1'), at('2026-01-01T00:00:00Z', '2')), [
+    `deductions[1].id: ${rule}`,
+  ]);
+  await importing(db, [
+    at('2026-02-01T00:00:00Z', '2'),
+    at('2026-01-01T00:00:00Z', '1'),
+    at('2026-02-03T00:00:00+05:00', '3'),
+  ]);
+  await apply(db);
+  t.equal(await amount(db, 'ded-1'), '3');
+});
+
+t.test('a file that changes between the two looks is refused', async (t) => {
+  const { db } = await scratch(t);
+  const reading = (...texts: string[]) => {
+    const left = [...texts];
+    return () => opening(left.shift() ?? '')();
+  };
+  const one = ndjson([row('ded-1')]);
+  const others = [ndjson([row('ded-1'), row('ded-2')]), ndjson([row('ded-2')]), '', '{}\n'];
+  for (const other of others) {
+    await t.rejects(importDeductions(db, reading(one, other), NOW), new FileChanged());
+  }
+  async function* breaking(): AsyncGenerator<Row> {
+    yield { path: 'deductions[0]', fields: {} };
+    throw new Error('reset');
+  }
+  await t.rejects(importDeductions(db, breaking, NOW), { message: 'reset' });
+});
+
+t.test('many rows are stored in their order, a few hundred in a transaction', async (t) => {
+  const { db } = await scratch(t);
+  const rows = Array.from({ length: 600 }, (_, index) =>
+    row(`ded-${index}`, { employee_id: `emp-${index}` }),
+  );
+  t.match(await importing(db, rows), { rows: 600, stored: 600 });
+  const bodies = (await inbox(db)).map(({ body }) => JSON.parse(body.toString()) as { data: { id: string } });
+  t.strictSame(
+    bodies.map(({ data }) => data.id),
+    rows.map(({ id }) => id),
+  );
+  await apply(db);
+  t.equal(await amount(db, 'ded-599'), '150.00');
+});

@@ -1,0 +1,456 @@
+/** "Adjustments" of payroll.md: what earlier finalized runs should have taken. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import type { RunBody } from '../../src/payroll/runs/body.ts';
+import type { Line } from '../../src/payroll/runs/line.ts';
+import { scratch } from '../database/scratch.ts';
+import { every } from './calendars.ts';
+import {
+  body,
+  codes,
+  employment,
+  event,
+  finalized,
+  learn,
+  lines,
+  linesOf,
+  schedule,
+  send,
+  view,
+  voided,
+} from './runs-stage.ts';
+
+type Changes = Parameters<typeof event>[2];
+
+/** Ten dollars a check, so that an amount is what was sent. */
+const each = (sent: string, changes: Changes = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+/** An employee with a deduction, and finalized runs of these places. */
+async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBody> = {}): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, each('2025-12-01'));
+  for (const place of places) await finalized(db, `r${place}`, body(place, changes));
+  return db;
+}
+
+const told = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
+  [deduction_id, adjustment_for, member_amount, employer_amount, ...flags.toSorted()].join(' ');
+
+async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
+  const given = body(place, { adjustments: 'include', ...changes });
+  return (await lines(db, given, 'adjustment')).map(told);
+}
+
+t.test('an amount that changed after the fact is caught up run by run, on both sides', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { member_contribution: '12.50', employer_contribution: '1' }));
+  t.strictSame(await adjustments(db), ['a r1 2.50 1.00 retro_pre_tax', 'a r2 2.50 1.00 retro_pre_tax']);
+});
+
+t.test("only the employer's side may differ", async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { employer_contribution: '1.00' }));
+  t.strictSame(await adjustments(db), ['a r2 0.00 1.00']);
+});
+
+t.test('a change is caught up from the day on which it starts', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { member_contribution: '12', effective_start: '2026-01-16' }));
+  t.strictSame(
+    (await adjustments(db)).filter((line) => !line.includes('reported')),
+    ['a r2 2.00 0.00 retro_pre_tax'],
+  );
+});
+
+t.test('a deduction that began before anybody knew is caught up', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { effective_start: '2026-01-16', line_of_coverage: 'dental' }, 'b'));
+  t.strictSame(await adjustments(db), ['b r2 10.00 0.00 retro_pre_tax']);
+});
+
+t.test('one that ended before anybody knew is refunded', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { effective_end: '2026-01-20' }));
+  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
+  t.match(await lines(db, body(3, { adjustments: 'include' })), [
+    { kind: 'regular', change: 'ended', member_amount: '0.00' },
+    {
+      kind: 'adjustment',
+      version: 1,
+      line_of_coverage: 'medical',
+      change: null,
+      previous_amount: null,
+      explanation: 'run r2: not in effect by what is known now; 0.00 - 10.00 finalized = -10.00',
+    },
+  ]);
+});
+
+t.test('a version that came late and is not the one of the day changes nothing', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2025-11-01', { member_contribution: '99' }));
+  t.strictSame(await adjustments(db), []);
+  await send(db, each('2026-01-30', { description: 'Gold' }));
+  t.strictSame(await adjustments(db), [], 'nor one with the same amounts');
+});
+
+t.test('a version that came late and is the one of the day does', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-02-15', { member_contribution: '20', effective_start: '2026-02-15' }));
+  await send(db, each('2026-01-10', { member_contribution: '11' }));
+  t.strictSame(await adjustments(db), ['a r2 1.00 0.00 retro_pre_tax']);
+});
+
+t.test('it is a difference of rounded amounts, never a rounded difference', async (t) => {
+  // 120.00 / 26 = 4.615…, 120.24 / 26 = 4.624…, 120.48 / 26 = 4.633…: the exact differences would be 0.01 and 0.02.
+  for (const [amount, expected] of [
+    ['10.02', []],
+    ['10.04', ['a r2 0.01 0.00 retro_pre_tax']],
+  ] as const) {
+    const { db } = await scratch(t);
+    await learn(db, employment('e'));
+    await send(db, each('2025-12-01', { period: 'monthly' }));
+    await finalized(db, 'r2', body(2, { remainder: 'none' }));
+    await send(db, each('2026-01-30', { period: 'monthly', member_contribution: amount }));
+    t.strictSame(await adjustments(db), expected, amount);
+  }
+});
+
+t.test('what a later finalized run settled is settled', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 4), []);
+  await send(db, each('2026-02-13', { member_contribution: '15' }));
+  t.strictSame(
+    await adjustments(db, {}, 4),
+    ['a r2 3.00 0.00 retro_pre_tax', 'a r3 3.00 0.00 retro_pre_tax'],
+    'a second change pays the rest',
+  );
+  const [line] = await lines(db, body(4), 'adjustment');
+  t.match(line, { explanation: /; 15\.00 - 10\.00 finalized - 2\.00 adjusted since = 3\.00$/ });
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await send(db, each('2026-02-27', { member_contribution: '10' }));
+  t.strictSame(
+    await adjustments(db, {}, 5),
+    ['a r2 -5.00 0.00 retro_refund', 'a r3 -5.00 0.00 retro_refund', 'a r4 -5.00 0.00 retro_refund'],
+    'a change that is taken back pays all of it back',
+  );
+});
+
+t.test('what was only reported is not settled', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 retro_pre_tax']);
+});
+
+t.test('a void of the run that carried an adjustment makes it due again', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await voided(db, 'r3');
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 retro_pre_tax']);
+  await voided(db, 'r2');
+  t.strictSame(await adjustments(db, {}, 4), [], 'and nothing is due for a run that counts as nothing');
+});
+
+t.test('what was settled of a deduction that is no more is paid back', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await send(db, each('2026-02-13', { line_of_coverage: 'dental', employee_id: 'x' }, 'b'));
+  t.strictSame(await adjustments(db, {}, 4), ['b r2 -10.00 0.00 retro_refund']);
+});
+
+t.test("an earlier run's amounts are by its own options, calendar, codes apart", async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, each('2025-12-01', { period: 'monthly', member_contribution: '100.00' }));
+  const longer = [...every(14, '2026-01-02', 26), '2026-12-31'];
+  await codes(db, 'acme', [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'OLD', treatment: null },
+  ]);
+  await finalized(db, 'r1', body(1, { pay_dates: longer, rounding: 'up', remainder: 'none' }));
+  await finalized(db, 'r2', body(2, { scheme: 'month-even', remainder: 'first' }));
+  await codes(db, 'acme', [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'NEW', treatment: null },
+  ]);
+  await send(db, each('2026-01-30', { period: 'monthly', member_contribution: '200.00' }));
+  // 2400 / 27 = 88.89 up, less 1200 / 27 = 44.45 up; the third of January is 66.66 less 33.33.
+  const given = body(3, { adjustments: 'include', remainder: 'last', rounding: 'down' });
+  const due = await lines(db, given, 'adjustment');
+  t.strictSame(due.map(told), ['a r1 44.44 0.00 retro_pre_tax', 'a r2 33.33 0.00 retro_pre_tax']);
+  t.strictSame(
+    due.map((line) => line.payroll_code),
+    ['NEW', 'NEW'],
+    'payroll books it under the code of today',
+  );
+});
+
+t.test('the calendar of an earlier run is as frozen, whatever the schedule became', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, each('2025-12-01', { period: 'monthly', member_contribution: '270.00' }));
+  const dated = (dates: string[]) => [
+    {
+      pay_frequency: 'biweekly' as const,
+      pay_group: null,
+      pay_dates: dates.map((pay_date) => ({ pay_date, period_start: pay_date, period_end: pay_date })),
+    },
+  ];
+  const usual = every(14, '2026-01-02', 26);
+  await schedule(db, 'acme', dated([...usual, '2026-12-31']));
+  await finalized(db, 'r2', body(2));
+  await schedule(db, 'acme', dated(usual));
+  t.strictSame(await adjustments(db), []);
+  await send(db, each('2026-01-30', { period: 'monthly', member_contribution: '540.00' }));
+  t.strictSame(await adjustments(db), ['a r2 120.00 0.00 retro_pre_tax']);
+});
+
+t.test('who was not in an earlier run owes it nothing, whatever the roster says now', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e', { pay_frequency: 'weekly' }));
+  await send(db, each('2025-12-01'));
+  await finalized(db, 'r2', body(2));
+  await learn(db, employment('e'));
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), []);
+});
+
+t.test('a roster that changed after the fact is no difference', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('e', { hire_date: '2026-01-25' }));
+  t.strictSame(await adjustments(db), []);
+});
+
+t.test('report shows them, include takes them, off does not look', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  const totals: unknown[] = [];
+  for (const adjustments of ['report', 'include', 'off'] as const) {
+    await finalized(db, adjustments, body(3, { adjustments }));
+    const { totals: all } = await view(db, adjustments);
+    totals.push([all.lines, all.member_amount, all.reported.lines, all.reported.member_amount]);
+    await voided(db, adjustments);
+  }
+  t.strictSame(totals, [
+    [1, '12.00', 1, '2.00'],
+    [2, '14.00', 0, '0.00'],
+    [1, '12.00', 0, '0.00'],
+  ]);
+  t.strictSame(await adjustments(db, { adjustments: 'report' }), ['a r2 2.00 0.00 reported retro_pre_tax']);
+});
+
+t.test('a run of the last tax year is only reported', async (t) => {
+  const db = await staged(t, [-1, 1]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), [
+    'a r-1 2.00 0.00 prior_year reported retro_pre_tax',
+    'a r1 2.00 0.00 retro_pre_tax',
+  ]);
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(
+    await adjustments(db, {}, 4),
+    ['a r-1 2.00 0.00 prior_year reported retro_pre_tax'],
+    'and stays',
+  );
+});
+
+t.test('the year of a run is that of its pay date', async (t) => {
+  const db = await staged(t, [0]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), ['a r0 2.00 0.00 retro_pre_tax'], 'its period was in December');
+});
+
+t.test('of pre-tax lines for one coverage the net tells an increase from a refund', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  const of = (line_of_coverage: string, taxability: string) => ({ line_of_coverage, taxability }) as Changes;
+  const begun = [
+    ['a', of('medical', 'pre_tax'), '10', '12'],
+    ['b', of('medical', 'pre_tax'), '10', '5'],
+    ['c', of('dental', 'pre_tax'), '10', '13'],
+    ['d', of('dental', 'pre_tax'), '10', '8'],
+    ['g', of('vision', 'pre_tax'), '10', '12'],
+    ['h', of('vision', 'pre_tax'), '10', '8'],
+    ['i', of('vision', 'post_tax'), '10', '8'],
+    ['j', of('life', 'post_tax'), '10', '12'],
+  ] as const;
+  for (const [id, changes, member_contribution] of begun)
+    await send(db, each('2025-12-01', { ...changes, member_contribution }, id));
+  await finalized(db, 'r2', body(2));
+  for (const [id, changes, , member_contribution] of begun)
+    await send(db, each('2026-01-30', { ...changes, member_contribution }, id));
+  t.strictSame(await adjustments(db), [
+    'c r2 3.00 0.00 retro_pre_tax',
+    'd r2 -2.00 0.00 retro_pre_tax',
+    'j r2 2.00 0.00',
+    'a r2 2.00 0.00 retro_refund',
+    'b r2 -5.00 0.00 retro_refund',
+    'g r2 2.00 0.00',
+    'h r2 -2.00 0.00',
+    'i r2 -2.00 0.00',
+  ]);
+});
+
+t.test(
+  'who has left has no paycheck to settle it on: reported by the runs of the same pay group',
+  async (t) => {
+    const db = await staged(t);
+    await learn(db, employment('e', { termination_date: '2026-01-20' }));
+    await send(
+      db,
+      each('2026-01-30', {
+        member_contribution: '12',
+        effective_start: '2026-01-16',
+        effective_end: '2026-01-31',
+      }),
+    );
+    const reported = ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax'];
+    const due = async (changes: Partial<RunBody>) =>
+      (await adjustments(db, changes)).filter((line) => !line.includes('start_moved_later'));
+    t.strictSame(await due({}), reported);
+    t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by the others');
+    t.strictSame(await due({ pay_group: 'north' }), []);
+    t.strictSame(
+      await due({ final_checks: ['e'] }),
+      ['a r2 2.00 0.00 retro_pre_tax'],
+      'a final check is one',
+    );
+  },
+);
+
+t.test('who has moved gets no adjustment from the new employer, and the old one reports it', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(
+    db,
+    employment('e', { termination_date: '2026-01-31' }),
+    employment('e', { employer_id: 'other', hire_date: '2026-02-01' }),
+  );
+  await send(db, each('2026-02-02', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax']);
+  t.strictSame(await adjustments(db, { employer_id: 'other' }), []);
+});
+
+t.test('who is paid in another group now settles there, and is not told of twice', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(db, employment('e', { pay_frequency: 'weekly' }));
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), []);
+  t.strictSame(await adjustments(db, { pay_frequency: 'weekly' }), ['a r2 2.00 0.00 retro_pre_tax']);
+});
+
+t.test('a deduction that changed hands is refunded to the one and caught up by the other', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { employee_id: 'f' }));
+  const due = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
+  t.strictSame(
+    due.map((line) => [line.employee_id, line.member_amount]),
+    [
+      ['e', '-10.00'],
+      ['f', '10.00'],
+    ],
+  );
+});
+
+t.test('a start that was moved later is refunded by nobody: it is reported', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-30', { effective_start: '2026-02-01' }));
+  const refunds = [
+    'a r1 -10.00 0.00 reported start_moved_later',
+    'a r2 -10.00 0.00 reported start_moved_later',
+  ];
+  t.strictSame(await adjustments(db), refunds);
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 4), refunds, 'until somebody sends what is meant');
+  t.match((await lines(db, body(3), 'adjustment'))[0], {
+    explanation:
+      'run r1: version 2 begins 2026-02-01; if it was to replace the one before, 10.00 is due back',
+  });
+});
+
+t.test('a refund of a moved start comes to nothing once the start is back, or an end is sent', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { effective_start: '2026-02-01' }));
+  await send(db, each('2026-01-31'));
+  t.strictSame(await adjustments(db), []);
+  await send(db, each('2026-02-02', { effective_end: '2025-12-31' }));
+  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
+});
+
+t.test('a moved start that the run knew of is flagged there, and reported by no later one', async (t) => {
+  const db = await staged(t, []);
+  await send(db, each('2026-01-05', { effective_start: '2026-02-01' }));
+  await finalized(db, 'r2', body(2));
+  t.match(await linesOf(db, 'r2'), [{ member_amount: '10.00', flags: ['start_moved_later'] }]);
+  t.strictSame(await adjustments(db), []);
+});
+
+t.test('other amounts from the day that they are sent, or later, are a change, no moved start', async (t) => {
+  const db = await staged(t);
+  const next = { member_contribution: '12', effective_start: '2026-03-01' };
+  await send(db, each('2026-02-05', next));
+  t.strictSame(await adjustments(db), []);
+  t.match(await lines(db, body(3)), [{ member_amount: '10.00', flags: ['start_moved_later'] }]);
+  t.match(await lines(db, body(5)), [{ member_amount: '12.00', flags: [] }]);
+  await send(db, each('2026-03-05', { ...next, member_contribution: '13' }));
+  t.strictSame(
+    await adjustments(db),
+    ['a r1 -10.00 0.00 reported start_moved_later', 'a r2 -10.00 0.00 reported start_moved_later'],
+    'of what is sent after the day nobody can tell',
+  );
+});
+
+t.test('so are other amounts before the first day of all', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(db, each('2025-12-01', { effective_start: '2026-01-16' }));
+  await finalized(db, 'r2', body(2));
+  await send(db, each('2025-12-20', { effective_start: '2026-02-01', member_contribution: '12' }));
+  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 reported start_moved_later']);
+});
+
+t.test('with a difference the moved start is a refund of the amount as it is known now', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-25', { member_contribution: '12' }));
+  await send(db, each('2026-01-30', { effective_start: '2026-02-01', member_contribution: '12' }));
+  t.strictSame(await adjustments(db), [
+    'a r2 2.00 0.00 retro_pre_tax',
+    'a r2 -12.00 0.00 reported start_moved_later',
+  ]);
+});
+
+t.test('an off-cycle run is caught up for what it named', async (t) => {
+  const db = await staged(t, []);
+  await send(db, each('2025-12-01', { line_of_coverage: 'dental' }, 'b'));
+  await finalized(db, 'off', body(1, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a', 'c'] }));
+  await send(
+    db,
+    each('2026-01-30', { member_contribution: '12' }),
+    each('2026-01-30', { member_contribution: '12', line_of_coverage: 'dental' }, 'b'),
+    each('2026-01-30', { line_of_coverage: 'vision' }, 'c'),
+  );
+  t.strictSame(await adjustments(db), ['a off 2.00 0.00 retro_pre_tax', 'c off 10.00 0.00 retro_pre_tax']);
+});
+
+t.test('an off-cycle run may settle: all it is asked for, or of what it names', async (t) => {
+  const db = await staged(t, [2]);
+  await send(
+    db,
+    each('2026-01-30', { member_contribution: '12' }),
+    each('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'),
+  );
+  const off: Partial<RunBody> = { kind: 'off_cycle', employee_ids: ['e'] };
+  t.strictSame(await adjustments(db, { ...off, deductions: ['b'] }), ['b r2 10.00 0.00 retro_pre_tax']);
+  t.strictSame(await adjustments(db, off), ['b r2 10.00 0.00 retro_pre_tax', 'a r2 2.00 0.00 retro_pre_tax']);
+  await finalized(db, 'off', body(3, { ...off, adjustments: 'include' }));
+  t.strictSame(await adjustments(db), []);
+});
+
+t.test('a flag of the amount by today stands on the difference', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '-1.00', period: 'weekly' }));
+  t.strictSame(await adjustments(db), ['a r2 -12.00 0.00 frequency_mismatch negative retro_refund']);
+});

@@ -1,0 +1,430 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { amountOf, centsOf } from '../../src/payroll/runs/amount.ts';
+import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../src/payroll/runs/audit.ts';
+import { AUDIT_ROWS_NAMED, type Audit } from '../../src/payroll/runs/audit-heaps.ts';
+import type { Line } from '../../src/payroll/runs/line.ts';
+import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
+import { readRows } from '../../src/reading/rows.ts';
+import { scratch } from '../database/scratch.ts';
+import { parts, told } from '../reading/read.ts';
+import { finalized, type Given, put, rowsOf, storedRun } from './finalized.ts';
+import { lineOf } from './lines.ts';
+import { deduct, EMPLOYER, employ, readyEmployer } from './ready.ts';
+
+const DATE = '2026-07-17';
+
+/** Pages of lines, an employee each. */
+async function* pagesOf(...lines: Line[]) {
+  for (const [employeeId, own] of Map.groupBy(lines, (line) => line.employee_id)) {
+    yield [{ employeeId, lines: own }];
+  }
+}
+
+async function audited(db: Db, lines: readonly Line[], ...rows: Given[]): Promise<Audit> {
+  const result = await auditRun(db, { employerId: EMPLOYER, pages: pagesOf(...lines) }, rowsOf(...rows));
+  if (!result.ok) throw new Error(told(result.problems).join());
+  return result.audit;
+}
+
+/** How many fell into each heap: matched, only here, only in payroll, differs, unknown. */
+function counts(audit: Audit): number[] {
+  const { matched, only_here, only_in_payroll, amount_differs, employee_unknown } = audit;
+  return [matched, only_here, only_in_payroll, amount_differs, employee_unknown].map((heap) => heap.count);
+}
+
+async function employer(t: Parameters<typeof scratch>[0]): Promise<Db> {
+  const { db } = await scratch(t);
+  await employ(db, 'emp-1');
+  await employ(db, 'emp-2');
+  await employ(db, 'emp-other', { employer_id: 'another' });
+  return db;
+}
+
+t.test('every row falls into one heap, and each heap says what it comes to on both sides', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ deduction_id: 'same', member_amount: '10.00', employer_amount: '1.00' }),
+    lineOf({ deduction_id: 'here', member_amount: '20.00', employer_amount: '2.00' }),
+    lineOf({ deduction_id: 'differs', member_amount: '30.00', employer_amount: '3.00' }),
+  ];
+  const audit = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', deduction_id: 'same', member_amount: '10', employer_amount: '1.0' },
+    { employee_id: 'emp-1', deduction_id: 'differs', member_amount: '29.99', employer_amount: '3' },
+    { employee_id: 'emp-2', deduction_id: 'there', member_amount: '-40.5' },
+    { employee_id: 'emp-other', deduction_id: 'moved', member_amount: '50' },
+    { employee_id: 'nobody', deduction_id: 'x', member_amount: '60', employer_amount: '6' },
+  );
+  t.strictSame(audit, {
+    compared_by: ['deduction_id'],
+    matched: {
+      count: 1,
+      member_amount: '10.00',
+      employer_amount: '1.00',
+      payroll_member_amount: '10.00',
+      payroll_employer_amount: '1.00',
+    },
+    only_here: {
+      count: 1,
+      member_amount: '20.00',
+      employer_amount: '2.00',
+      payroll_member_amount: '0.00',
+      payroll_employer_amount: '0.00',
+      rows: [
+        {
+          employee_id: 'emp-1',
+          deduction_id: 'here',
+          member_amount: '20.00',
+          employer_amount: '2.00',
+          payroll_member_amount: null,
+          payroll_employer_amount: null,
+        },
+      ],
+    },
+    only_in_payroll: {
+      count: 1,
+      member_amount: '0.00',
+      employer_amount: '0.00',
+      payroll_member_amount: '-40.50',
+      payroll_employer_amount: '0.00',
+      rows: [
+        {
+          employee_id: 'emp-2',
+          deduction_id: 'there',
+          member_amount: null,
+          employer_amount: null,
+          payroll_member_amount: '-40.50',
+          payroll_employer_amount: null,
+        },
+      ],
+    },
+    amount_differs: {
+      count: 1,
+      member_amount: '30.00',
+      employer_amount: '3.00',
+      payroll_member_amount: '29.99',
+      payroll_employer_amount: '3.00',
+      rows: [
+        {
+          employee_id: 'emp-1',
+          deduction_id: 'differs',
+          member_amount: '30.00',
+          employer_amount: '3.00',
+          payroll_member_amount: '29.99',
+          payroll_employer_amount: '3.00',
+        },
+      ],
+    },
+    employee_unknown: {
+      count: 2,
+      member_amount: '0.00',
+      employer_amount: '0.00',
+      payroll_member_amount: '110.00',
+      payroll_employer_amount: '6.00',
+      rows: [
+        {
+          employee_id: 'emp-other',
+          deduction_id: 'moved',
+          member_amount: null,
+          employer_amount: null,
+          payroll_member_amount: '50.00',
+          payroll_employer_amount: null,
+        },
+        {
+          employee_id: 'nobody',
+          deduction_id: 'x',
+          member_amount: null,
+          employer_amount: null,
+          payroll_member_amount: '60.00',
+          payroll_employer_amount: '6.00',
+        },
+      ],
+    },
+  });
+});
+
+t.test('a coarser file is compared with the sum of the lines, and a finer one is added up', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ deduction_id: 'a', payroll_code: 'MED', member_amount: '10.00', employer_amount: '5.00' }),
+    lineOf({ deduction_id: 'b', payroll_code: 'MED', member_amount: '2.50', employer_amount: '0.50' }),
+    lineOf({
+      deduction_id: 'a',
+      payroll_code: 'MED',
+      kind: 'adjustment',
+      member_amount: '-0.25',
+      employer_amount: '0.00',
+    }),
+    lineOf({ deduction_id: 'c', payroll_code: 'DEN', line_of_coverage: 'dental', member_amount: '7.00' }),
+  ];
+  const byCode = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', payroll_code: 'MED', member_amount: '12.25', employer_amount: '5.50' },
+    { employee_id: 'emp-1', payroll_code: 'DEN', member_amount: '3' },
+    { employee_id: 'emp-1', payroll_code: 'DEN', member_amount: '4' },
+  );
+  t.strictSame(counts(byCode), [2, 0, 0, 0, 0]);
+  const byCoverage = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', line_of_coverage: 'medical', member_amount: '12.25' },
+    { employee_id: 'emp-1', line_of_coverage: 'dental', member_amount: '7' },
+  );
+  t.strictSame(counts(byCoverage), [2, 0, 0, 0, 0]);
+  const byDeduction = await audited(db, lines, {
+    employee_id: 'emp-1',
+    deduction_id: 'a',
+    member_amount: '9.75',
+  });
+  t.strictSame(counts(byDeduction), [1, 2, 0, 0, 0], 'with its adjustment');
+  const byTwo = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', deduction_id: 'a', payroll_code: 'MED', member_amount: '9.75' },
+    { employee_id: 'emp-1', deduction_id: 'c', payroll_code: 'MED', member_amount: '7' },
+  );
+  t.strictSame(byTwo.compared_by, ['deduction_id', 'payroll_code']);
+  t.strictSame(counts(byTwo), [1, 2, 1, 0, 0], 'a code that is not the line’s is another thing');
+});
+
+t.test("the employer's side is compared where the file gives it", async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ deduction_id: 'a', member_amount: '1.00', employer_amount: '5.00' }),
+    lineOf({ deduction_id: 'b', member_amount: '0.00', employer_amount: '5.00' }),
+  ];
+  const row = (fields: Given) => ({ employee_id: 'emp-1', deduction_id: 'a', member_amount: '1', ...fields });
+  t.strictSame(counts(await audited(db, lines, row({}))), [2, 0, 0, 0, 0], 'the member pays nothing of b');
+  t.strictSame(counts(await audited(db, lines, row({ employer_amount: '5' }))), [1, 1, 0, 0, 0]);
+  t.strictSame(counts(await audited(db, lines, row({ employer_amount: '4.99' }))), [0, 1, 0, 1, 0]);
+});
+
+t.test('what is zero and has no counterpart is no difference', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ deduction_id: 'ended', member_amount: '0.00', employer_amount: '0.00', change: 'ended' }),
+    lineOf({ deduction_id: 'a', member_amount: '1.00' }),
+  ];
+  const audit = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', deduction_id: 'a', member_amount: '1', employer_amount: '161.54' },
+    { employee_id: 'emp-2', deduction_id: 'stopped', member_amount: '0', employer_amount: '0.0' },
+    { employee_id: 'nobody', deduction_id: 'stopped', member_amount: '-0' },
+  );
+  t.strictSame(counts(audit), [4, 0, 0, 0, 0]);
+});
+
+t.test('lines that are only reported are no part of the run', async (t) => {
+  const db = await employer(t);
+  const lines = [lineOf({ flags: ['reported'] })];
+  const audit = await audited(db, lines, {
+    employee_id: 'emp-1',
+    deduction_id: 'ded-1',
+    member_amount: '69.24',
+  });
+  t.strictSame(counts(audit), [0, 0, 1, 0, 0]);
+});
+
+t.test('ids with any characters stay apart', async (t) => {
+  const db = await employer(t);
+  const lines = [
+    lineOf({ employee_id: 'emp-1', deduction_id: '","x' }),
+    lineOf({ employee_id: 'emp-1"', deduction_id: ',"x' }),
+  ];
+  const audit = await audited(
+    db,
+    lines,
+    { employee_id: 'emp-1', deduction_id: '","x', member_amount: '69.24' },
+    { employee_id: 'emp-1"', deduction_id: ',"x', member_amount: '69.24' },
+  );
+  t.strictSame(counts(audit), [2, 0, 0, 0, 0]);
+});
+
+t.test('each row that is wrong is named, and no line is looked at', async (t) => {
+  const db = await employer(t);
+  const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
+  const rows = [
+    { employee_id: 'e', deduction_id: 'd', member_amount: '1' },
+    { deduction_id: 'd', member_amount: '1' },
+    { employee_id: 'e', deduction_id: 'd' },
+    { employee_id: 'e', deduction_id: 'd', member_amount: '1.001' },
+    { employee_id: 'e', deduction_id: 'd', member_amount: '1', employer_amount: '1,5' },
+    { employee_id: 'e', member_amount: '1' },
+    { employee_id: 'e', payroll_code: 'd', member_amount: '1' },
+    { employee_id: 'e', deduction_id: 'd', line_of_coverage: 'medical', member_amount: '1' },
+  ] as Given[];
+  const pages = {
+    [Symbol.asyncIterator]: () => {
+      throw new Error('the lines were looked at');
+    },
+  };
+  const result = await auditRun(db, { employerId: EMPLOYER, pages }, rowsOf(...rows));
+  t.strictSame(result.ok ? [] : told(result.problems), [
+    'lines[1].employee_id: is required',
+    'lines[2].member_amount: is required',
+    `lines[3].member_amount: ${rule}`,
+    `lines[4].employer_amount: ${rule}`,
+    'lines[5]: must say what it is for: deduction_id or payroll_code or line_of_coverage',
+    'lines[6]: must say what it is for as the rows before it do, by deduction_id',
+    'lines[7]: must say what it is for as the rows before it do, by deduction_id',
+  ]);
+  const empty = await auditRun(db, { employerId: EMPLOYER, pages }, []);
+  t.match(empty, { problems: [{ path: 'lines', rule: 'must have at least 1 element' }], problem_count: 1 });
+});
+
+t.test('more rows than memory is meant for are refused', async (t) => {
+  const db = await employer(t);
+  let given = 0;
+  function* many() {
+    const [row] = rowsOf({ employee_id: 'e', deduction_id: 'd', member_amount: '1' });
+    for (; ; given += 1) yield row as NonNullable<typeof row>;
+  }
+  const result = await auditRun(db, { employerId: EMPLOYER, pages: pagesOf() }, many());
+  t.match(result, { ok: false, problems: [{ path: 'lines', rule: 'must have at most 500000 elements' }] });
+  t.ok(given < AUDIT_ROWS_MAX + 2_000, `${given} rows were read`);
+});
+
+t.test('a heap names its first rows and counts all', async (t) => {
+  const db = await employer(t);
+  const rows = Array.from({ length: AUDIT_ROWS_NAMED + 5 }, (_, index) => ({
+    employee_id: `e-${String(index).padStart(5, '0')}`,
+    deduction_id: 'd',
+    member_amount: '1',
+  }));
+  const { employee_unknown } = await audited(db, [], ...rows.toReversed());
+  t.equal(employee_unknown.count, rows.length);
+  t.equal(employee_unknown.payroll_member_amount, '1005.00');
+  t.strictSame(
+    employee_unknown.rows.map((row) => row.employee_id),
+    rows.slice(0, AUDIT_ROWS_NAMED).map((row) => row.employee_id),
+    'in the order of their ids',
+  );
+});
+
+t.test('an open run and a finalized one are compared with a CSV as payroll exports it', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', {
+    id: 'ded-3',
+    employee_id: 'emp-1',
+    line_of_coverage: 'vision',
+    member_contribution: '0',
+  });
+  const csv = [
+    'employee_id,line_of_coverage,member_amount,employer_amount',
+    'emp-1,medical,69.23,161.54',
+    'emp-2,dental,69.22,161.54',
+    'emp-9,dental,1.00,0.00',
+  ].join('\r\n');
+  const audit = async () => {
+    const { pages } = await linesOfRun(db, await storedRun(db, DATE), null);
+    const result = await auditRun(
+      db,
+      { employerId: EMPLOYER, pages },
+      readRows(parts(csv), 'csv', AUDIT_COLUMNS),
+    );
+    return result.ok ? counts(result.audit) : result.problems;
+  };
+  await put(db, DATE);
+  const open = await audit();
+  await finalized(db, DATE);
+  const frozen = await audit();
+  t.strictSame(open, frozen);
+  t.strictSame(frozen, [1, 1, 0, 1, 1]);
+});
+
+const amounts = fc.integer({ min: -3, max: 3 }).map((cents) => amountOf(BigInt(cents)));
+const employees = fc.constantFrom('emp-1', 'emp-2', 'emp-3', 'nobody');
+const deductions = fc.constantFrom('a', 'b');
+const someLines = fc.array(
+  fc.record({
+    employee_id: fc.constantFrom('emp-1', 'emp-2', 'emp-3'),
+    deduction_id: deductions,
+    member_amount: amounts,
+    employer_amount: amounts,
+    isReported: fc.boolean(),
+  }),
+  { maxLength: 12 },
+);
+const someRows = fc.array(
+  fc.record(
+    { employee_id: employees, deduction_id: deductions, member_amount: amounts, employer_amount: amounts },
+    { requiredKeys: ['employee_id', 'deduction_id', 'member_amount'] },
+  ),
+  { minLength: 1, maxLength: 12 },
+);
+
+t.test(
+  'each employee and deduction is in the heap that a look at both sides says, and nothing is lost',
+  async (t) => {
+    const db = await employer(t);
+    await employ(db, 'emp-3');
+    const sum = (all: readonly (string | undefined)[]) =>
+      all.reduce((total, one) => total + (one === undefined ? 0n : (centsOf(one) as bigint)), 0n);
+    await fc.assert(
+      fc.asyncProperty(someLines, someRows, async (made, rows) => {
+        const lines = made
+          .map(({ isReported, ...fields }) => lineOf({ ...fields, flags: isReported ? ['reported'] : [] }))
+          .sort((one, other) => (one.employee_id < other.employee_id ? -1 : 1));
+        const audit = await audited(db, lines, ...(rows as Given[]));
+        const expected = [0, 0, 0, 0, 0];
+        const givesEmployer = rows.some((row) => row.employer_amount !== undefined);
+        for (const employee_id of ['emp-1', 'emp-2', 'emp-3', 'nobody']) {
+          for (const deduction_id of ['a', 'b']) {
+            const is = (one: { employee_id: string; deduction_id: string }) =>
+              one.employee_id === employee_id && one.deduction_id === deduction_id;
+            const here = lines.filter((line) => is(line) && line.flags.length === 0);
+            const there = rows.filter(is);
+            const member = [
+              sum(here.map((one) => one.member_amount)),
+              sum(there.map((one) => one.member_amount)),
+            ];
+            const given = there.filter((one) => one.employer_amount !== undefined);
+            const employerHere = sum(here.map((one) => one.employer_amount));
+            const employerThere = sum(given.map((one) => one.employer_amount));
+            if (here.length === 0 && there.length === 0) continue;
+            let heap: number;
+            if (there.length === 0)
+              heap = member[0] === 0n && (!givesEmployer || employerHere === 0n) ? 0 : 1;
+            else if (here.length > 0)
+              heap =
+                member[0] === member[1] && (given.length === 0 || employerHere === employerThere) ? 0 : 3;
+            else heap = member[1] === 0n && employerThere === 0n ? 0 : employee_id === 'nobody' ? 4 : 2;
+            expected[heap] = (expected[heap] as number) + 1;
+          }
+        }
+        deepStrictEqual(counts(audit), expected);
+        const heaps = [
+          audit.matched,
+          audit.only_here,
+          audit.only_in_payroll,
+          audit.amount_differs,
+          audit.employee_unknown,
+        ];
+        const included = lines.filter((line) => line.flags.length === 0);
+        deepStrictEqual(
+          sum(heaps.map((heap) => heap.member_amount)),
+          sum(included.map((line) => line.member_amount)),
+        );
+        deepStrictEqual(
+          sum(heaps.map((heap) => heap.employer_amount)),
+          sum(included.map((line) => line.employer_amount)),
+        );
+        deepStrictEqual(
+          sum(heaps.map((heap) => heap.payroll_member_amount)),
+          sum(rows.map((row) => row.member_amount)),
+        );
+        deepStrictEqual(
+          sum(heaps.map((heap) => heap.payroll_employer_amount)),
+          sum(rows.map((row) => row.employer_amount)),
+        );
+      }),
+      { numRuns: 150 },
+    );
+  },
+);

@@ -1,0 +1,275 @@
+/** "Finalize" of payroll.md: what stands, what does not, and what happens beside it. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import type { RunBody } from '../../src/payroll/runs/body.ts';
+import { type Finalized, finalizeRun, type Gate } from '../../src/payroll/runs/finalize.ts';
+import { deleteRun, frozenOf } from '../../src/payroll/runs/store.ts';
+import { scratch } from '../database/scratch.ts';
+import {
+  body,
+  codes,
+  employment,
+  event,
+  finalize,
+  finalized,
+  found,
+  learn,
+  linesOf,
+  NOW,
+  put,
+  send,
+  verified,
+  view,
+  voided,
+} from './runs-stage.ts';
+
+const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'), employment('x', { employer_id: 'other' }));
+  await send(db, each('2025-12-01'), each('2025-12-01', { employee_id: 'x' }, 'x'));
+  return db;
+}
+
+/** Rows of what is being frozen, and of what stands. */
+async function frozenRows(db: Db): Promise<{ freezes: number; employees: string[] }> {
+  const freezes = await db.selectFrom('run_freezes').selectAll().execute();
+  const rows = await db
+    .selectFrom('run_employees')
+    .leftJoin('payroll_runs', 'payroll_runs.freeze_id', 'run_employees.freeze_id')
+    .select(['run_id', 'employee_id'])
+    .execute();
+  return { freezes: freezes.length, employees: rows.map((row) => `${row.run_id} ${row.employee_id}`).sort() };
+}
+
+const NOTHING = { freezes: 0, employees: [] };
+
+/** Finalizes, and does something between the computation and the moment that makes it stand. */
+function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Finalized> {
+  const gate: Gate = async () => {
+    await work();
+    return { ready: true, checked_at: NOW, checks: [] };
+  };
+  return finalizeRun(db, runId, { ifMatch: null, forceReason: null, now: NOW }, gate);
+}
+
+t.test(
+  'finalizing freezes the lines, the options, the pay dates, the roster rows, the rules and the position',
+  async (t) => {
+    const db = await staged(t);
+    await put(db, 'r', body(2));
+    const open = { view: await view(db, 'r'), lines: await linesOf(db, 'r') };
+    const answer = await finalize(db, 'r');
+    t.match(answer, { outcome: 'finalized', stored: { run_id: 'r', state: 'finalized' } });
+    const stored = await found(db, 'r');
+    t.match(stored, {
+      finalized_at: NOW,
+      position: open.view.position,
+      rules_version: open.view.rulesVersion,
+      etag: open.view.etag,
+      force_reason: null,
+    });
+    t.match(frozenOf(stored), { employees: 2, basis: { run: { rounding: 'half-up' }, pay_dates: null } });
+    t.strictSame(await linesOf(db, 'r'), open.lines);
+    t.strictSame((await view(db, 'r')).totals, open.view.totals);
+    t.strictSame(
+      await frozenRows(db),
+      { freezes: 0, employees: ['r e', 'r f'] },
+      'f has no lines, and was in it',
+    );
+    await send(db, each('2026-01-10', { member_contribution: '99' }));
+    await learn(db, employment('e', { pay_frequency: 'weekly' }));
+    t.strictSame(await linesOf(db, 'r'), open.lines, 'whatever comes later');
+  },
+);
+
+t.test('with the ETag that was reviewed it stands; with another one nothing is left of it', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const { etag } = await view(db, 'r');
+  await send(db, each('2026-01-10', { member_contribution: '11' }));
+  t.strictSame(await finalize(db, 'r', { ifMatch: etag }), { outcome: 'stale' });
+  t.strictSame(await frozenRows(db), NOTHING);
+  t.match(await found(db, 'r'), { state: 'open', freeze_id: null });
+  const reviewed = (await view(db, 'r')).etag;
+  await send(db, each('2026-01-11', { employee_id: 'x', member_contribution: '11' }, 'x'));
+  t.match(
+    await finalize(db, 'r', { ifMatch: reviewed }),
+    { outcome: 'finalized' },
+    'an event of others is no matter',
+  );
+});
+
+t.test('a run that is unknown, finalized or voided can not be finalized', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await finalize(db, 'r'), { outcome: 'unknown' });
+  await finalized(db, 'r', body(2));
+  t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
+  await voided(db, 'r');
+  t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
+});
+
+t.test('an employer, pay group and pay date has one finalized regular run, until it is voided', async (t) => {
+  const db = await staged(t);
+  await finalized(db, 'first', body(2));
+  const outcome = async (runId: string, given: RunBody) => {
+    await put(db, runId, given);
+    const { outcome: is, ...rest } = await finalize(db, runId);
+    return is === 'date-taken' ? { is, ...rest } : is;
+  };
+  t.strictSame(await outcome('second', body(2, { rounding: 'up' })), { is: 'date-taken', by: 'first' });
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
+  t.equal(await outcome('group', body(2, { pay_group: 'north' })), 'finalized');
+  t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
+  t.equal(await outcome('date', body(3)), 'finalized');
+  const off = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] } as const;
+  t.equal(await outcome('off', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+  t.equal(await outcome('off2', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+  await voided(db, 'first');
+  t.equal((await finalize(db, 'second')).outcome, 'finalized');
+});
+
+t.test('of two runs of one date that are finalized at once one stands', async (t) => {
+  const db = await staged(t);
+  await put(db, 'one', body(2));
+  await put(db, 'two', body(2, { rounding: 'up' }));
+  const outcomes = await Promise.all([finalize(db, 'one'), finalize(db, 'two')]);
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
+  const [winner] = outcomes[0].outcome === 'finalized' ? ['one'] : ['two'];
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
+});
+
+t.test('a run that is finalized twice at once stands once', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'r')]);
+  t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
+  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['r e', 'r f'] });
+});
+
+t.test('runs of two employers at once do not hinder each other', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  await put(db, 'o', body(2, { employer_id: 'other' }));
+  const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'o')]);
+  t.strictSame(
+    outcomes.map(({ outcome }) => outcome),
+    ['finalized', 'finalized'],
+  );
+});
+
+t.test('what comes into the ledger meanwhile is behind the position that is frozen', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const { etag, position } = await view(db, 'r');
+  const answer = await during(db, 'r', async () => {
+    await send(
+      db,
+      each('2026-01-10', { member_contribution: '99' }),
+      each('2025-12-01', { employee_id: 'f' }, 'b'),
+    );
+    await learn(db, employment('e', { termination_date: '2026-01-01' }), employment('g'));
+  });
+  t.match(answer, { outcome: 'finalized', stored: { etag, position } });
+  t.match(await linesOf(db, 'r'), [{ member_amount: '10.00' }]);
+  t.match(await verified(db, 'r'), { identical: true });
+});
+
+const CODE = {
+  line_of_coverage: 'medical',
+  taxability: null,
+  side: 'employee',
+  code: 'M',
+  treatment: null,
+} as const;
+
+const meanwhile: [what: string, work: (db: Db) => Promise<unknown>, outcome: Finalized['outcome']][] = [
+  ['another run of the employer is finalized', (db) => finalized(db, 'other', body(1)), 'changed'],
+  ['another run of the pay date is finalized', (db) => finalized(db, 'other', body(2)), 'changed'],
+  ['the run itself is finalized', (db) => finalize(db, 'r'), 'changed'],
+  ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
+  ['what was taken of an earlier run is reported', (db) => report(db, 'r0'), 'changed'],
+  ["the employer's codes change", (db) => codes(db, 'acme', [CODE]), 'changed'],
+  ['the run is removed', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'changed'],
+  [
+    'the run is removed, and another one put under its id',
+    async (db) => {
+      await transact(db, (trx) => deleteRun(trx, 'r'));
+      await put(db, 'r', body(2, { rounding: 'up' }));
+    },
+    'changed',
+  ],
+  [
+    'lines that were written are gone',
+    (db) => transact(db, (trx) => trx.deleteFrom('run_employees').where('employee_id', '=', 'f').execute()),
+    'changed',
+  ],
+  ['another run is put', (db) => put(db, 'other', body(3)), 'finalized'],
+  [
+    'a run of another employer is finalized',
+    (db) => finalized(db, 'o', body(2, { employer_id: 'other' })),
+    'finalized',
+  ],
+  ["another employer's codes change", (db) => codes(db, 'other', [CODE]), 'finalized'],
+];
+
+function report(db: Db, run_id: string): Promise<unknown> {
+  return transact(db, (trx) =>
+    trx.insertInto('taken_reports').values({ run_id, report: 1, recorded_at: NOW, lines: 0 }).execute(),
+  );
+}
+
+for (const [what, work, outcome] of meanwhile) {
+  t.test(`when ${what} meanwhile, a finalize is ${outcome}`, async (t) => {
+    const db = await staged(t);
+    await finalized(db, 'r0', body(0));
+    await put(db, 'r', body(2));
+    t.equal((await during(db, 'r', () => work(db))).outcome, outcome);
+    const { freezes, employees } = await frozenRows(db);
+    t.equal(freezes, 0);
+    t.strictSame(
+      employees.filter((row) => row.startsWith('null')),
+      [],
+      'and nothing is left behind',
+    );
+  });
+}
+
+t.test(
+  'a run that is not ready, or whose finalizing fails, stays open with nothing left behind',
+  async (t) => {
+    const db = await staged(t);
+    await put(db, 'r', body(2));
+    const asked = { ifMatch: null, forceReason: null, now: NOW };
+    const refuses: Gate = async () => ({ ready: false, checked_at: NOW, checks: [] });
+    t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
+    t.strictSame(await frozenRows(db), NOTHING);
+    const fails: Gate = () => Promise.reject(new Error('no answer'));
+    await t.rejects(finalizeRun(db, 'r', asked, fails), { message: 'no answer' });
+    t.strictSame(await frozenRows(db), NOTHING);
+    t.match(await found(db, 'r'), { state: 'open' });
+    t.match(await finalize(db, 'r'), { outcome: 'finalized' });
+  },
+);
+
+t.test('what a process that died left behind is tidied by a later finalize', async (t) => {
+  const db = await staged(t);
+  const leave = (freeze_id: string, begun_at: string, rows: number) =>
+    transact(db, async (trx) => {
+      await trx.insertInto('run_freezes').values({ freeze_id, begun_at }).execute();
+      for (let index = 0; index < rows; index += 1) {
+        const row = { freeze_id, employee_id: `e${index}`, roster_position: null, lines: '[]' };
+        await trx.insertInto('run_employees').values(row).execute();
+      }
+    });
+  await leave('dead', '2026-06-01T10:59:59.000Z', 1_200);
+  await leave('empty', '2026-06-01T10:59:59.000Z', 0);
+  await leave('at-work', '2026-06-01T11:30:00.000Z', 2);
+  await finalized(db, 'r', body(2));
+  const freezes = await db.selectFrom('run_freezes').select('freeze_id').execute();
+  t.strictSame(freezes, [{ freeze_id: 'at-work' }]);
+  t.strictSame((await frozenRows(db)).employees, ['null e0', 'null e1', 'r e', 'r f']);
+});

@@ -1,0 +1,29 @@
+/** A line of a run, for tests that make up their own. */
+import type { Line } from '../../src/payroll/runs/line.ts';
+
+export function lineOf(fields: Partial<Line>): Line {
+  return {
+    employee_id: 'emp-1',
+    deduction_id: 'ded-1',
+    version: 3,
+    line_of_coverage: 'medical',
+    coverage_type: null,
+    taxability: 'pre_tax',
+    payroll_code: null,
+    employer_payroll_code: null,
+    employer_treatment: null,
+    description: null,
+    period: 'monthly',
+    member_contribution: '150.00',
+    employer_contribution: '350',
+    member_amount: '69.24',
+    employer_amount: '161.54',
+    kind: 'regular',
+    adjustment_for: null,
+    change: null,
+    previous_amount: null,
+    flags: [],
+    explanation: 'as computed',
+    ...fields,
+  };
+}

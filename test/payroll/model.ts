@@ -1,0 +1,423 @@
+/**
+ * payroll.md's runs in their plainest form: everything is looked at again for every line, in memory, from all facts
+ * and versions. What the real runs are held to. It shares with them the body of a run and, through oracle.ts, nothing.
+ */
+import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import type { NewFact } from '../../src/ledger/roster.ts';
+import type { Run } from '../../src/payroll/runs/body.ts';
+import { cycleDates, dollars, expectedCents, fraction, roundToCents } from './oracle.ts';
+
+export type ModelFact = NewFact & { position: number };
+
+export type ModelVersion = {
+  position: number;
+  deduction: string;
+  employee: string;
+  coverage: string;
+  member: string;
+  employer: string;
+  period: PayFrequency;
+  taxability: string;
+  start: string | null;
+  end: string | null;
+  /** The event's time. */
+  sent: string;
+};
+
+export type ModelLine = {
+  employee: string;
+  deduction: string;
+  coverage: string;
+  taxability: string;
+  kind: 'regular' | 'adjustment';
+  of: string | null;
+  member: bigint;
+  employer: bigint;
+  change: string | null;
+  previous: bigint | null;
+  flags: string[];
+};
+
+export type ModelRun = {
+  id: string;
+  run: Run;
+  voided: boolean;
+  position: number;
+  roster: ReadonlySet<string>;
+  lines: readonly ModelLine[];
+};
+
+export type World = {
+  facts: readonly ModelFact[];
+  versions: readonly ModelVersion[];
+  /** Finalized ones, also those that were voided since. */
+  runs: readonly ModelRun[];
+  schedules: number;
+};
+
+const DAY_MS = 86_400_000;
+const CHECKS: Record<PayFrequency, number> = { monthly: 12, semimonthly: 24, biweekly: 26, weekly: 52 };
+
+/** Who is in a run, and its lines, in no order that means something. */
+export function modelOf(world: World, id: string, run: Run): { roster: Set<string>; lines: ModelLine[] } {
+  const employees = [...new Set(world.facts.map((fact) => fact.employee_id))];
+  const standing = employees.map((employee) => ({ employee, status: statusOf(world, run, employee) }));
+  const finalized = world.runs.filter((one) => !one.voided && one.id !== id);
+  const finalizedHere = finalized.filter((one) => one.run.employer_id === run.employer_id);
+  return {
+    roster: new Set(standing.filter(({ status }) => status === 'in').map(({ employee }) => employee)),
+    lines: standing.flatMap(({ employee, status }) => [
+      ...withChange(run, finalizedHere, employee, status, linesNow(world, run, employee, status)),
+      ...adjustments(world, run, finalizedHere, employee, status),
+    ]),
+  };
+}
+
+type Status = 'in' | 'left' | 'unclear' | 'out';
+
+function dayOf(run: Run): string {
+  return { period_end: run.period_end, pay_date: run.pay_date, period_start: run.period_start }[
+    run.applies_on
+  ];
+}
+
+/** `left`: this employer pays no more. `unclear`: readiness must name the employee. `out`: not in this run. */
+export function statusOf({ facts, schedules }: World, run: Run, employee: string): Status {
+  const day = dayOf(run);
+  const known = new Map<string, ModelFact>();
+  for (const fact of facts) if (fact.employee_id === employee) known.set(fact.employer_id, fact);
+  const own = known.get(run.employer_id);
+  if (own === undefined) return 'out';
+  if (run.employee_ids !== null && !run.employee_ids.includes(employee)) return 'out';
+  const at = [...known.values()].filter((fact) => worksOn(fact, day));
+  const newest = [...known.values()].reduce((one, other) => (other.position > one.position ? other : one));
+  const isHere = at.length === 0 ? newest === own : at.includes(own);
+  if (!isHere) return 'left';
+  const end = terminationOn(own, day);
+  const isBack = end !== null && own.hire_date !== null && own.hire_date > end;
+  if (end !== null && end < run.period_start && !run.final_checks.includes(employee))
+    return isBack ? 'out' : 'left';
+  if (end === null && own.hire_date !== null && own.hire_date > day) return 'out';
+  if (run.pay_group !== null && own.pay_group !== run.pay_group) return 'out';
+  if (own.pay_frequency !== null && own.pay_frequency !== run.pay_frequency) return 'out';
+  if (at.length > 1 || (own.pay_frequency === null && schedules > 1)) return 'unclear';
+  return 'in';
+}
+
+function worksOn({ hire_date, termination_date, absent }: ModelFact, day: string): boolean {
+  if (absent === 1 || (hire_date !== null && hire_date > day)) return false;
+  return (
+    termination_date === null ||
+    termination_date >= day ||
+    (hire_date !== null && hire_date > termination_date)
+  );
+}
+
+/** The termination that a rehire has not undone by the day; one before a hire that has not come yet stands. */
+function terminationOn({ hire_date, termination_date }: ModelFact, day: string): string | null {
+  if (termination_date === null || hire_date === null) return termination_date;
+  if (hire_date > termination_date) return hire_date > day ? termination_date : null;
+  // Neither hired nor terminated yet: there is no employment that could end.
+  return hire_date > day ? null : termination_date;
+}
+
+function greatest(versions: readonly ModelVersion[]): ModelVersion | null {
+  return versions.reduce<ModelVersion | null>((best, one) => {
+    if (best === null || one.sent > best.sent) return one;
+    return one.sent === best.sent && one.position > best.position ? one : best;
+  }, null);
+}
+
+/** What an employee pays of a deduction on the run's day. */
+function effective(
+  versions: readonly ModelVersion[],
+  deduction: string,
+  employee: string,
+  run: Run,
+): ModelVersion | null {
+  const day = dayOf(run);
+  const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
+  if (named !== null && !named.includes(deduction)) return null;
+  const state = greatest(
+    versions.filter((one) => one.deduction === deduction && (one.start === null || one.start <= day)),
+  );
+  if (state === null || state.employee !== employee) return null;
+  return state.end === null || state.end >= day ? state : null;
+}
+
+/** The pay dates of the run's year; null where nobody knows them. */
+function datesOf(run: Run): readonly string[] | null {
+  if (run.pay_dates !== null) return run.pay_dates;
+  const days = { weekly: 7, biweekly: 14, semimonthly: null, monthly: null }[run.pay_frequency];
+  if (days === null) return null;
+  const dates: string[] = [];
+  for (let step = -60; step <= 60; step += 1) {
+    const date = new Date(Date.parse(run.pay_date) + step * days * DAY_MS).toISOString().slice(0, 10);
+    if (date.slice(0, 4) === run.pay_date.slice(0, 4)) dates.push(date);
+  }
+  return dates;
+}
+
+function centsOf(text: string, { period }: ModelVersion, run: Run): bigint {
+  const dates = datesOf(run);
+  if (run.kind === 'regular' && dates !== null) return expectedCents(text, period, run, dates);
+  const [numerator, denominator] = fraction(text);
+  if (period === run.pay_frequency) return roundToCents([numerator, denominator], run.rounding);
+  const shared = dates === null ? CHECKS[run.pay_frequency] : Math.max(1, cycleDates(run, dates).length);
+  const parts = BigInt(shared) * (run.scheme === 'annualized' ? 1n : 12n);
+  return roundToCents([numerator * BigInt(CHECKS[period]), denominator * parts], run.rounding);
+}
+
+function amountFlags(version: ModelVersion, run: Run): string[] {
+  const flags: string[] = [];
+  const isOwn = version.period === run.pay_frequency;
+  if (!isOwn && version.period !== 'monthly') flags.push('frequency_mismatch');
+  if ([version.member, version.employer].some((text) => text.startsWith('-') && /[1-9]/.test(text)))
+    flags.push('negative');
+  const dates = datesOf(run);
+  const year = run.pay_date.slice(0, 4);
+  const cycle = dates === null ? [`${year}-01-01`, `${year}-12-31`] : cycleDates(run, dates);
+  const [first, last] = [cycle[0] ?? run.pay_date, cycle.at(-1) ?? run.pay_date];
+  const covers =
+    (version.start === null || version.start <= first) && (version.end === null || version.end >= last);
+  if (!isOwn && !covers) flags.push('partial_cycle');
+  return flags;
+}
+
+const isZero = ({ member, employer }: ModelVersion) => !/[1-9]/.test(member) && !/[1-9]/.test(employer);
+
+function linesNow(world: World, run: Run, employee: string, status: Status): ModelLine[] {
+  if (status !== 'in') return [];
+  const day = dayOf(run);
+  const own = world.facts.findLast(
+    (fact) => fact.employee_id === employee && fact.employer_id === run.employer_id,
+  ) as ModelFact;
+  const ids = [...new Set(world.versions.map((version) => version.deduction))];
+  const states = ids
+    .map((id) => effective(world.versions, id, employee, run))
+    .filter((state) => state !== null);
+  return states.map((state): ModelLine => {
+    const flags = amountFlags(state, run);
+    const isRival = (other: ModelVersion) =>
+      other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
+    if (states.some(isRival)) flags.push('overlap');
+    const history = world.versions.filter((version) => version.deduction === state.deduction);
+    if (greatest(history) !== state) flags.push('start_moved_later');
+    const end = terminationOn(own, day);
+    const isEnded = end !== null && end <= run.period_end;
+    if (isEnded && (state.end === null || state.end > run.period_end)) flags.push('open_after_termination');
+    if (own.absent === 1 && end === null) flags.push('absent_from_census');
+    return {
+      ...contentOf(state),
+      kind: 'regular',
+      of: null,
+      member: centsOf(state.member, state, run),
+      employer: centsOf(state.employer, state, run),
+      change: null,
+      previous: null,
+      flags,
+    };
+  });
+}
+
+function contentOf({ employee, deduction, coverage, taxability }: ModelVersion) {
+  return { employee, deduction, coverage, taxability };
+}
+
+function withChange(
+  run: Run,
+  finalized: readonly ModelRun[],
+  employee: string,
+  status: Status,
+  now: readonly ModelLine[],
+): ModelLine[] {
+  const before = finalized
+    .filter(({ run: one }) => one.kind === 'regular' && one.pay_frequency === run.pay_frequency)
+    .filter(({ run: one }) => one.pay_group === run.pay_group && one.pay_date < run.pay_date)
+    .sort((one, other) => (one.run.pay_date < other.run.pay_date ? -1 : 1))
+    .at(-1);
+  const old = (before?.lines ?? []).filter(
+    (line) => line.employee === employee && line.kind === 'regular' && line.change !== 'ended',
+  );
+  const compared = now.map((line): ModelLine => {
+    const was = old.find((one) => one.deduction === line.deduction);
+    if (was === undefined) return { ...line, change: 'new' };
+    const isSame =
+      was.member === line.member &&
+      was.employer === line.employer &&
+      was.coverage === line.coverage &&
+      was.taxability === line.taxability;
+    return { ...line, change: isSame ? 'same' : 'changed', previous: was.member };
+  });
+  // A run that is narrowed says nothing of what it leaves out, nor an off-cycle one, nor one that can't tell.
+  const isLeftOut = run.employee_ids !== null && !run.employee_ids.includes(employee);
+  if (status === 'unclear' || run.kind === 'off_cycle' || isLeftOut) return compared;
+  const ended = old
+    .filter((line) => run.deductions === null || run.deductions.includes(line.deduction))
+    .filter((line) => !now.some((one) => one.deduction === line.deduction))
+    .map(
+      (line): ModelLine => ({
+        ...line,
+        member: 0n,
+        employer: 0n,
+        change: 'ended',
+        previous: line.member,
+        flags: [],
+      }),
+    );
+  return [...compared, ...ended];
+}
+
+type Pair = { member: bigint; employer: bigint };
+
+/** What an employee should have paid of a deduction in a finalized run, by all that is known now. */
+export function amountNow(world: World, of: ModelRun, employee: string, deduction: string): Pair {
+  const state = effective(world.versions, deduction, employee, of.run);
+  if (state === null) return { member: 0n, employer: 0n };
+  return { member: centsOf(state.member, state, of.run), employer: centsOf(state.employer, state, of.run) };
+}
+
+/** What was finalized of it, with what later finalized runs have settled. */
+export function amountDone(world: World, of: ModelRun, employee: string, deduction: string): Pair {
+  const lines = world.runs
+    .filter((one) => !one.voided)
+    .flatMap((one) =>
+      one.lines.filter((line) =>
+        line.kind === 'regular'
+          ? one.id === of.id
+          : line.of === of.id && one.id !== of.id && !line.flags.includes('reported'),
+      ),
+    )
+    .filter((line) => line.employee === employee && line.deduction === deduction);
+  return {
+    member: lines.reduce((sum, line) => sum + line.member, 0n),
+    employer: lines.reduce((sum, line) => sum + line.employer, 0n),
+  };
+}
+
+function adjustments(
+  world: World,
+  run: Run,
+  finalized: readonly ModelRun[],
+  employee: string,
+  status: Status,
+): ModelLine[] {
+  if (run.adjustments === 'off' || status === 'unclear' || status === 'out') return [];
+  const lines = finalized
+    .filter((of) => of.roster.has(employee))
+    .filter(({ run: one }) => [0, 1].includes(Number(run.pay_date.slice(0, 4)) - yearOf(one)))
+    .filter(
+      ({ run: one }) =>
+        status === 'in' || (one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group),
+    )
+    .flatMap((of) => adjustmentsOf(world, run, of, employee));
+  return lines.map((line): ModelLine => {
+    const flags = new Set(line.flags);
+    const isOfNet = (one: ModelLine) =>
+      one.taxability === 'pre_tax' &&
+      one.coverage === line.coverage &&
+      !one.flags.includes('start_moved_later') &&
+      one.flags.includes('prior_year') === line.flags.includes('prior_year');
+    const net = lines.filter(isOfNet).reduce((sum, one) => sum + one.member, 0n);
+    if (isOfNet(line) && net > 0n) flags.add('retro_pre_tax');
+    if (isOfNet(line) && net < 0n) flags.add('retro_refund');
+    if (status === 'left') flags.add('no_further_paycheck');
+    if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
+    return { ...line, flags: [...flags] };
+  });
+}
+
+const REPORTED = ['no_further_paycheck', 'prior_year', 'start_moved_later'];
+
+const yearOf = (run: Run) => Number(run.pay_date.slice(0, 4));
+
+function adjustmentsOf(world: World, run: Run, of: ModelRun, employee: string): ModelLine[] {
+  const seen = world.runs.flatMap((one) => one.lines).map(({ deduction }) => deduction);
+  const ids = new Set([...world.versions.map((version) => version.deduction), ...seen]);
+  const isPrior = yearOf(of.run) !== yearOf(run) ? ['prior_year'] : [];
+  return [...ids]
+    .filter((deduction) => run.deductions === null || run.deductions.includes(deduction))
+    .flatMap((deduction): ModelLine[] => {
+      const history = world.versions.filter((version) => version.deduction === deduction);
+      const state = effective(world.versions, deduction, employee, of.run);
+      const latest = greatest(history);
+      const [now, done] = [
+        amountNow(world, of, employee, deduction),
+        amountDone(world, of, employee, deduction),
+      ];
+      const lines: ModelLine[] = [];
+      const linked = { kind: 'adjustment', of: of.id, change: null, previous: null } as const;
+      if (now.member !== done.member || now.employer !== done.employer) {
+        lines.push({
+          ...(state === null ? lastLineOf(world, of, employee, deduction) : contentOf(state)),
+          ...linked,
+          member: now.member - done.member,
+          employer: now.employer - done.employer,
+          flags: [...(state === null ? [] : amountFlags(state, of.run)), ...isPrior],
+        });
+      }
+      const isMoved =
+        state !== null && latest !== null && latest.position > of.position && mayReplace(latest, state);
+      if (isMoved && (now.member !== 0n || now.employer !== 0n)) {
+        lines.push({
+          ...contentOf(state),
+          ...linked,
+          member: -now.member,
+          employer: -now.employer,
+          flags: ['start_moved_later', ...isPrior],
+        });
+      }
+      return lines;
+    });
+}
+
+/** Whether a later version may mean that the state never was: not one that announces other amounts ahead. */
+function mayReplace(latest: ModelVersion, state: ModelVersion): boolean {
+  if (latest === state) return false;
+  const day = latest.sent.slice(0, 10);
+  const isAhead = (latest.start as string) >= day && (state.start === null || state.start <= day);
+  const isOther =
+    latest.period !== state.period ||
+    !isEqual(latest.member, state.member) ||
+    !isEqual(latest.employer, state.employer);
+  return !(isAhead && isOther);
+}
+
+function isEqual(one: string, other: string): boolean {
+  const [[above, below], [aboveToo, belowToo]] = [fraction(one), fraction(other)];
+  return above * belowToo === aboveToo * below;
+}
+
+/** What the deduction was when it was taken in the run, or else when it was last settled. */
+function lastLineOf(world: World, of: ModelRun, employee: string, deduction: string) {
+  const isOf = (line: ModelLine) => line.employee === employee && line.deduction === deduction;
+  const own = of.lines.find((line) => line.kind === 'regular' && isOf(line));
+  const settling = world.runs
+    .filter((one) => !one.voided)
+    .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1))
+    .flatMap((one) => one.lines)
+    .findLast((line) => line.kind === 'adjustment' && line.of === of.id && isOf(line) && isTaken(line));
+  const line = (own ?? settling) as ModelLine;
+  return { employee, deduction, coverage: line.coverage, taxability: line.taxability };
+}
+
+const placeOf = ({ id, run }: ModelRun) => `${run.pay_date} ${id}`;
+const isTaken = (line: ModelLine) => !line.flags.includes('reported');
+
+/** A line as a text that compares. */
+export function printed(line: ModelLine): string {
+  const { employee, deduction, coverage, taxability, kind, of, member, employer, change, previous, flags } =
+    line;
+  const amounts = [member, employer, previous].map((cents) => (cents === null ? null : dollars(cents)));
+  return JSON.stringify([
+    employee,
+    deduction,
+    coverage,
+    taxability,
+    kind,
+    of,
+    ...amounts,
+    change,
+    flags.toSorted(),
+  ]);
+}

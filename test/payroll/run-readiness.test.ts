@@ -1,0 +1,462 @@
+import { readFileSync } from 'node:fs';
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { dismissEvent } from '../../src/inbound/events.ts';
+import { enqueue } from '../../src/outbound/outbox.ts';
+import { employerSubject } from '../../src/outbound/subject.ts';
+import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
+import type { Question } from '../../src/payroll/findings.ts';
+import type { CheckResult } from '../../src/payroll/readiness.ts';
+import type { Run } from '../../src/payroll/runs/body.ts';
+import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
+import { readinessOfRun } from '../../src/payroll/runs/readiness.ts';
+import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
+import { putRun } from '../../src/payroll/runs/store.ts';
+import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
+import { owe } from '../outbound/parts.ts';
+import {
+  code,
+  deduct,
+  employ,
+  LATELY,
+  NOW,
+  QUESTION,
+  readyEmployer,
+  runOn,
+  schedule,
+  schedules,
+  sync,
+} from './ready.ts';
+
+const RUN = runOn('2026-07-17');
+
+const report = (db: Db, run: Run = RUN, question: Question = QUESTION) =>
+  readinessOfRun(db, run, null, question);
+
+async function check(
+  db: Db,
+  id: string,
+  run: Run = RUN,
+  question: Question = QUESTION,
+): Promise<CheckResult> {
+  const { checks } = await report(db, run, question);
+  return checks.find((one) => one.id === id) as CheckResult;
+}
+
+/** The same question some days later. */
+const later = (days: number): Question => ({
+  ...QUESTION,
+  now: new Date(NOW.getTime() + days * 86_400_000),
+});
+
+async function finalized(db: Db, runId: string, run: Run): Promise<void> {
+  await transact(db, (trx) => putRun(trx, runId, run, LATELY));
+  const { outcome } = await finalizeRun(db, runId, { ifMatch: null, forceReason: null, now: LATELY });
+  if (outcome !== 'finalized') throw new Error(outcome);
+}
+
+function reject(db: Db, requestId: string): Promise<unknown> {
+  const rejected = { state: 'rejected', head: 0, status: 422, finished_at: LATELY } as const;
+  return transact(db, (trx) =>
+    trx.updateTable('outbox').set(rejected).where('request_id', '=', requestId).execute(),
+  );
+}
+
+/** What spoils a run that is ready, and how the check of that name tells of it. */
+type Spoilt = {
+  spoil?: (db: Db) => Promise<unknown>;
+  run?: Run;
+  question?: Question;
+  result: 'warn' | 'fail';
+  examples: string[];
+};
+
+const SPOILT: Record<string, Spoilt> = {
+  'events-pending': {
+    spoil: (db) => receive(db, [deductionOf('evt-3', {})], LATELY),
+    result: 'fail',
+    examples: ['evt-3'],
+  },
+  'events-quarantined': {
+    spoil: (db) => deduct(db, 'evt-3', { period: 'daily' }),
+    result: 'fail',
+    examples: ['evt-3'],
+  },
+  'events-in-conflict': {
+    spoil: (db) => deduct(db, 'evt-1', { member_contribution: '1' }),
+    result: 'fail',
+    examples: ['evt-1'],
+  },
+  'ties-changed-content': {
+    spoil: (db) => deduct(db, 'evt-3', { member_contribution: '1' }),
+    result: 'fail',
+    examples: ['evt-3'],
+  },
+  'event-times-ahead': {
+    spoil: (db) => deduct(db, 'evt-3', {}, '2027-01-01T00:00:00Z'),
+    result: 'fail',
+    examples: ['evt-3'],
+  },
+  'events-silent': {
+    question: later(5),
+    result: 'warn',
+    examples: ['none since 2026-07-11T09:00:00.000Z'],
+  },
+  'signatures-refused': {
+    spoil: (db) =>
+      transact(db, (trx) =>
+        trx
+          .insertInto('refused_signatures')
+          .values({ minute: '2026-07-13T08:00Z', cause: 'signature', refused: 1 })
+          .execute(),
+      ),
+    result: 'warn',
+    examples: ['signature: 1'],
+  },
+  'gate-closed': {
+    spoil: (db) =>
+      transact(db, (trx) =>
+        trx
+          .updateTable('gate')
+          .set({ state: 'closed', reason: 'status 401', since: LATELY, probe_at: LATELY })
+          .execute(),
+      ),
+    result: 'fail',
+    examples: [`status 401 (since ${LATELY})`],
+  },
+  'requests-rejected': {
+    spoil: async (db) => {
+      await owe(db, 'req-1', 'emp-1', 'termination', NOW);
+      await reject(db, 'req-1');
+    },
+    result: 'fail',
+    examples: ['termination req-1: status 422'],
+  },
+  'requests-stuck': {
+    spoil: (db) => owe(db, 'req-1', 'emp-1', 'termination', new Date('2026-07-13T07:00:00.000Z')),
+    result: 'warn',
+    examples: ['termination req-1: since 2026-07-13T07:00:00.000Z'],
+  },
+  'census-syncs': {
+    spoil: (db) => sync(db, { state: 'waiting' }),
+    result: 'fail',
+    examples: [`acme: waiting, requested ${LATELY}`],
+  },
+  'deductions-unmatched': {
+    spoil: (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-9' }),
+    result: 'warn',
+    examples: ['emp-9'],
+  },
+  'employer-unknown': {
+    run: { ...RUN, employer_id: 'nobody' },
+    result: 'warn',
+    examples: ['nobody'],
+  },
+  'employees-with-two-employers': {
+    spoil: (db) => employ(db, 'emp-2', { employer_id: 'globex' }),
+    result: 'fail',
+    examples: ['emp-2'],
+  },
+  'census-completed': {
+    spoil: (db) => transact(db, (trx) => trx.deleteFrom('census_syncs').execute()),
+    result: 'fail',
+    examples: ['acme: never'],
+  },
+  'ledger-empty': {
+    spoil: (db) => employ(db, 'emp-7', { employer_id: 'globex' }),
+    run: { ...RUN, employer_id: 'globex' },
+    result: 'fail',
+    examples: ['globex'],
+  },
+  'employees-without-frequency': {
+    spoil: async (db) => {
+      await employ(db, 'emp-2', { pay_frequency: null });
+      await schedules(db, [schedule(), schedule({ pay_group: 'b' })]);
+    },
+    result: 'fail',
+    examples: ['emp-2'],
+  },
+  overlap: {
+    spoil: (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' }),
+    result: 'fail',
+    examples: ['emp-1'],
+  },
+  'periods-overlap': {
+    spoil: (db) => finalized(db, 'before', { ...runOn('2026-07-03'), period_end: '2026-06-29' }),
+    result: 'fail',
+    examples: ['before: 2026-06-15 to 2026-06-29'],
+  },
+  'codes-missing': {
+    spoil: (db) => code(db, 'medical'),
+    result: 'fail',
+    examples: ['dental pre_tax employee'],
+  },
+  calendar_assumed: {
+    spoil: (db) => schedules(db, []),
+    result: 'warn',
+    examples: ['26 biweekly pay dates, stepped from 2026-07-17'],
+  },
+  'period-differs-from-schedule': {
+    run: { ...RUN, period_end: '2026-07-11' },
+    result: 'warn',
+    examples: ['2026-07-17 pays 2026-06-29 to 2026-07-12'],
+  },
+  open_after_termination: {
+    spoil: (db) => employ(db, 'emp-2', { termination_date: '2026-07-01' }),
+    result: 'warn',
+    examples: ['emp-2'],
+  },
+  absent_from_census: {
+    spoil: (db) => employ(db, 'emp-2', { absent: 1 }),
+    result: 'warn',
+    examples: ['emp-2'],
+  },
+  frequency_mismatch: {
+    spoil: (db) => deduct(db, 'evt-3', { period: 'weekly' }, '2026-02-01T00:00:00Z'),
+    result: 'warn',
+    examples: ['emp-1'],
+  },
+};
+
+t.test('a run in order passes every check, and each says what that means', async (t) => {
+  const db = await readyEmployer(t);
+  const { ready, checked_at, checks } = await report(db);
+  t.strictSame(
+    checks.filter((one) => one.result !== 'pass' || one.count > 0 || one.examples.length > 0),
+    [],
+  );
+  t.equal(ready, true);
+  t.equal(checked_at, NOW.toISOString());
+  t.strictSame(
+    checks.map(({ id, advice }) => [id, advice]),
+    RUN_CHECKS.map(({ id, passed }) => [id, passed]),
+  );
+});
+
+t.test('every check of a run finds what it looks for, names it, and says what to do', async (t) => {
+  t.strictSame(Object.keys(SPOILT).sort(), RUN_CHECKS.map(({ id }) => id).sort());
+  for (const [id, { spoil, run, question, result, examples }] of Object.entries(SPOILT)) {
+    await t.test(id, async (t) => {
+      const db = await readyEmployer(t);
+      await spoil?.(db);
+      const { advice } = RUN_CHECKS.find((one) => one.id === id) as { advice: string };
+      t.strictSame(await check(db, id, run, question), { id, result, count: 1, advice, examples });
+      const { ready, checks } = await report(db, run, question);
+      t.equal(ready, !checks.some((one) => one.result === 'fail'));
+    });
+  }
+});
+
+t.test('docs/readiness.md has every check, with how bad it is', async (t) => {
+  const page = readFileSync(new URL('../../docs/readiness.md', import.meta.url), 'utf8');
+  const rows = (name: string) => {
+    const table = page.split(`<!-- checks: ${name} -->`)[1]?.split('<!-- end -->')[0] ?? '';
+    return [...table.matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gm)].map(([, id, result]) => [id, result]);
+  };
+  const ids = (list: readonly { id: string }[]) => list.map(({ id }) => id);
+  const ledger = ids(LEDGER_CHECKS);
+  const documented = [...rows('ledger'), ...rows('run')];
+  t.strictSame(
+    documented.map(([id]) => id),
+    [...ledger, ...ids(RUN_CHECKS).filter((id) => !ledger.includes(id))],
+  );
+  for (const [id, result] of documented)
+    t.match(result, SPOILT[id as string]?.result as string, `${id} is a ${SPOILT[id as string]?.result}`);
+});
+
+t.test('a warning leaves a run ready', async (t) => {
+  const db = await readyEmployer(t);
+  await schedules(db, []);
+  t.equal((await report(db)).ready, true);
+});
+
+t.test('twenty are named, and all are counted, each employee once', async (t) => {
+  const db = await readyEmployer(t);
+  const ids = Array.from({ length: 24 }, (_, index) => `emp-${index + 10}`);
+  for (const id of ids) await employ(db, id, { absent: 1 });
+  await deliver(
+    db,
+    ids.flatMap((id) =>
+      ['dental', 'vision'].map((line_of_coverage) =>
+        deductionOf(`${id}-${line_of_coverage}`, {
+          id: `${id}-${line_of_coverage}`,
+          employee_id: id,
+          line_of_coverage,
+        }),
+      ),
+    ),
+    LATELY,
+  );
+  t.match(await check(db, 'absent_from_census'), { count: 24, examples: ids.slice(0, 20) });
+});
+
+t.test('what was dismissed with a reason no longer fails', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', { period: 'daily' });
+  t.equal((await report(db)).ready, false);
+  await transact(db, (trx) => dismissEvent(trx, 'evt-3', 'sent anew', LATELY));
+  t.equal((await report(db)).ready, true);
+});
+
+t.test('events that came just now are a warning', async (t) => {
+  const db = await readyEmployer(t);
+  await receive(db, [deductionOf('evt-3', {})], '2026-07-13T08:59:30.000Z');
+  t.match(await check(db, 'events-pending'), { result: 'warn', examples: ['evt-3'] });
+});
+
+t.test('events that were imported are no sign of life, however many came since', async (t) => {
+  const db = await readyEmployer(t);
+  const many = Array.from({ length: 1_001 }, (_, index) => eventOf(`imported-${index}`, 'something', {}));
+  await receive(db, many, LATELY);
+  const imported = (which: string) =>
+    transact(db, (trx) =>
+      trx.updateTable('inbox').set({ source: 'import' }).where('event_id', 'like', which).execute(),
+    );
+  await imported('imported-%');
+  t.match(await check(db, 'events-silent'), { result: 'pass' });
+  await imported('%');
+  t.match(await check(db, 'events-silent'), {
+    result: 'warn',
+    examples: ['none since 2026-07-06T09:00:00.000Z'],
+  });
+  await receive(db, [eventOf('evt-3', 'something', {})], LATELY);
+  t.match(await check(db, 'events-silent'), { result: 'pass' }, 'an event of any type is');
+});
+
+t.test('requests of other employers’ employees, and of those left out, concern nobody here', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-8', { employer_id: 'globex' });
+  for (const id of ['emp-8', 'emp-2']) {
+    await owe(db, `late-${id}`, id, 'demographic', new Date('2026-07-12T08:00:00.000Z'));
+    await owe(db, `bad-${id}`, id, 'demographic', NOW);
+    await reject(db, `bad-${id}`);
+  }
+  t.match(await check(db, 'requests-rejected'), {
+    count: 1,
+    examples: ['demographic bad-emp-2: status 422'],
+  });
+  t.match(await check(db, 'requests-stuck'), {
+    result: 'fail',
+    count: 1,
+    examples: ['demographic late-emp-2: since 2026-07-12T08:00:00.000Z'],
+  });
+  const narrowed = runOn('2026-07-17', { employee_ids: ['emp-1'] });
+  const upload = {
+    requestId: 'upload',
+    kind: 'census',
+    subject: employerSubject('emp-1'),
+    sealed: null,
+  } as const;
+  await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));
+  t.match(await check(db, 'requests-rejected', narrowed), { result: 'pass' });
+  t.match(await check(db, 'requests-stuck', narrowed), { result: 'pass' });
+});
+
+t.test('a census of this employer counts, from the day it was taken in, for a month', async (t) => {
+  const db = await readyEmployer(t);
+  await sync(db, { employer_id: 'globex', at: '2026-08-01T00:00:00.000Z' });
+  t.match(await check(db, 'census-completed', RUN, later(28)), { result: 'pass' });
+  t.match(await check(db, 'census-completed', RUN, later(29)), {
+    result: 'warn',
+    examples: [`acme: last on ${LATELY}`],
+  });
+  await sync(db, { employer_id: 'globex', state: 'waiting' });
+  t.match(await check(db, 'census-syncs'), { result: 'pass' });
+  await sync(db, { state: 'requested' });
+  t.match(await check(db, 'census-syncs'), { examples: [`acme: overdue, requested ${LATELY}`] });
+});
+
+t.test('employees without a frequency are in the run while the employer has one schedule', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-2', { pay_frequency: null });
+  t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
+});
+
+t.test('two employers at once is asked about the day of the run', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
+  t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
+  const byPayDate = runOn('2026-07-17', { applies_on: 'pay_date' });
+  t.match(await check(db, 'employees-with-two-employers', byPayDate), { examples: ['emp-2'] });
+});
+
+t.test('an overlap that a finalized run had is a warning, a new one beside it fails', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
+  t.match(await check(db, 'overlap'), { result: 'fail', count: 1, examples: ['emp-1'] });
+  await finalized(db, 'before', runOn('2026-07-03'));
+  t.match(await check(db, 'overlap'), { result: 'warn', count: 1, examples: ['emp-1'] });
+  await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-2', line_of_coverage: 'dental' });
+  t.match(await check(db, 'overlap'), { result: 'fail', count: 2, examples: ['emp-2', 'emp-1'] });
+});
+
+t.test('only finalized regular runs that may pay the same people overlap', async (t) => {
+  const db = await readyEmployer(t);
+  const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
+  await schedules(db, []);
+  const others: [string, Run][] = [
+    ['other-frequency', { ...runOn('2026-07-03'), ...shifted, pay_frequency: 'weekly', pay_group: 'w' }],
+    ['group-a', { ...runOn('2026-07-03'), ...shifted, pay_group: 'a' }],
+    ['group-b', { ...runOn('2026-07-03'), ...shifted, pay_group: 'b' }],
+    [
+      'off-cycle',
+      { ...runOn('2026-07-03'), ...shifted, kind: 'off_cycle', employee_ids: ['emp-1'], deductions: [] },
+    ],
+    ['next-to-it', runOn('2026-07-03')],
+    ['after-it', runOn('2026-07-31')],
+  ];
+  for (const [id, run] of others) await finalized(db, id, run);
+  await transact(db, (trx) =>
+    putRun(trx, 'open', { ...runOn('2026-07-03'), ...shifted, pay_date: '2026-07-04' }, LATELY),
+  );
+  const found = async (run: Run) => (await check(db, 'periods-overlap', run)).examples;
+  t.strictSame(await found(RUN), ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29']);
+  t.strictSame(await found({ ...RUN, pay_group: 'a' }), ['group-a: 2026-06-16 to 2026-06-29']);
+  t.strictSame(await found({ ...RUN, kind: 'off_cycle', employee_ids: ['emp-1'] }), []);
+  const itself = await readinessOfRun(db, runOn('2026-07-03'), 'next-to-it', QUESTION);
+  t.strictSame(
+    itself.checks.find(({ id }) => id === 'periods-overlap')?.examples,
+    ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29'],
+    'itself is not among them',
+  );
+  const ofGroup = runOn('2026-07-31', { pay_group: 'c' });
+  t.strictSame(await found(ofGroup), ['after-it: 2026-07-13 to 2026-07-26'], 'a run for all groups');
+});
+
+t.test('an off-cycle run has a period of its own', async (t) => {
+  const db = await readyEmployer(t);
+  const offCycle = { kind: 'off_cycle', employee_ids: ['emp-1'], period_end: '2026-07-11' } as const;
+  t.match(await check(db, 'period-differs-from-schedule', { ...RUN, ...offCycle }), { result: 'pass' });
+});
+
+t.test('codes are missing where an amount needs one', async (t) => {
+  const db = await readyEmployer(t);
+  await code(db, 'medical', 'employer');
+  t.match(await check(db, 'codes-missing'), {
+    count: 3,
+    examples: ['dental pre_tax employee', 'dental pre_tax employer', 'medical pre_tax employee'],
+  });
+  for (const [event, id, employee_id] of [
+    ['evt-3', 'ded-1', 'emp-1'],
+    ['evt-4', 'ded-2', 'emp-2'],
+  ] as const) {
+    const nothing = { member_contribution: '0.00', employer_contribution: '5' };
+    const line_of_coverage = id === 'ded-1' ? 'medical' : 'dental';
+    await deduct(db, event, { id, employee_id, line_of_coverage, ...nothing }, '2026-02-01T00:00:00Z');
+  }
+  t.match(await check(db, 'codes-missing'), { count: 1, examples: ['dental pre_tax employer'] });
+});
+
+t.test('a deduction that ended needs no code', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, 'before', runOn('2026-07-03'));
+  await deduct(
+    db,
+    'evt-3',
+    { id: 'ded-2', employee_id: 'emp-2', line_of_coverage: 'dental', effective_end: '2026-07-01' },
+    '2026-02-01T00:00:00Z',
+  );
+  await code(db, 'medical');
+  t.match(await check(db, 'codes-missing'), { result: 'pass' });
+});

@@ -1,0 +1,183 @@
+/** "Taken" of payroll.md: what payroll took too little, collected by a later run or only shown. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { difference } from '../../src/payroll/arithmetic/sums.ts';
+import type { RunBody } from '../../src/payroll/runs/body.ts';
+import type { Line } from '../../src/payroll/runs/line.ts';
+import { scratch } from '../database/scratch.ts';
+import {
+  body,
+  codes,
+  employment,
+  event,
+  finalized,
+  learn,
+  lines,
+  linesOf,
+  NOW,
+  send,
+  verified,
+  view,
+  voided,
+} from './runs-stage.ts';
+
+const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+/** Runs of these places are finalized; e has a deduction of 10.00 for medical, and two for dental. */
+async function staged(t: Test, places = [2]): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(
+    db,
+    each('2025-12-01', { employer_contribution: '5.00' }),
+    each('2025-12-01', { line_of_coverage: 'dental' }, 'b'),
+    each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
+  );
+  for (const place of places) await finalized(db, `r${place}`, body(place));
+  return db;
+}
+
+/** Says what payroll took of lines of e, as a report keeps it. */
+async function took(db: Db, runId: string, amounts: Record<string, string>, report = 1): Promise<void> {
+  const own = (await linesOf(db, runId)).map((line) => [keyOf(line), line.member_amount]);
+  const finalizedAmounts = new Map(own as [string, string][]);
+  await transact(db, async (trx) => {
+    for (const [line, amount] of Object.entries(amounts)) {
+      const owed = difference(finalizedAmounts.get(line) as string, amount);
+      await trx
+        .insertInto('taken_lines')
+        .values({ run_id: runId, report, employee_id: 'e', line, amount, owed })
+        .execute();
+    }
+    await trx
+      .insertInto('taken_reports')
+      .values({ run_id: runId, report, recorded_at: NOW, lines: 1 })
+      .execute();
+  });
+}
+
+const keyOf = ({ kind, deduction_id, adjustment_for }: Line) =>
+  [kind, deduction_id, adjustment_for].filter((part) => part !== null).join(' ');
+
+const told = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
+  [deduction_id, adjustment_for, member_amount, employer_amount, ...flags].join(' ');
+
+async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
+  return (await lines(db, body(place, { arrears: 'include', ...changes }), 'arrears')).map(told);
+}
+
+t.test('what payroll took too little is owed, and nothing of the employer', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await arrears(db), [], 'without a report all was taken');
+  await took(db, 'r2', { 'regular a': '4.00' });
+  t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
+  t.match((await lines(db, body(3, { arrears: 'include' }), 'arrears'))[0], {
+    version: null,
+    period: null,
+    member_contribution: null,
+    change: null,
+    previous_amount: null,
+    explanation: 'run r2: 10.00 finalized - 4.00 taken = 6.00',
+  });
+  t.strictSame(await arrears(db, { arrears: 'report' }), ['a r2 6.00 0.00 reported']);
+  t.strictSame(await arrears(db, { arrears: 'off' }), []);
+  t.strictSame(await arrears(db, { adjustments: 'off' }), ['a r2 6.00 0.00'], 'one is no part of the other');
+});
+
+t.test(
+  'too much of one line makes up for too little of another of the same coverage, and of no other',
+  async (t) => {
+    const db = await staged(t);
+    await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00', 'regular c': '16.00' });
+    t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
+    await took(db, 'r2', { 'regular a': '12.00', 'regular b': '4.00', 'regular c': '13.00' }, 2);
+    t.strictSame(
+      await arrears(db),
+      ['b r2 6.00 0.00', 'c r2 -3.00 0.00', 'a r2 -2.00 0.00'],
+      'the last report counts',
+    );
+  },
+);
+
+t.test('what a later run collected is owed no more, and owed again when that is voided', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00' });
+  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  t.match((await view(db, 'r3')).totals, { lines: 4, member_amount: '36.00' });
+  t.strictSame(await arrears(db, {}, 4), []);
+  await voided(db, 'r3');
+  t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
+});
+
+t.test('what a later run only reported is still owed', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00' });
+  await finalized(db, 'r3', body(3));
+  t.strictSame(await arrears(db, {}, 4), ['a r2 6.00 0.00']);
+});
+
+t.test(
+  'a report that is sent again after its arrears were collected moves what is left, down to a refund',
+  async (t) => {
+    const db = await staged(t);
+    await took(db, 'r2', { 'regular a': '4.00' });
+    await finalized(db, 'r3', body(3, { arrears: 'include' }));
+    await took(db, 'r2', { 'regular a': '1.00' }, 2);
+    t.strictSame(await arrears(db, {}, 4), ['a r2 3.00 0.00']);
+    t.match((await lines(db, body(4), 'arrears'))[0], {
+      explanation: 'run r2: 10.00 finalized - 1.00 taken = 9.00; 9.00 - 6.00 collected since = 3.00',
+    });
+    await took(db, 'r2', { 'regular a': '10.00' }, 3);
+    t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);
+    await took(db, 'r2', {}, 4);
+    t.strictSame(
+      await arrears(db, { adjustments: 'off' }, 4),
+      ['a r2 -6.00 0.00'],
+      'also when nothing is reported',
+    );
+  },
+);
+
+t.test('arrears that payroll could not take either are owed for the run that carried them', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00' });
+  await finalized(db, 'r3', body(3, { arrears: 'include' }));
+  await took(db, 'r3', { 'regular a': '7.00', 'arrears a r2': '1.00' });
+  t.strictSame(await arrears(db, {}, 4), ['a r3 8.00 0.00'], 'with its own, as one line');
+  await finalized(db, 'r4', body(4, { arrears: 'include' }));
+  t.strictSame(await arrears(db, {}, 5), []);
+});
+
+t.test('arrears are no part of adjustments', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00' });
+  await send(db, each('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
+  await finalized(db, 'r3', body(3, { arrears: 'include', adjustments: 'include' }));
+  const due = (await linesOf(db, 'r3')).filter((line) => line.kind !== 'regular');
+  t.strictSame(due.map(told), ['a r2 2.00 0.00 retro_pre_tax', 'a r2 6.00 0.00']);
+  await took(db, 'r3', { 'adjustment a r2': '0.00' });
+  t.strictSame(await arrears(db, {}, 4), ['a r3 2.00 0.00']);
+  t.match(await verified(db, 'r3'), { identical: true });
+});
+
+t.test('arrears of who has left are only shown, by the runs of the same pay group', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00' });
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  t.strictSame(await arrears(db), ['a r2 6.00 0.00 no_further_paycheck reported']);
+  t.strictSame(await arrears(db, { pay_frequency: 'weekly' }), []);
+  t.strictSame(await arrears(db, { final_checks: ['e'] }), ['a r2 6.00 0.00']);
+});
+
+t.test('a run that names deductions collects for those, under the codes of today', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00', 'regular b': '4.00' });
+  t.strictSame(await arrears(db, { deductions: ['b'] }), ['b r2 6.00 0.00']);
+  await codes(db, 'acme', [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
+  ]);
+  const [, line] = await lines(db, body(3), 'arrears');
+  t.equal(line?.payroll_code, 'MED');
+});

@@ -1,0 +1,156 @@
+/** A ledger and payroll runs for the tests of runs: what a test says, in the fewest words, with real writes. */
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import type { IncomingDeduction } from '../../src/ledger/fold.ts';
+import { recordDeductions } from '../../src/ledger/record.ts';
+import { type NewFact, recordFacts } from '../../src/ledger/roster.ts';
+import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
+import type { PayrollCode } from '../../src/payroll/runs/codes.ts';
+import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
+import type { Line } from '../../src/payroll/runs/line.ts';
+import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
+import { putCodes, putSchedules, type Schedule } from '../../src/payroll/runs/settings.ts';
+import {
+  findRun,
+  putRun,
+  type RunView,
+  type StoredRun,
+  viewRun,
+  voidRun,
+} from '../../src/payroll/runs/store.ts';
+import { type Verification, verifyRun } from '../../src/payroll/runs/verify.ts';
+import { deduction as sample } from '../contract/samples.ts';
+
+export const NOW = '2026-06-01T12:00:00.000Z';
+
+const DAY_MS = 86_400_000;
+
+export function daysAfter(day: string, days: number): string {
+  return new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+/** The run of a biweekly pay date by its place, from 0: 2026-01-02, -16, -30, …; -1 is 2025-12-19. */
+export function body(place: number, changes: Partial<RunBody> = {}): RunBody {
+  const pay_date = daysAfter('2026-01-02', 14 * place);
+  return {
+    employer_id: 'acme',
+    pay_frequency: 'biweekly',
+    period_start: daysAfter(pay_date, -14),
+    period_end: daysAfter(pay_date, -1),
+    pay_date,
+    ...changes,
+  };
+}
+
+export function run(place: number, changes: Partial<RunBody> = {}): Run {
+  const checked = runOf(body(place, changes));
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return checked.run;
+}
+
+export function employment(employee_id: string, changes: Partial<NewFact> = {}): NewFact {
+  return {
+    employee_id,
+    employer_id: 'acme',
+    hire_date: '2020-01-01',
+    termination_date: null,
+    employment_status: 'full_time',
+    pay_frequency: 'biweekly',
+    pay_group: null,
+    absent: 0,
+    ...changes,
+  };
+}
+
+let sources = 0;
+
+/** Facts of one census each, one after the other. */
+export async function learn(db: Db, ...facts: NewFact[]): Promise<void> {
+  for (const fact of facts) {
+    sources += 1;
+    const source = { source: 'census', source_id: `census-${sources}` } as const;
+    await transact(db, (trx) => recordFacts(trx, [fact], source, NOW));
+  }
+}
+
+type Deduction = IncomingDeduction['deduction'];
+
+let events = 0;
+
+/** An event of a deduction; `sent` is its `created_at`, a day or an instant. */
+export function event(id: string, sent: string, changes: Partial<Deduction> = {}): IncomingDeduction {
+  events += 1;
+  return {
+    eventId: `event-${events}`,
+    receivedAt: NOW,
+    createdAt: sent.includes('T') ? sent : `${sent}T12:00:00Z`,
+    deduction: { ...sample, employer_contribution: '0.00', id, ...changes } as Deduction,
+  };
+}
+
+/** Events of one transaction each, in the order given. */
+export async function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
+  for (const one of incoming) await transact(db, (trx) => recordDeductions(trx, [one], NOW));
+}
+
+/** Puts a run and answers it. */
+export async function put(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
+  const checked = runOf(given);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  const outcome = await transact(db, (trx) => putRun(trx, runId, checked.run, NOW));
+  if (outcome === 'different') throw new Error('another run has the id');
+  return found(db, runId);
+}
+
+export async function found(db: Db, runId: string): Promise<StoredRun> {
+  return (await findRun(db, runId)) as StoredRun;
+}
+
+export function finalize(db: Db, runId: string, changes: Partial<Finalizing> = {}): Promise<Finalized> {
+  return finalizeRun(db, runId, { ifMatch: null, forceReason: null, now: NOW, ...changes });
+}
+
+/** Puts a run and finalizes it. */
+export async function finalized(db: Db, runId: string, given: RunBody): Promise<StoredRun> {
+  await put(db, runId, given);
+  const { outcome } = await finalize(db, runId);
+  if (outcome !== 'finalized') throw new Error(outcome);
+  return found(db, runId);
+}
+
+export async function voided(db: Db, runId: string): Promise<void> {
+  const outcome = await transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: NOW }));
+  if (outcome !== 'voided') throw new Error(outcome);
+}
+
+/** The lines of a stored run, as payroll reads them. */
+export async function linesOf(db: Db, runId: string): Promise<Line[]> {
+  const lines: Line[] = [];
+  const { pages } = await linesOfRun(db, await found(db, runId), null);
+  for await (const page of pages) lines.push(...page.flatMap((employee) => employee.lines));
+  return lines;
+}
+
+/** Puts a run under an id of its own, and answers its lines; with `kind`, of that kind. */
+export async function lines(db: Db, given: RunBody, kind?: Line['kind']): Promise<Line[]> {
+  sources += 1;
+  const runId = `look-${sources}`;
+  await put(db, runId, given);
+  return (await linesOf(db, runId)).filter((line) => kind === undefined || line.kind === kind);
+}
+
+export async function view(db: Db, runId: string): Promise<RunView> {
+  return viewRun(db, await found(db, runId));
+}
+
+export async function verified(db: Db, runId: string): Promise<Verification> {
+  return verifyRun(db, await found(db, runId));
+}
+
+export function schedule(db: Db, employerId: string, schedules: readonly Schedule[]): Promise<void> {
+  return transact(db, (trx) => putSchedules(trx, employerId, schedules, NOW));
+}
+
+export function codes(db: Db, employerId: string, list: readonly PayrollCode[]): Promise<void> {
+  return transact(db, (trx) => putCodes(trx, employerId, list, NOW));
+}

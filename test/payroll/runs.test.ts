@@ -1,0 +1,467 @@
+/** Runs as they are put, listed, shown and removed; and the regular lines of one. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { resolveBasis } from '../../src/payroll/runs/basis.ts';
+import { type RunBody, runOf } from '../../src/payroll/runs/body.ts';
+import { computedPages, linesOfRun } from '../../src/payroll/runs/line-pages.ts';
+import { deleteRun, listRuns, previewRun, putRun, voidRun } from '../../src/payroll/runs/store.ts';
+import { scratch } from '../database/scratch.ts';
+import {
+  body,
+  codes,
+  employment,
+  event,
+  finalize,
+  finalized,
+  found,
+  learn,
+  lines,
+  linesOf,
+  NOW,
+  put,
+  run,
+  send,
+  view,
+  voided,
+} from './runs-stage.ts';
+
+type Changes = Parameters<typeof event>[2];
+
+const each = (sent: string, changes: Changes = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, each('2025-12-01'));
+  return db;
+}
+
+t.test('the same run again changes nothing, with its defaults left out or given, in any order', async (t) => {
+  const db = await staged(t);
+  const again = (given: RunBody) => {
+    const checked = runOf(given);
+    if (!checked.ok) throw new Error('refused');
+    return transact(db, (trx) => putRun(trx, 'r', checked.run, '2026-07-01T00:00:00.000Z'));
+  };
+  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'created');
+  const stored = await found(db, 'r');
+  t.equal(await again(body(2, { rounding: 'half-up', kind: 'regular', employee_ids: ['e', 'f'] })), 'same');
+  t.equal(await again(body(2)), 'different');
+  t.equal(await again(body(2, { employee_ids: ['e', 'f'], rounding: 'up' })), 'different');
+  t.strictSame(await found(db, 'r'), stored);
+  await finalize(db, 'r');
+  t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'also when it is finalized');
+  t.equal(await again(body(3)), 'different');
+});
+
+t.test('a body that contradicts itself is refused by the name of the field', async (t) => {
+  const paths = (given: unknown) => {
+    const checked = runOf(given);
+    return checked.ok ? [] : checked.problems.map(({ path }) => path);
+  };
+  t.strictSame(paths(body(2)), []);
+  t.strictSame(paths(body(2, { period_end: '2026-01-01' })), ['period_end']);
+  t.strictSame(paths(body(2, { kind: 'off_cycle' })), ['employee_ids']);
+  t.strictSame(paths(body(2, { pay_date: '2026-02-30' })), ['pay_date']);
+  t.strictSame(paths({ ...body(2), schema: 'annualized' }).length, 1);
+});
+
+t.test(
+  'runs are listed by pay date, the latest first, and a cursor goes on where a page ended',
+  async (t) => {
+    const db = await staged(t);
+    for (const [runId, place, employer_id] of [
+      ['b', 2, 'acme'],
+      ['a', 2, 'acme'],
+      ['c', 3, 'acme'],
+      ['d', 1, 'other'],
+      ['e', 1, 'acme'],
+    ] as const)
+      await put(db, runId, body(place, { employer_id }));
+    const pages = async (limit: number, filter: Parameters<typeof listRuns>[1]) => {
+      const seen: string[][] = [];
+      for (let after: { payDate: string; runId: string } | undefined; ; ) {
+        const { runs, next } = await listRuns(db, filter, { after, limit });
+        seen.push(runs.map((one) => one.run_id));
+        if (next === null) return seen;
+        after = next;
+      }
+    };
+    t.strictSame(await pages(9, {}), [['c', 'b', 'a', 'e', 'd']]);
+    t.strictSame(await pages(2, {}), [['c', 'b'], ['a', 'e'], ['d']]);
+    t.strictSame(
+      await pages(2, { employerId: 'acme' }),
+      [
+        ['c', 'b'],
+        ['a', 'e'],
+      ],
+      'no empty page at the end',
+    );
+    await finalize(db, 'a');
+    t.strictSame(await pages(9, { state: 'finalized' }), [['a']]);
+    t.strictSame(await pages(9, { state: 'open', employerId: 'other' }), [['d']]);
+    t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
+  },
+);
+
+t.test('only an open run can be removed, and only a finalized one voided', async (t) => {
+  const db = await staged(t);
+  const remove = (runId: string) => transact(db, (trx) => deleteRun(trx, runId));
+  const take = (runId: string) =>
+    transact(db, (trx) => voidRun(trx, runId, { reason: 'a mistake', now: NOW }));
+  t.equal(await remove('r'), 'unknown');
+  t.equal(await take('r'), 'unknown');
+  await put(db, 'r', body(2));
+  t.equal(await take('r'), 'not-finalized');
+  await finalize(db, 'r');
+  t.equal(await remove('r'), 'not-open');
+  t.equal(await take('r'), 'voided');
+  t.equal(await take('r'), 'not-finalized');
+  t.equal(await remove('r'), 'not-open');
+  t.match(await found(db, 'r'), { state: 'voided', void_reason: 'a mistake', voided_at: NOW });
+  t.match(await linesOf(db, 'r'), [{ member_amount: '10.00' }], 'it stays readable');
+  await put(db, 'open', body(2));
+  t.equal(await remove('open'), 'deleted');
+  t.equal(await found(db, 'open'), null);
+});
+
+t.test('a line says what the version said and what it comes to', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(
+    db,
+    event('a', '2025-12-01', {
+      employee_id: 'e',
+      member_contribution: '150',
+      employer_contribution: '+300.0',
+      coverage_type: 'member_spouse',
+      description: 'Gold',
+    }),
+  );
+  // The seventh pay date: the example of payroll.md.
+  t.strictSame(await lines(db, body(6)), [
+    {
+      employee_id: 'e',
+      deduction_id: 'a',
+      version: 1,
+      line_of_coverage: 'medical',
+      coverage_type: 'member_spouse',
+      taxability: 'pre_tax',
+      payroll_code: null,
+      employer_payroll_code: null,
+      employer_treatment: null,
+      description: 'Gold',
+      period: 'monthly',
+      member_contribution: '150',
+      employer_contribution: '+300.0',
+      member_amount: '69.24',
+      employer_amount: '138.46',
+      flags: [],
+      explanation:
+        '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, spread: 484.62 - 415.38 = 69.24; employer 300.00 monthly x 12 = 3600.00 a year, check 7 of 26, spread: 969.23 - 830.77 = 138.46',
+      kind: 'regular',
+      adjustment_for: null,
+      change: 'new',
+      previous_amount: null,
+    },
+  ]);
+});
+
+t.test(
+  'codes are those of the line of coverage, those for its taxability before those for either',
+  async (t) => {
+    const db = await staged(t);
+    await send(
+      db,
+      each('2025-12-01', { taxability: 'post_tax' }, 'b'),
+      each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
+    );
+    await codes(db, 'acme', [
+      { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
+      {
+        line_of_coverage: 'medical',
+        taxability: 'post_tax',
+        side: 'employee',
+        code: 'MEDP',
+        treatment: null,
+      },
+      { line_of_coverage: 'medical', taxability: null, side: 'employer', code: 'MEDER', treatment: 'memo' },
+    ]);
+    t.strictSame(
+      (await lines(db, body(2))).map((line) => [
+        line.deduction_id,
+        line.payroll_code,
+        line.employer_payroll_code,
+        line.employer_treatment,
+      ]),
+      [
+        ['c', null, null, null],
+        ['a', 'MED', 'MEDER', 'memo'],
+        ['b', 'MEDP', 'MEDER', 'memo'],
+      ],
+    );
+  },
+);
+
+t.test('the state of the day is taken: by period_end, by pay_date or by period_start', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  // The period of the run is 2026-01-16 to 2026-01-29, its pay date 2026-01-30.
+  for (const [index, start] of [
+    '2026-01-16',
+    '2026-01-17',
+    '2026-01-29',
+    '2026-01-30',
+    '2026-01-31',
+  ].entries())
+    await send(
+      db,
+      each('2025-12-01', { effective_start: `${start}T05:31:56Z` }, `start-${start.slice(8)}-${index}`),
+    );
+  for (const end of ['2026-01-15', '2026-01-16', '2026-01-28', '2026-01-29', '2026-01-30'])
+    await send(db, each('2025-12-01', { effective_end: `${end}T23:00:00-05:00` }, `end-${end.slice(8)}`));
+  await send(db, each('2025-12-01', { effective_start: '2026-01-20', effective_end: '2026-01-19' }, 'never'));
+  const taken = async (changes: Partial<RunBody>) =>
+    (await lines(db, body(2, changes))).map((line) => line.deduction_id);
+  const byEnd = ['end-29', 'end-30', 'start-16-0', 'start-17-1', 'start-29-2'];
+  t.strictSame(await taken({}), byEnd, 'annualized: at the end of the period');
+  t.strictSame(await taken({ applies_on: 'period_end', scheme: 'month-even' }), byEnd);
+  const byPayDate = ['end-30', 'start-16-0', 'start-17-1', 'start-29-2', 'start-30-3'];
+  t.strictSame(await taken({ applies_on: 'pay_date' }), byPayDate);
+  t.strictSame(await taken({ scheme: 'month-even' }), byPayDate, 'by month: on the pay date');
+  t.strictSame(await taken({ scheme: 'first-checks' }), byPayDate);
+  t.strictSame(await taken({ applies_on: 'period_start' }), [
+    'end-16',
+    'end-28',
+    'end-29',
+    'end-30',
+    'start-16-0',
+  ]);
+});
+
+t.test('a change that starts later does not erase what is in effect until then', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-05', { member_contribution: '12', effective_start: '2026-02-01' }));
+  t.match(await lines(db, body(2)), [{ version: 1, member_amount: '10.00', flags: ['start_moved_later'] }]);
+  t.match(await lines(db, body(3)), [{ version: 2, member_amount: '12.00', flags: [] }]);
+});
+
+t.test(
+  'deductions of one line of coverage overlap when both are in effect and ask for something',
+  async (t) => {
+    const flags = async (...others: Changes[]) => {
+      const db = await staged(t);
+      for (const [index, other] of others.entries()) await send(db, each('2025-12-01', other, `b${index}`));
+      return (await lines(db, body(2))).map((line) => line.flags.includes('overlap'));
+    };
+    t.strictSame(await flags({}), [true, true]);
+    t.strictSame(await flags({}, {}), [true, true, true]);
+    t.strictSame(await flags({ taxability: 'post_tax' }), [true, true]);
+    t.strictSame(await flags({ member_contribution: '0', employer_contribution: '1' }), [true, true]);
+    t.strictSame(
+      await flags({ member_contribution: '0.00' }),
+      [false, false],
+      'one with no amounts has ended',
+    );
+    t.strictSame(await flags({ line_of_coverage: 'dental' }), [false, false]);
+    t.strictSame(await flags({ effective_end: '2026-01-20' }), [false]);
+    t.strictSame(await flags({ employee_id: 'f' }), [false, false]);
+  },
+);
+
+t.test('what outlives the last regular lines is flagged on them, and only there', async (t) => {
+  const flagsOf = async (
+    termination: string,
+    changes: Changes = {},
+    place = 2,
+    more: Partial<RunBody> = {},
+  ) => {
+    const { db } = await scratch(t);
+    await learn(db, employment('e', { termination_date: termination }));
+    await send(db, each('2025-12-01', changes));
+    return (await lines(db, body(place, more))).map((line) => line.flags);
+  };
+  const flagged = [['open_after_termination']];
+  t.strictSame(await flagsOf('2026-01-20'), flagged);
+  t.strictSame(
+    await flagsOf('2026-01-20', { effective_end: '2026-01-31' }),
+    flagged,
+    'until the end of the month',
+  );
+  t.strictSame(await flagsOf('2026-01-20', { effective_end: '2026-01-29' }), [[]], 'it ends with the period');
+  t.strictSame(await flagsOf('2026-01-30'), [[]], 'the next run has the last lines');
+  t.strictSame(await flagsOf('2026-01-20', {}, 3, { final_checks: ['e'] }), flagged, 'so has a final check');
+});
+
+t.test('whom the newest census lacks is flagged as long as no termination is known', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e', { absent: 1 }));
+  await send(db, each('2025-12-01', { effective_end: '2026-02-01' }));
+  t.match(await lines(db, body(2)), [{ flags: ['absent_from_census'] }]);
+  await learn(db, employment('e', { absent: 1, termination_date: '2026-01-20' }));
+  t.match(await lines(db, body(2)), [{ flags: ['open_after_termination'] }]);
+});
+
+t.test('flags of the amount stand on the line', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(
+    db,
+    each('2025-12-01', { period: 'weekly', member_contribution: '-1', effective_start: '2026-01-10' }),
+  );
+  t.match(await lines(db, body(2)), [{ flags: ['frequency_mismatch', 'negative', 'partial_cycle'] }]);
+});
+
+t.test('an ETag changes with every line, and with nothing else', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('x', { employer_id: 'other' }));
+  await put(db, 'r', body(3));
+  const etags = [(await view(db, 'r')).etag];
+  const sameAfter = async (what: string, change: Promise<unknown>) => {
+    await change;
+    t.equal((await view(db, 'r')).etag, etags.at(-1), what);
+  };
+  const changedAfter = async (what: string, change: Promise<unknown>) => {
+    await change;
+    const { etag } = await view(db, 'r');
+    t.notOk(etags.includes(etag), what);
+    etags.push(etag);
+  };
+  await sameAfter('nothing', Promise.resolve());
+  await sameAfter('an event of another employer', send(db, each('2026-01-10', { employee_id: 'x' }, 'x')));
+  await sameAfter('an employee without lines', learn(db, employment('g')));
+  await sameAfter(
+    'what the roster says of the status',
+    learn(db, employment('e', { employment_status: 'part_time' })),
+  );
+  await sameAfter('a late event', send(db, each('2025-11-01', { member_contribution: '99' })));
+  await sameAfter('another run', put(db, 's', body(4)));
+  await changedAfter('an amount', send(db, each('2026-01-11', { member_contribution: '11' })));
+  await changedAfter(
+    'a cent of the other side',
+    send(db, each('2026-01-12', { member_contribution: '11', employer_contribution: '0.01' })),
+  );
+  await changedAfter(
+    'a description',
+    send(db, each('2026-01-13', { member_contribution: '11', description: 'Gold' })),
+  );
+  await changedAfter('a new line', send(db, each('2026-01-14', { employee_id: 'f' }, 'b')));
+  await changedAfter('a run before it', finalized(db, 'before', body(2)));
+  await changedAfter('what is due for that', send(db, each('2026-01-15', { member_contribution: '12' })));
+  const code = {
+    line_of_coverage: 'medical',
+    taxability: null,
+    side: 'employee',
+    code: 'M',
+    treatment: null,
+  } as const;
+  await changedAfter('a payroll code', codes(db, 'acme', [code]));
+  await sameAfter('that of another employer', codes(db, 'other', [code]));
+  await changedAfter('a termination', learn(db, employment('f', { termination_date: '2026-02-10' })));
+  await sameAfter('finalizing it', finalize(db, 'r'));
+  await sameAfter('what comes after that', send(db, each('2026-01-16', { member_contribution: '13' })));
+});
+
+t.test(
+  'totals are of what is to be deducted, by coverage and taxability; what is reported stands apart',
+  async (t) => {
+    const db = await staged(t);
+    await send(
+      db,
+      each(
+        '2025-12-01',
+        { line_of_coverage: 'dental', taxability: 'post_tax', employer_contribution: '2.50' },
+        'b',
+      ),
+      each('2025-12-01', { employee_id: 'f', member_contribution: '-3.01' }, 'c'),
+    );
+    await finalized(db, 'r2', body(2));
+    await send(db, each('2026-01-30', { member_contribution: '12' }));
+    await put(db, 'r', body(3));
+    t.match((await view(db, 'r')).totals, {
+      employees: 2,
+      lines: 3,
+      member_amount: '18.99',
+      employer_amount: '2.50',
+      by_line_of_coverage: [
+        {
+          line_of_coverage: 'dental',
+          employees: 1,
+          lines: 1,
+          member_amount: '10.00',
+          employer_amount: '2.50',
+        },
+        {
+          line_of_coverage: 'medical',
+          employees: 2,
+          lines: 2,
+          member_amount: '8.99',
+          employer_amount: '0.00',
+        },
+      ],
+      by_taxability: [
+        { taxability: 'post_tax', lines: 1, member_amount: '10.00' },
+        { taxability: 'pre_tax', lines: 2, member_amount: '8.99' },
+      ],
+      reported: { employees: 1, lines: 1, member_amount: '2.00', employer_amount: '0.00' },
+    });
+  },
+);
+
+t.test('a preview is the run that nobody keeps', async (t) => {
+  const db = await staged(t);
+  await put(db, 'r', body(2));
+  const before = await db.selectFrom('payroll_runs').selectAll().execute();
+  const preview = await previewRun(db, null, run(2));
+  const kept = await view(db, 'r');
+  t.equal(preview.etag, kept.etag);
+  t.strictSame(preview.totals, kept.totals);
+  t.strictSame(await db.selectFrom('payroll_runs').selectAll().execute(), before);
+  const basis = await resolveBasis(db, null, run(2, { employee_ids: ['e'] }));
+  const seen: string[] = [];
+  for await (const page of computedPages(db, basis)) seen.push(...page.map(({ employeeId }) => employeeId));
+  t.strictSame(seen, ['e']);
+});
+
+t.test(
+  'the pages of an open run stand at the position of the first, whatever comes in meanwhile',
+  async (t) => {
+    const db = await staged(t);
+    await send(db, each('2025-12-01', { employee_id: 'f' }, 'b'));
+    const stored = await put(db, 'r', body(2));
+    const { position } = await linesOfRun(db, stored, null);
+    await send(db, each('2026-01-10', { employee_id: 'f', member_contribution: '99' }, 'b'));
+    const amounts = async (cursor: { employeeId: string; position: number } | null) => {
+      const { pages } = await linesOfRun(db, stored, cursor);
+      const seen: string[] = [];
+      for await (const page of pages)
+        seen.push(...page.flatMap((one) => one.lines.map((line) => line.member_amount)));
+      return seen;
+    };
+    t.strictSame(await amounts({ employeeId: 'e', position }), ['10.00']);
+    t.strictSame(await amounts(null), ['10.00', '99.00']);
+  },
+);
+
+t.test('a run of many employees comes in pages, each employee once and in order', async (t) => {
+  const { db } = await scratch(t);
+  const ids = Array.from({ length: 600 }, (_, index) => `e${String(index).padStart(4, '0')}`);
+  await learn(db, ...ids.map((id) => employment(id)));
+  await send(db, ...ids.map((employee_id) => each('2025-12-01', { employee_id }, `d-${employee_id}`)));
+  await put(db, 'r', body(2));
+  const open = (await linesOf(db, 'r')).map((line) => line.employee_id);
+  t.strictSame(open, ids);
+  await finalize(db, 'r');
+  t.strictSame(
+    (await linesOf(db, 'r')).map((line) => line.employee_id),
+    ids,
+    'also when they are frozen',
+  );
+  await voided(db, 'r');
+  t.strictSame(
+    (await lines(db, body(2, { employee_ids: ids }))).map((line) => line.employee_id),
+    ids,
+  );
+});

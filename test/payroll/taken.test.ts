@@ -1,0 +1,317 @@
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { payrollChange } from '../../src/payroll/runs/head.ts';
+import { readTaken, recordTaken } from '../../src/payroll/runs/taken.ts';
+import { verifyRun } from '../../src/payroll/runs/verify.ts';
+import type { Row } from '../../src/reading/rows.ts';
+import { unreadable } from '../../src/reading/unreadable.ts';
+import { told } from '../reading/read.ts';
+import {
+  arrearsIn,
+  finalized,
+  type Given,
+  hireMany,
+  linesIn,
+  put,
+  rowsOf,
+  storedRun,
+  taken,
+  voided,
+} from './finalized.ts';
+import { deduct, employ, LATELY, readyEmployer } from './ready.ts';
+
+/** Three pay dates after each other, each the id of its run; 150.00 a month makes 69.23 or 69.24 each. */
+const [FIRST, SECOND, THIRD, FOURTH] = ['2026-06-05', '2026-06-19', '2026-07-03', '2026-07-17'] as const;
+
+const takenLines = (db: Db) =>
+  db.selectFrom('taken_lines').selectAll().orderBy('report').orderBy('employee_id').orderBy('line').execute();
+
+/** What is asked for `emp-1`'s deduction in a run. */
+async function asked(db: Db, runId: string): Promise<string> {
+  const lines = await linesIn(db, runId);
+  return lines.find((line) => line.deduction_id === 'ded-1' && line.kind === 'regular')?.member_amount ?? '';
+}
+
+const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
+  const recorded = await taken(db, runId, ...rows);
+  return recorded.ok ? [] : told(recorded.problems);
+};
+
+t.test('what was taken too little is owed, reported by the next run or taken with it, once', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  t.equal(await asked(db, FIRST), '69.23');
+  t.strictSame(await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }), {
+    ok: true,
+    report: 1,
+    lines: 1,
+    owed: '29.23',
+  });
+  await finalized(db, SECOND);
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');
+  await finalized(db, THIRD, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, THIRD), [`ded-1 29.23 of ${FIRST}`], 'a report has collected nothing');
+  await put(db, FOURTH, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, FOURTH), [], 'collected');
+  const lines = await linesIn(db, THIRD);
+  t.match(
+    lines.find((line) => line.kind === 'arrears'),
+    {
+      employee_id: 'emp-1',
+      employer_amount: '0.00',
+      version: null,
+      explanation: `run ${FIRST}: 69.23 finalized - 40.00 taken = 29.23`,
+    },
+  );
+  await voided(db, THIRD);
+  t.strictSame(await arrearsIn(db, FOURTH), [`ded-1 29.23 of ${FIRST}`], 'due again when that run is voided');
+});
+
+t.test('what a run could not collect either is owed by that run', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40.00' });
+  await finalized(db, SECOND, { arrears: 'include' });
+  const rows: Given[] = [
+    { employee_id: 'emp-1', kind: 'arrears', amount: '20.00' },
+    { employee_id: 'emp-1', kind: 'regular', amount: '60.00' },
+  ];
+  t.match(await taken(db, SECOND, ...rows), { ok: true, lines: 2, owed: '18.46' });
+  await finalized(db, THIRD, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, THIRD), [`ded-1 18.46 of ${SECOND}`]);
+  await put(db, FOURTH, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, FOURTH), []);
+});
+
+t.test('what was taken too much comes back as a negative line', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '100' }), { owed: '-30.77' });
+  await finalized(db, SECOND, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 -30.77 of ${FIRST}`]);
+  await put(db, THIRD, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, THIRD), []);
+});
+
+t.test('within a line of coverage too much and too little cancel out', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '26' });
+  await finalized(db, FIRST);
+  await taken(
+    db,
+    FIRST,
+    { employee_id: 'emp-1', deduction_id: 'ded-1', amount: '59.23' },
+    { employee_id: 'emp-1', deduction_id: 'ded-3', amount: '22.00' },
+  );
+  await put(db, SECOND, { arrears: 'include' });
+  t.strictSame(await arrearsIn(db, SECOND), []);
+  await taken(
+    db,
+    FIRST,
+    { employee_id: 'emp-1', deduction_id: 'ded-1', amount: '59.23' },
+    { employee_id: 'emp-1', deduction_id: 'ded-3', amount: '21.99' },
+  );
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 10.00 of ${FIRST}`, `ded-3 -9.99 of ${FIRST}`]);
+});
+
+t.test('a report sent again replaces the one before, which stays to be read', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  await put(db, THIRD);
+  t.strictSame(await readTaken(db, FIRST), []);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' }, { employee_id: 'emp-2', amount: '0.00' });
+  await finalized(db, SECOND, { arrears: 'include' });
+  const replaced = await taken(db, FIRST, { employee_id: 'emp-2', amount: '-1.5' });
+  t.match(replaced, { ok: true, report: 2, lines: 1 });
+  t.strictSame(await readTaken(db, FIRST), [
+    { report: 1, recorded_at: LATELY, lines: 2 },
+    { report: 2, recorded_at: LATELY, lines: 1 },
+  ]);
+  t.match(await takenLines(db), [
+    { report: 1, employee_id: 'emp-1', line: 'regular ded-1', amount: '40.00', owed: '29.23' },
+    { report: 1, employee_id: 'emp-2', line: 'regular ded-2', amount: '0.00', owed: '69.23' },
+    { report: 2, employee_id: 'emp-2', line: 'regular ded-2', amount: '-1.50', owed: '70.73' },
+  ]);
+  t.strictSame(
+    await arrearsIn(db, THIRD),
+    [`ded-1 -29.23 of ${FIRST} reported`, `ded-2 1.50 of ${FIRST} reported`],
+    'what was collected by the report before is taken into account',
+  );
+  t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
+});
+
+t.test('a line is named by what tells it from the others of its employee', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1', line_of_coverage: 'dental' });
+  await deduct(db, 'evt-4', { id: 'ded-4', employee_id: 'emp-1', line_of_coverage: 'dental' });
+  await finalized(db, FIRST);
+  const of = (fields: Given) => problemsOf(db, FIRST, { employee_id: 'emp-1', amount: '1', ...fields });
+  t.strictSame(await of({}), ['lines[0]: names several lines: say deduction_id or line_of_coverage']);
+  t.strictSame(await of({ line_of_coverage: 'dental' }), ['lines[0]: names several lines: say deduction_id']);
+  t.strictSame(await of({ line_of_coverage: 'medical' }), []);
+  t.strictSame(await of({ deduction_id: 'ded-4', line_of_coverage: 'dental', kind: 'regular' }), []);
+  t.strictSame(await of({ deduction_id: 'ded-4', line_of_coverage: 'medical' }), [
+    'lines[0]: names no line of the run',
+  ]);
+  t.strictSame(await of({ payroll_code: 'MED' }), ['lines[0]: names no line of the run']);
+  t.strictSame(await of({ kind: 'arrears' }), ['lines[0]: names no line of the run']);
+});
+
+t.test('each row that is wrong is named, and one refuses the whole report', async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'emp-3');
+  await finalized(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '40' });
+  const before = { lines: await takenLines(db), change: await payrollChange(db) };
+  const amounts = ['', '1.234', '1,00', '1e3', '+1', '.5', '1.', 'NaN', '0x1', ' 1', `1${'0'.repeat(60)}`];
+  const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
+  t.strictSame(
+    await problemsOf(db, FIRST, ...amounts.map((amount) => ({ employee_id: 'emp-1', amount }))),
+    amounts.map((_, index) => `lines[${index}].amount: ${rule}`),
+  );
+  t.strictSame(
+    await problemsOf(
+      db,
+      FIRST,
+      { employee_id: 'emp-1', amount: '1' },
+      { amount: '1' },
+      { employee_id: 'emp-2' },
+      { employee_id: 'emp-9', amount: '1' },
+      { employee_id: 'emp-3', amount: '1' },
+      { employee_id: 'emp-2', amount: '1', kind: 'other' },
+      { employee_id: 'emp-2', amount: '1' },
+      { employee_id: 'emp-1', amount: '1', deduction_id: 'ded-1' },
+    ),
+    [
+      'lines[1].employee_id: is required',
+      'lines[2].amount: is required',
+      'lines[3].employee_id: is not in the run',
+      'lines[4]: names no line of the run',
+      'lines[5].kind: must be one of regular, adjustment, arrears',
+      'lines[7]: names the same line as an earlier row',
+    ],
+  );
+  t.strictSame(await problemsOf(db, FIRST), ['lines: must have at least 1 element']);
+  const broken: Row[] = [
+    ...rowsOf({ employee_id: 'emp-1', amount: '1' }),
+    { problem: { path: 'a', rule: 'b' } },
+  ];
+  t.match(await recordTaken(db, await storedRun(db, FIRST), broken, LATELY), {
+    ok: false,
+    problems: [{ path: 'a', rule: 'b' }],
+    problem_count: 1,
+  });
+  async function* cut() {
+    yield* rowsOf({ employee_id: 'emp-1', amount: '1' });
+    throw unreadable('lines[1]', 'ends in the middle');
+  }
+  t.match(await recordTaken(db, await storedRun(db, FIRST), cut(), LATELY), {
+    ok: false,
+    problems: [{ path: 'lines[1]', rule: 'ends in the middle' }],
+  });
+  t.strictSame(
+    { lines: await takenLines(db), change: await payrollChange(db) },
+    before,
+    'nothing is half-done',
+  );
+});
+
+t.test('a line that is only reported can not have been taken', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '0' });
+  await finalized(db, SECOND, { arrears: 'report' });
+  t.strictSame(await problemsOf(db, SECOND, { employee_id: 'emp-1', kind: 'arrears', amount: '0' }), [
+    'lines[0]: names a line that is only reported',
+  ]);
+  t.match(await taken(db, SECOND, { employee_id: 'emp-1', amount: '69.24' }), { ok: true });
+});
+
+t.test('a source that breaks off leaves nothing behind', async (t) => {
+  const db = await readyEmployer(t);
+  const stored = await finalized(db, FIRST);
+  async function* breaking() {
+    yield* rowsOf(...Array.from({ length: 300 }, () => ({ employee_id: 'emp-1', amount: '1' })));
+    throw new Error('reset');
+  }
+  await t.rejects(recordTaken(db, stored, breaking(), LATELY), { message: 'reset' });
+  t.strictSame(await takenLines(db), []);
+});
+
+t.test('many employees come in any order, and a line twice is seen far apart', async (t) => {
+  const db = await readyEmployer(t);
+  const ids = await hireMany(db, 600);
+  await finalized(db, FIRST);
+  const rows = ids.map((employee_id, index) => ({ employee_id, amount: `${index}.00` })).reverse();
+  t.match(await taken(db, FIRST, ...rows), { ok: true, report: 1, lines: 600 });
+  t.strictSame(await problemsOf(db, FIRST, ...rows, rows[0] as Given), [
+    'lines[600]: names the same line as an earlier row',
+  ]);
+  const kept = await takenLines(db);
+  t.equal(kept.length, 600);
+  t.match(
+    kept.find((line) => line.employee_id === ids[7]),
+    { amount: '7.00', owed: '62.23' },
+  );
+});
+
+t.test('a report is kept out by a newer one, and by the end of its run, and leaves nothing', async (t) => {
+  const db = await readyEmployer(t);
+  const ids = await hireMany(db, 260);
+  const stored = await finalized(db, FIRST);
+  /** Meanwhile: some of the report is written, and the rest is yet to come. */
+  async function* interrupted(meanwhile: () => Promise<unknown>): AsyncGenerator<Row> {
+    const rows = rowsOf(...ids.map((employee_id) => ({ employee_id, amount: '1' })));
+    yield* rows.slice(0, 255);
+    t.equal((await takenLines(db)).filter(({ amount }) => amount === '1.00').length, 250);
+    await meanwhile();
+    yield* rows.slice(255);
+  }
+  const report = async (meanwhile: () => Promise<unknown>) => {
+    const recorded = await recordTaken(db, stored, interrupted(meanwhile), LATELY);
+    return recorded.ok ? [] : told(recorded.problems);
+  };
+  t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [
+    'a newer report on the run was recorded meanwhile',
+  ]);
+  const standing = [{ report: 2, employee_id: 'emp-2' }];
+  t.match(await readTaken(db, FIRST), [{ report: 2 }]);
+  t.match(await takenLines(db), standing);
+  t.equal((await takenLines(db)).length, 1);
+  t.strictSame(await report(() => voided(db, FIRST)), ['the run was voided meanwhile']);
+  t.match(await readTaken(db, FIRST), [{ report: 2 }]);
+  t.equal((await takenLines(db)).length, 1);
+});
+
+t.test('what a report that died left behind goes when the next one stands', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  await transact(db, (trx) =>
+    trx
+      .insertInto('taken_lines')
+      .values({
+        run_id: FIRST,
+        report: 1,
+        employee_id: 'emp-1',
+        line: 'regular ded-1',
+        amount: '1.00',
+        owed: '68.23',
+      })
+      .execute(),
+  );
+  await put(db, SECOND);
+  t.strictSame(await arrearsIn(db, SECOND), [], 'it never stood');
+  t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, report: 2 });
+  t.match(await takenLines(db), [{ report: 2, amount: '60.00' }]);
+  t.equal((await takenLines(db)).length, 1);
+  t.strictSame(await arrearsIn(db, SECOND), [`ded-1 9.23 of ${FIRST} reported`]);
+});
+
+t.test('payroll changes once with a report, so that a run that is being frozen sees it', async (t) => {
+  const db = await readyEmployer(t);
+  await finalized(db, FIRST);
+  const before = await payrollChange(db);
+  await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' });
+  t.equal(await payrollChange(db), before + 1);
+});

@@ -1,0 +1,197 @@
+/** A finalized run can be proved, later, from the ledger at its position. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { scratch } from '../database/scratch.ts';
+import { every } from './calendars.ts';
+import {
+  body,
+  codes,
+  employment,
+  event,
+  finalized,
+  learn,
+  linesOf,
+  schedule,
+  send,
+  verified,
+  voided,
+} from './runs-stage.ts';
+
+const each = (sent: string, changes: Parameters<typeof event>[2] = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', member_contribution: '150.00', ...changes });
+
+const scheduled = (dates: string[]) => [
+  {
+    pay_frequency: 'biweekly' as const,
+    pay_group: null,
+    pay_dates: dates.map((pay_date) => ({ pay_date, period_start: pay_date, period_end: pay_date })),
+  },
+];
+
+/** Two finalized runs, the second with a change, an end, adjustments and who has left. */
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, ...['e', 'f', 'g', 'h'].map((id) => employment(id)));
+  await schedule(db, 'acme', scheduled([...every(14, '2026-01-02', 26), '2026-12-31']));
+  await codes(db, 'acme', [
+    { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
+  ]);
+  for (const id of ['e', 'f', 'g']) await send(db, each('2025-12-01', { employee_id: id }, `d-${id}`));
+  await finalized(db, 'r2', body(2));
+  await send(db, each('2026-01-30', { employee_id: 'e', member_contribution: '160.00' }, 'd-e'));
+  await send(db, each('2026-01-30', { employee_id: 'f', effective_end: '2026-01-20' }, 'd-f'));
+  await learn(db, employment('g', { termination_date: '2026-01-29' }));
+  await send(db, each('2026-01-31', { employee_id: 'g', member_contribution: '1' }, 'd-g'));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  return db;
+}
+
+const change = (
+  db: Db,
+  runId: string,
+  employee_id: string,
+  row: { lines?: string; roster_position?: number | null },
+) =>
+  transact(db, (trx) =>
+    trx
+      .updateTable('run_employees')
+      .set(row)
+      .where(
+        'freeze_id',
+        'in',
+        (eb) => eb.selectFrom('payroll_runs').select('freeze_id').where('run_id', '=', runId) as never,
+      )
+      .where('employee_id', '=', employee_id)
+      .execute(),
+  );
+
+t.test('a run is identical, whatever came after it', async (t) => {
+  const db = await staged(t);
+  t.strictSame(await verified(db, 'r2'), { identical: true, lines: 3, differences: [], difference_count: 0 });
+  t.strictSame(await verified(db, 'r3'), { identical: true, lines: 6, differences: [], difference_count: 0 });
+  const both = async (what: string) => {
+    t.match(await verified(db, 'r2'), { identical: true }, `r2 after ${what}`);
+    t.match(await verified(db, 'r3'), { identical: true }, `r3 after ${what}`);
+  };
+  await send(db, each('2025-11-01', { employee_id: 'e', member_contribution: '7' }, 'd-e'));
+  await send(
+    db,
+    each('2026-01-01', { employee_id: 'h' }, 'd-e'),
+    each('2025-12-01', { employee_id: 'h' }, 'new'),
+  );
+  await both('events late and new');
+  await learn(
+    db,
+    employment('e', { pay_frequency: 'weekly' }),
+    employment('f', { employer_id: 'other' }),
+    employment('i'),
+  );
+  await both('another roster');
+  await schedule(db, 'acme', []);
+  await codes(db, 'acme', []);
+  await both('other schedules and codes');
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await transact(db, (trx) =>
+    trx
+      .insertInto('taken_reports')
+      .values({ run_id: 'r2', report: 1, recorded_at: 'now', lines: 0 })
+      .execute(),
+  );
+  await both('a later run and a report');
+  await voided(db, 'r2');
+  await both('a void of the run before');
+  await voided(db, 'r3');
+  await both('a void of its own');
+  t.match(await verified(db, 'r4'), { identical: true }, 'so is a run that settled what was voided since');
+});
+
+t.test('a line that somebody changed is named, with what it was and what it must be', async (t) => {
+  const db = await staged(t);
+  const [line] = (await linesOf(db, 'r2')).filter((one) => one.employee_id === 'e');
+  await change(db, 'r2', 'e', { lines: JSON.stringify([{ ...line, member_amount: '0.01' }]) });
+  t.match(await verified(db, 'r2'), {
+    identical: false,
+    lines: 3,
+    difference_count: 1,
+    differences: [
+      {
+        employee_id: 'e',
+        line: 'regular d-e',
+        frozen: { member_amount: '0.01' },
+        computed: { member_amount: line?.member_amount },
+      },
+    ],
+  });
+});
+
+t.test('so is one that was taken out, put in, or given another flag', async (t) => {
+  const db = await staged(t);
+  const lines = await linesOf(db, 'r3');
+  const of = (id: string) => lines.filter((line) => line.employee_id === id);
+  await change(db, 'r3', 'e', { lines: '[]' });
+  t.match(await verified(db, 'r3'), {
+    difference_count: 2,
+    differences: [
+      { line: 'regular d-e', frozen: null },
+      { line: 'adjustment d-e r2', frozen: null },
+    ],
+  });
+  await change(db, 'r3', 'e', { lines: JSON.stringify(of('e')) });
+  await change(db, 'r3', 'h', { lines: JSON.stringify(of('e')) });
+  t.match(await verified(db, 'r3'), {
+    difference_count: 2,
+    differences: [{ employee_id: 'h', computed: null }, {}],
+  });
+  await change(db, 'r3', 'h', { lines: '[]' });
+  await change(db, 'r3', 'f', { lines: JSON.stringify(of('f').map((line) => ({ ...line, flags: [] }))) });
+  t.match(await verified(db, 'r3'), { difference_count: 1, differences: [{ line: 'adjustment d-f r2' }] });
+});
+
+t.test('so is another roster row, an employee who was taken out and one who was put in', async (t) => {
+  const db = await staged(t);
+  await change(db, 'r2', 'h', { roster_position: 99 });
+  t.match(await verified(db, 'r2'), {
+    identical: false,
+    differences: [{ employee_id: 'h', line: null, frozen: 99, computed: 4 }],
+  });
+  await change(db, 'r2', 'h', { roster_position: 4 });
+  t.match(await verified(db, 'r2'), { identical: true });
+  await transact(db, (trx) => trx.deleteFrom('run_employees').where('employee_id', '=', 'h').execute());
+  t.match(await verified(db, 'r2'), {
+    differences: [{ employee_id: 'h', line: null, frozen: null, computed: 4 }],
+  });
+  const row = await db
+    .selectFrom('run_employees')
+    .selectAll()
+    .where('employee_id', '=', 'e')
+    .executeTakeFirstOrThrow();
+  await transact(db, (trx) =>
+    trx
+      .insertInto('run_employees')
+      .values({ ...row, employee_id: 'z' })
+      .execute(),
+  );
+  t.match(await verified(db, 'r2'), { difference_count: 3 });
+});
+
+t.test('of many differences all are counted, and some named', async (t) => {
+  const { db } = await scratch(t);
+  const ids = Array.from({ length: 120 }, (_, index) => `e${index}`);
+  await learn(db, ...ids.map((id) => employment(id)));
+  await finalized(db, 'r', body(2));
+  await transact(db, (trx) => trx.updateTable('run_employees').set({ roster_position: 0 }).execute());
+  const { difference_count, differences } = await verified(db, 'r');
+  t.equal(difference_count, 120);
+  t.equal(differences.length, 100);
+});
+
+t.test('ids in the order of bytes are no difference', async (t) => {
+  const { db } = await scratch(t);
+  const ids = ['a', 'Z', '\u{ff5e}', '\u{1f600}'];
+  await learn(db, ...ids.map((id) => employment(id)));
+  await finalized(db, 'r', body(2, { employee_ids: ids }));
+  t.match(await verified(db, 'r'), { identical: true });
+  await finalized(db, 'all', body(3));
+  t.match(await verified(db, 'all'), { identical: true });
+});

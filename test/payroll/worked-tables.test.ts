@@ -1,0 +1,32 @@
+import t from 'tap';
+import { AMOUNT_FLAGS } from '../../src/payroll/arithmetic/amounts.ts';
+import {
+  APPLIES_ON,
+  EXTRA_PAYCHECKS,
+  REMAINDERS,
+  ROUNDINGS,
+  SCHEMES,
+} from '../../src/payroll/arithmetic/options.ts';
+import { readPage, TABLES, tablesOn, withTables } from './worked-tables.ts';
+
+t.test('the worked tables of docs/payroll.md are what the code comes to', async (t) => {
+  const page = readPage();
+  t.equal(
+    page,
+    withTables(page),
+    'else run `node test/payroll/write-worked-tables.ts` and read the difference',
+  );
+  t.strictSame(tablesOn(page).sort(), Object.keys(TABLES).sort(), 'each once');
+});
+
+t.test('docs/payroll.md names every option and every flag of the arithmetic', async (t) => {
+  const page = readPage();
+  const names = { SCHEMES, APPLIES_ON, ROUNDINGS, REMAINDERS, EXTRA_PAYCHECKS, AMOUNT_FLAGS };
+  for (const [list, values] of Object.entries(names)) {
+    t.strictSame(
+      values.filter((name) => !page.includes(`\`${name}\``)),
+      [],
+      list,
+    );
+  }
+});

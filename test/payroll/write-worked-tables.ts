@@ -1,0 +1,5 @@
+/** Writes the worked tables into docs/payroll.md: `node test/payroll/write-worked-tables.ts`. */
+import { writeFileSync } from 'node:fs';
+import { PAGE, readPage, withTables } from './worked-tables.ts';
+
+writeFileSync(PAGE, withTables(readPage()));

@@ -1,0 +1,10 @@
+/** The tests of api once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../api/auth.test.ts');
+await import('../api/bad-input.test.ts');
+await import('../api/census.test.ts');
+await import('../api/deductions.test.ts');
+await import('../api/events.test.ts');
+await import('../api/server.test.ts');

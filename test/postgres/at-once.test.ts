@@ -1,0 +1,105 @@
+/** Two transactions at once about the same rows: what SQLite's one write lock keeps apart. */
+import { sql } from 'kysely';
+import t from 'tap';
+import { requestSync } from '../../src/census/syncs.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import type { Db, Trx } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { retryByHand } from '../../src/outbound/by-hand.ts';
+import { claim } from '../../src/outbound/claims.ts';
+import type { Claim } from '../../src/outbound/sender.ts';
+import { scratch } from '../database/scratch.ts';
+import { owe, START } from '../outbound/parts.ts';
+import { usePostgres } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+
+usePostgres();
+
+/** The other transaction stays open for it, and is thrown out after 5 s. */
+const WAITS_WITHIN_MS = 4_000;
+
+/** Claims what is due in one transaction, and does the work in another one, which has to wait for the first. */
+async function besideClaiming<R>(
+  db: Db,
+  url: string,
+  work: (trx: Trx) => Promise<R>,
+): Promise<{ claims: Claim[]; ended: R }> {
+  const claimed = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  const claiming = transact(db, async (trx) => {
+    const wish = { owner: 'a', limit: 9, inFlight: new Set<string>(), senders: {} };
+    const { claims } = await claim(trx, wish, START);
+    claimed.resolve();
+    await mayEnd.promise;
+    return claims;
+  });
+  await claimed.promise;
+  const other = openDatabase(url);
+  try {
+    const working = transact(other, work);
+    await somebodyWaits(other);
+    mayEnd.resolve();
+    return { claims: await claiming, ended: await working };
+  } finally {
+    mayEnd.resolve();
+    await other.destroy();
+  }
+}
+
+function somebodyWaits(db: Db): Promise<unknown> {
+  return eventually(
+    'a transaction waits for the other one',
+    async () => {
+      const { rows } = await sql`
+        select 1 from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock'`.execute(db);
+      return rows.length;
+    },
+    (waiting) => waiting > 0,
+    WAITS_WITHIN_MS,
+  );
+}
+
+t.test(
+  'a change revived while a newer one of its employee is being claimed waits for that one',
+  async (t) => {
+    const { db, url } = await scratch(t);
+    await owe(db, 'older', 'emp-1');
+    const rejected = { state: 'rejected', head: 0, finished_at: START.toISOString() } as const;
+    await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
+    await owe(db, 'newer', 'emp-1');
+    const { claims, ended } = await besideClaiming(db, url, (trx) =>
+      retryByHand(trx, 'older', { force: false, now: START.toISOString() }),
+    );
+    t.match(claims, [{ requestId: 'newer' }]);
+    t.equal(ended, 'done');
+    const requests = await db
+      .selectFrom('outbox')
+      .select(['request_id', 'state', 'head'])
+      .orderBy('seq')
+      .execute();
+    t.strictSame(requests, [
+      { request_id: 'older', state: 'pending', head: 0 },
+      { request_id: 'newer', state: 'sending', head: 1 },
+    ]);
+  },
+);
+
+t.test('a sync asked for while the pending upload is being claimed has one of its own', async (t) => {
+  const { db, url } = await scratch(t);
+  const ask = (eventId: string) => (trx: Trx) =>
+    requestSync(trx, { employerId: 'employer-1', eventId, now: START.toISOString() });
+  await transact(db, ask('first'));
+  const { claims } = await besideClaiming(db, url, ask('second'));
+  const requests = await db.selectFrom('outbox').select(['request_id', 'state']).orderBy('seq').execute();
+  t.match(requests, [{ request_id: claims[0]?.requestId, state: 'sending' }, { state: 'pending' }]);
+  const syncs = await db
+    .selectFrom('census_syncs')
+    .select(['event_id', 'request_id'])
+    .orderBy('event_id')
+    .execute();
+  t.strictSame(syncs, [
+    { event_id: 'first', request_id: requests[0]?.request_id },
+    { event_id: 'second', request_id: requests[1]?.request_id },
+  ]);
+});

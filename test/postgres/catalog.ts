@@ -1,0 +1,101 @@
+/** What each engine's catalog says of the schema, in words that both can be brought to. */
+import { type RawBuilder, sql } from 'kysely';
+import type { Db } from '../../src/database/tables.ts';
+
+export type Table = {
+  /** `name type`, with `required` and its default where it has them, in order. */
+  columns: string[];
+  /** `primary (…)`, `unique (…)` and `index (…)`, each with its condition. */
+  keys: string[];
+  /** The words that its checks allow. */
+  words: string[];
+};
+
+type Column = { name: string; type: string; required: boolean | 0 | 1; otherwise: string | null };
+type Key = { kind: 'primary' | 'unique' | 'index'; columns: string; condition: string | null };
+
+/** What the types of both engines hold. */
+const HOLDS: Record<string, string> = {
+  INTEGER: 'number',
+  integer: 'number',
+  bigint: 'number',
+  TEXT: 'text',
+  text: 'text',
+  BLOB: 'bytes',
+  bytea: 'bytes',
+};
+
+export async function catalogOfSqlite(db: Db): Promise<Map<string, Table>> {
+  const tables = await rowsOf(
+    db,
+    sql<{ name: string; text: string }>`
+      select name, sql as text from sqlite_schema where type = 'table' and name not like 'sqlite_%'`,
+  );
+  const catalog = new Map<string, Table>();
+  for (const { name, text } of tables) {
+    const columns = sql<Column>`
+      select name, type, "notnull" as required, dflt_value as otherwise from pragma_table_info(${name})`;
+    const primary = sql<Key>`
+      select 'primary' as kind, group_concat(name, ', ' order by pk) as columns, null as condition
+      from pragma_table_info(${name}) where pk > 0`;
+    const others = sql<Key>`
+      select iif(list."unique", 'unique', 'index') as kind, iif(partial, sql, null) as condition,
+        (select group_concat(coalesce(name, 'expression'), ', ' order by seqno) from pragma_index_info(list.name)) as columns
+      from pragma_index_list(${name}) as list left join sqlite_schema on sqlite_schema.name = list.name
+      where origin <> 'pk'`;
+    const keys = [...(await rowsOf(db, primary)), ...(await rowsOf(db, others))];
+    const checks = [text.replace(/--.*$/gm, '')];
+    catalog.set(name, told(await rowsOf(db, columns), keys, checks));
+  }
+  return catalog;
+}
+
+export async function catalogOfPostgres(db: Db): Promise<Map<string, Table>> {
+  const tables = await rowsOf(
+    db,
+    sql<{ oid: number; name: string }>`
+      select oid, relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`,
+  );
+  const catalog = new Map<string, Table>();
+  for (const { oid, name } of tables) {
+    const columns = sql<Column>`
+      select attname as name, format_type(atttypid, atttypmod) as type, attnotnull as required,
+        pg_get_expr(adbin, adrelid) as otherwise
+      from pg_attribute left join pg_attrdef on adrelid = attrelid and adnum = attnum
+      where attrelid = ${oid} and attnum > 0 and not attisdropped order by attnum`;
+    const keys = sql<Key>`
+      select case when indisprimary then 'primary' when indisunique then 'unique' else 'index' end as kind,
+        (select string_agg(coalesce(attname, 'expression'), ', ' order by place)
+          from unnest(indkey) with ordinality as part (attnum, place)
+          left join pg_attribute on attrelid = indrelid and pg_attribute.attnum = part.attnum) as columns,
+        'where ' || pg_get_expr(indpred, indrelid) as condition
+      from pg_index where indrelid = ${oid}`;
+    const checks = sql<{ text: string }>`
+      select pg_get_constraintdef(oid) as text from pg_constraint where conrelid = ${oid} and contype = 'c'`;
+    const texts = (await rowsOf(db, checks)).map(({ text }) => text);
+    catalog.set(name, told(await rowsOf(db, columns), await rowsOf(db, keys), texts));
+  }
+  return catalog;
+}
+
+async function rowsOf<R>(db: Db, query: RawBuilder<R>): Promise<R[]> {
+  return (await query.execute(db)).rows;
+}
+
+function told(columns: readonly Column[], keys: readonly Key[], checks: readonly string[]): Table {
+  return {
+    columns: columns.map(({ name, type, required, otherwise }) =>
+      [name, HOLDS[type] ?? type, required ? 'required' : '', otherwise ?? ''].join(' ').trim(),
+    ),
+    keys: keys.map((key) => `${key.kind} (${key.columns})${conditionOf(key)}`).sort(),
+    words: [...new Set(checks.join('\n').match(/'[^']*'/g))].sort(),
+  };
+}
+
+/** Each engine writes a condition in its own way: with brackets, casts and blanks of its own. */
+function conditionOf({ condition }: Key): string {
+  const [, of] = /\bwhere\b(.*)/is.exec(condition ?? '') ?? [];
+  if (of === undefined) return '';
+  const plain = of.toLowerCase().replace(/::\w+|[()]/g, '');
+  return ` where ${plain.replace(/\s+/g, ' ').trim()}`;
+}

@@ -1,0 +1,7 @@
+/** The tests of census once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../census/census-sender.test.ts');
+await import('../census/staging.test.ts');
+await import('../census/syncs.test.ts');

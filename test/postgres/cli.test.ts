@@ -1,0 +1,8 @@
+/** The tests of commands on a database once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../cli/events.test.ts');
+await import('../cli/deductions.test.ts');
+await import('../cli/census.test.ts');
+await import('../cli/keys-and-tokens.test.ts');

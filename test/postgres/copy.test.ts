@@ -1,0 +1,529 @@
+/** Moving up from a SQLite file: everything arrives, or nothing does. */
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomBytes } from 'node:crypto';
+import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import t, { type Test } from 'tap';
+import { assertEmpty, copyDatabase } from '../../src/database/copy.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { openDatabase, sqlitePath } from '../../src/database/open.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { deductionOf, deliver, receive } from '../api/deliver.ts';
+import { execute, start as startExecutable } from '../cli/executable.ts';
+import { DATA_KEY, environment, here, jsonOf, type Ran, type Variables } from '../cli/surroundings.ts';
+import { startChild } from '../database/child.ts';
+import { open } from '../database/scratch.ts';
+import { owe } from '../outbound/parts.ts';
+import { postgresServer, usePostgres } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+import { deliver as post } from '../support/load.ts';
+import { makeKeys, variablesFor } from '../support/settings.ts';
+import { serve } from '../support/sidecar.ts';
+import { catalogOfPostgres, catalogOfSqlite } from './catalog.ts';
+import { contentOfTables, type Filled, fill } from './filled.ts';
+
+usePostgres();
+t.setTimeout(120_000);
+
+const MADE_AT = new Date('2026-01-01T00:00:00.000Z');
+/** Of the user who copies: no output may show it. */
+const PASSWORD = `canary-password-${randomBytes(12).toString('hex')}`;
+const USER = 'copier';
+/** Its DATABASE_URL is a file that nobody makes. */
+const ENVIRONMENT = environment(t);
+/** What a migration writes into its tables: one row each. */
+const OF_ONE_ROW = ['instance', 'ledger_head', 'gate', 'payroll_head'];
+
+/** A server with the user who copies. */
+async function asServer<R>(work: (client: Client) => Promise<R>, database = 'postgres'): Promise<R> {
+  const client = new Client((await postgresServer()).url(database));
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** An empty database of the user's own, and its address. */
+async function target(): Promise<string> {
+  const url = new URL(await (await postgresServer()).create());
+  await asServer((client) => client.query(`alter database ${url.pathname.slice(1)} owner to ${USER}`));
+  [url.username, url.password] = [USER, PASSWORD];
+  return url.href;
+}
+
+/** The database of an address, as one who may do anything there. */
+function within<R>(url: string, work: (client: Client) => Promise<R>): Promise<R> {
+  return asServer(work, new URL(url).pathname.slice(1));
+}
+
+type Source = Filled & { url: string; db: Db; tables: string[] };
+
+/** Filled once: each test has a copy of the file. */
+const template = (async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-copy-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const path = join(folder, 'template.db');
+  const db = openDatabase(`sqlite:${path}`);
+  await migrate(db, 'sandbox', MADE_AT);
+  const known = await fill(db);
+  await db.destroy();
+  return { ...known, path };
+})();
+
+/** A file in which every table has rows. */
+async function filled(t: Test): Promise<Source> {
+  const { path, ...known } = await template;
+  const url = `sqlite:${t.testdir()}/source.db`;
+  copyFileSync(path, sqlitePath(url));
+  const db = open(t, url);
+  const tables = [...(await catalogOfSqlite(db)).keys()].filter((name) => name !== 'migrations');
+  return { ...known, url, db, tables };
+}
+
+/** Runs the command in this process, and looks for the password in all that it says. */
+async function copy(
+  t: Test,
+  from: string,
+  to: string,
+  more: { env?: Variables; argv?: string[]; isTTY?: boolean } = {},
+): Promise<Ran> {
+  const { env = {}, argv = [], isTTY = false } = more;
+  const ran = await here(t, { ...ENVIRONMENT, ...env }, ['copy', '--from', from, '--to', to, ...argv], {
+    isTTY,
+  });
+  t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD), 'the password is not shown');
+  return ran;
+}
+
+/** Every table but the ones of one row is empty, and nobody holds a lock. */
+async function isEmpty(t: Test, url: string): Promise<void> {
+  const db = openDatabase(url);
+  try {
+    const names = [...(await catalogOfPostgres(db)).keys()].filter((name) => name !== 'migrations');
+    const content = await contentOfTables(db, names);
+    for (const [name, rows] of content) {
+      t.equal(rows.length, OF_ONE_ROW.includes(name) ? 1 : 0, `rows of ${name}`);
+    }
+    t.match(content.get('ledger_head'), [/"position",0/], 'with the rows that migrating makes');
+  } finally {
+    await db.destroy();
+  }
+}
+
+t.before(() => asServer((client) => client.query(`create role ${USER} login password '${PASSWORD}'`)));
+
+t.test('everything arrives, the file stays as it is, and a sidecar goes on where it ended', async (t) => {
+  const source = await filled(t);
+  const before = await contentOfTables(source.db, source.tables);
+  for (const [name, rows] of before) t.ok(rows.length > 0, `${name} has rows to copy`);
+  t.ok((before.get('versions')?.length ?? 0) > 250, 'and some more than go over at once');
+  t.ok((before.get('census_chunks')?.length ?? 0) > 2);
+  const rows = [...before.values()].reduce((sum, { length }) => sum + length, 0);
+
+  const url = await target();
+  const ran = await copy(t, source.url, url, { argv: ['--json'] });
+  t.match(ran, { code: 0, stderr: '' });
+  t.match(jsonOf(ran), { from: sqlitePath(source.url), tables: source.tables.length, rows });
+  t.match(jsonOf(ran).to, /^test_\d+ at 127\.0\.0\.1:\d+$/);
+  const db = open(t, url);
+  t.strictSame(await contentOfTables(db, source.tables), before, 'every table, row by row');
+  t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file has what it had');
+
+  await t.test('numbers go on behind the highest', async (t) => {
+    const highest = async () => ({
+      seq: (
+        await db
+          .selectFrom('inbox')
+          .select((eb) => eb.fn.max('seq').as('n'))
+          .executeTakeFirstOrThrow()
+      ).n,
+      request: (
+        await db
+          .selectFrom('outbox')
+          .select((eb) => eb.fn.max('seq').as('n'))
+          .executeTakeFirstOrThrow()
+      ).n,
+      conflict: (
+        await db
+          .selectFrom('conflicts')
+          .select((eb) => eb.fn.max('conflict_id').as('n'))
+          .executeTakeFirstOrThrow()
+      ).n,
+      position: (await db.selectFrom('ledger_head').select('position as n').executeTakeFirstOrThrow()).n,
+    });
+    const last = await highest();
+    await receive(db, [deductionOf('evt-apple-1', { id: 'ded-apple', description: 'a third body' })]);
+    await owe(db, 'r-next', 'e-next');
+    await deliver(db, [deductionOf('evt-next', { id: 'ded-next' })]);
+    const next = await highest();
+    t.ok(next.seq > last.seq && next.request > last.request && next.conflict > last.conflict);
+    // The one that waited came first.
+    t.equal(next.position, last.position + 2);
+  });
+
+  await t.test('a sidecar serves it, to those who knew the file', async (t) => {
+    const keys = { ...makeKeys(), dataKey: DATA_KEY };
+    const variables = { ...variablesFor(url, 'http://127.0.0.1:9', keys), API_TOKEN: undefined };
+    const sidecar = await serve(t, variables);
+    const body = deductionOf(
+      'evt-served',
+      { id: 'ded-apple', employee_id: 'apple' },
+      '2026-05-01T00:00:00Z',
+    ).body.toString();
+    t.equal((await post(sidecar.port, keys.webhookSecret, { id: 'evt-served', body })).status, 204);
+    const known = await post(sidecar.port, keys.webhookSecret, { id: 'evt-served', body });
+    t.equal(known.status, 204, 'the same again');
+    const ask = async (path: string) => {
+      const answer = await fetch(`${sidecar.api}${path}`, {
+        headers: { authorization: `Bearer ${source.token}` },
+      });
+      return (await answer.json()) as { data: Record<string, unknown>[] };
+    };
+    const { data } = await eventually(
+      'it is applied',
+      () => ask(`/v1/deduction-versions?after=${source.position}`),
+      (page) => page.data.length === 3,
+    );
+    t.strictSame(
+      data.map(({ position }) => position),
+      [1, 2, 3].map((nth) => source.position + nth),
+      'the feed goes on',
+    );
+    t.match(data[2], { id: 'ded-apple', version: 5 }, 'and so does the history of a deduction');
+  });
+
+  await t.test('what was copied is not copied again', async (t) => {
+    const again = await copy(t, source.url, url);
+    t.match(again, { code: 1, stdout: '', stderr: /the target is not empty: its table inbox has rows/ });
+  });
+});
+
+t.test('for people: a progress bar on a terminal, and what to do next', async (t) => {
+  const source = await filled(t);
+  const counted = await contentOfTables(source.db, source.tables);
+  const rows = [...counted.values()].reduce((sum, { length }) => sum + length, 0);
+  const url = await target();
+  const env = { DATABASE_URL: url };
+  const ran = await here(t, { ...ENVIRONMENT, ...env }, ['copy', '--from', source.url], { isTTY: true });
+  t.match(
+    ran.stdout,
+    new RegExp(`^${rows} rows of ${source.tables.length} tables copied to test_\\d+ at .* and compared\\n$`),
+  );
+  t.match(ran.stderr, new RegExp(`rows #+ ${rows}/${rows}`));
+  t.match(ran.stderr, /set DATABASE_URL to it and start/);
+  t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
+});
+
+t.test('a target that is not empty is refused, whichever table has rows', async (t) => {
+  const source = await filled(t);
+  const url = await target();
+  const db = open(t, url);
+  await migrate(db, 'sandbox', MADE_AT);
+  const one = new Map<string, Record<string, unknown>>();
+  const full = await target();
+  await copyDatabase(source.db, await migrated(t, full), () => {});
+  await within(full, async (client) => {
+    for (const name of source.tables)
+      one.set(name, (await client.query(`select * from ${name} limit 1`)).rows[0]);
+  });
+  await within(url, async (client) => {
+    // Without triggers: the ledger lets nobody remove from it.
+    await client.query('set session_replication_role = replica');
+    for (const name of source.tables.filter((name) => !OF_ONE_ROW.includes(name))) {
+      const row = one.get(name) as Record<string, unknown>;
+      const places = Object.keys(row).map((_, index) => `$${index + 1}`);
+      await client.query(`insert into ${name} (${Object.keys(row)}) values (${places})`, Object.values(row));
+      const stays = await contentOfTables(db, source.tables);
+      await t.rejects(
+        copyDatabase(source.db, db, () => t.fail('nothing is written')),
+        {
+          code: 'COPY_REFUSED',
+          message: `the target is not empty: its table ${name} has rows. Copy into a database that never served`,
+        },
+      );
+      t.strictSame(await contentOfTables(db, source.tables), stays);
+      await client.query(`delete from ${name}`);
+    }
+  });
+  await t.resolves(assertEmpty(db));
+});
+
+async function migrated(t: Test, url: string): Promise<Db> {
+  const db = open(t, url);
+  await migrate(db, 'sandbox', MADE_AT);
+  return db;
+}
+
+t.test('what can not be copied is refused with the reason, and both sides stay as they are', async (t) => {
+  const source = await filled(t);
+  const before = await contentOfTables(source.db, source.tables);
+  const url = await target();
+
+  await t.test('another environment than that of the file', async (t) => {
+    const ran = await copy(t, source.url, url, { env: { BENEFITS_ENVIRONMENT: 'live' } });
+    t.match(ran, {
+      code: 1,
+      stderr: /: the file of --from: the database belongs to sandbox, but BENEFITS_ENVIRONMENT is live/,
+    });
+  });
+
+  await t.test('another environment than that of the target', async (t) => {
+    const live = await target();
+    await migrate(open(t, live), 'live', MADE_AT);
+    const ran = await copy(t, source.url, live);
+    t.match(ran, {
+      code: 1,
+      stderr: /: the target: the database belongs to live, but BENEFITS_ENVIRONMENT is sandbox/,
+    });
+    await isEmpty(t, live);
+  });
+
+  await t.test('a file that is served', async (t) => {
+    const child = startChild(t, 'child-serves.ts', source.url);
+    t.equal(await child.line(), 'held');
+    t.match(await copy(t, source.url, url), {
+      code: 1,
+      stderr: /another process already serves .*source\.db: stop it/,
+    });
+    child.process.kill('SIGKILL');
+    await child.end();
+  });
+
+  await t.test('a file of an older or of a newer release', async (t) => {
+    const { url: from, db } = await another(t);
+    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
+    await transact(db, (trx) =>
+      trx
+        .insertInto('migrations')
+        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
+        .execute(),
+    );
+    t.match(await copy(t, from, url), {
+      code: 1,
+      stderr: /: the file of --from: the database has migration 0999_next/,
+    });
+    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '>=', last!.number).execute());
+    t.match(await copy(t, from, url), {
+      code: 1,
+      stderr: /: the file of --from: the database lacks 1 migration/,
+    });
+  });
+
+  await t.test('a target of a newer release', async (t) => {
+    const newer = await target();
+    const db = await migrated(t, newer);
+    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
+    await transact(db, (trx) =>
+      trx
+        .insertInto('migrations')
+        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
+        .execute(),
+    );
+    t.match(await copy(t, source.url, newer), {
+      code: 1,
+      stderr: /: the target: the database has migration 0999_next/,
+    });
+  });
+
+  await t.test('a target that an older release serves is not even migrated', async (t) => {
+    const older = await target();
+    const db = await migrated(t, older);
+    await deliver(db, [deductionOf('evt-1', {})]);
+    const last = (
+      await db
+        .selectFrom('migrations')
+        .select((eb) => eb.fn.max('number').as('n'))
+        .executeTakeFirstOrThrow()
+    ).n;
+    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', last).execute());
+    await within(older, async (client) => {
+      for (const name of ['payroll_codes', 'pay_schedules']) await client.query(`drop table ${name}`);
+    });
+    t.match(await copy(t, source.url, older), {
+      code: 1,
+      stderr: /the target is not empty: its table inbox has rows/,
+    });
+    const left = await db.selectFrom('migrations').select('number').execute();
+    t.notOk(left.some(({ number }) => number === last));
+  });
+
+  await t.test('a file that is not there, or is no database', async (t) => {
+    const folder = t.testdir({ text: 'this is not a database, however long it may be' });
+    const missing = `sqlite:${folder}/missing.db`;
+    t.match(await copy(t, missing, url), {
+      code: 2,
+      stderr: /--from: there is no database at .*missing\.db/,
+    });
+    t.notOk(existsSync(sqlitePath(missing)), 'and none is made');
+    const ran = await copy(t, `sqlite:${folder}/text`, url);
+    t.match(ran, { code: 1, stderr: /is not a database/ });
+    t.match(
+      await copy(t, `sqlite:${folder}/text`, url),
+      { code: 1, stderr: /is not a database/ },
+      'the lock is let go',
+    );
+  });
+
+  await t.test('addresses of the wrong kind', async (t) => {
+    for (const from of [url, sqlitePath(source.url), 'sqlite::memory:', 'postgres://', '']) {
+      t.match(
+        await copy(t, from, url),
+        { code: 2, stderr: /--from must be sqlite: and the path of a file/ },
+        from.slice(0, 10),
+      );
+    }
+    for (const to of [source.url, 'mysql://a:b@c/d', `postgres://${USER}:${PASSWORD}@[broken/x`, '']) {
+      t.match(
+        await copy(t, source.url, to),
+        { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
+        to.slice(0, 10),
+      );
+    }
+    const plain = await here(t, ENVIRONMENT, ['copy', '--from', source.url]);
+    t.match(
+      plain,
+      { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
+      'the DATABASE_URL that is set',
+    );
+  });
+
+  await t.test('a target that is not there, or lets nobody in', async (t) => {
+    const at = (changes: { port?: string; password?: string; pathname?: string }) =>
+      Object.assign(new URL(url), changes).href;
+    t.match(await copy(t, source.url, at({ port: '1' })), {
+      code: 1,
+      stderr: /the database server can not be reached/,
+    });
+    t.match(await copy(t, source.url, at({ password: `${PASSWORD}-wrong` })), {
+      code: 1,
+      stderr: /refused the user or the password/,
+    });
+    t.match(await copy(t, source.url, at({ pathname: '/nowhere' })), {
+      code: 1,
+      stderr: /does not exist on the server/,
+    });
+    const debug = { env: { LOG_LEVEL: 'debug' } };
+    t.match(
+      await copy(t, source.url, at({ port: '1' }), debug),
+      { code: 1, stderr: /\n {4}at / },
+      'and where it happened',
+    );
+  });
+
+  t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file has what it had');
+  t.match(await copy(t, source.url, url), { code: 0 }, 'and can be copied after all');
+});
+
+/** A migrated file without events. */
+async function another(t: Test): Promise<{ url: string; db: Db }> {
+  const url = `sqlite:${t.testdir()}/another.db`;
+  const db = open(t, url);
+  await migrate(db, 'sandbox', MADE_AT);
+  return { url, db };
+}
+
+t.test(
+  'a copy that breaks off in the middle leaves an empty target, to which it can be made again',
+  async (t) => {
+    const source = await filled(t);
+    const url = await target();
+    await migrated(t, url);
+    /** Does something before each row of a table that is written near the end. */
+    const meanwhile = (statements: string): Promise<unknown> =>
+      within(url, (client) =>
+        client.query(`
+        create or replace function meanwhile() returns trigger language plpgsql security definer as
+          $$ begin ${statements} return new; end $$;
+        create or replace trigger meanwhile before insert on tokens for each row execute function meanwhile()`),
+      );
+
+    await t.test('because the connection is lost', async (t) => {
+      await meanwhile('perform pg_terminate_backend(pg_backend_pid());');
+      t.match(await copy(t, source.url, url, { isTTY: true }), {
+        code: 1,
+        stdout: '',
+        stderr: /terminating connection/,
+      });
+      await isEmpty(t, url);
+    });
+
+    await t.test('because the target does not take a row', async (t) => {
+      await meanwhile("if new.revoked_at is null then raise exception 'no % here', new.name; end if;");
+      const ran = await copy(t, source.url, url);
+      t.match(ran, {
+        code: 1,
+        stdout: '',
+        stderr: /: the target refuses a row of table tokens \(P0001\): nothing was copied\n$/,
+      });
+      await isEmpty(t, url);
+    });
+
+    await t.test('because the target does not say back what was written', async (t) => {
+      for (const change of ["new.name := new.name || ' ';", "new.hash := new.hash || '\\x00';"]) {
+        await meanwhile(change);
+        const ran = await copy(t, source.url, url);
+        t.match(ran, {
+          code: 1,
+          stdout: '',
+          stderr: /table tokens does not say back what was written \(2 of 2 rows\): nothing was copied/,
+        });
+        await isEmpty(t, url);
+      }
+      await meanwhile('if new.revoked_at is null then return null; end if;');
+      const ran = await copy(t, source.url, url);
+      t.match(ran, { code: 1, stdout: '', stderr: /does not say back what was written \(1 of 2 rows\)/ });
+      await isEmpty(t, url);
+    });
+
+    await t.test('because the process is killed', async (t) => {
+      await meanwhile('perform pg_advisory_xact_lock(4711);');
+      await within(url, async (client) => {
+        await client.query('select pg_advisory_lock(4711)');
+        const { child, ended } = startExecutable(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
+        const waiting = async () =>
+          (await client.query("select pid from pg_locks where locktype = 'advisory' and not granted")).rows
+            .length;
+        await eventually('it is in the middle', waiting, (count) => count === 1);
+        child.kill('SIGKILL');
+        t.match(await ended, { signal: 'SIGKILL', stdout: '' });
+      });
+      await isEmpty(t, url);
+    });
+
+    await within(url, (client) => client.query('drop function meanwhile() cascade'));
+    const ran = await execute(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
+    t.match(ran, { code: 0, stdout: /rows of \d+ tables copied/ });
+    t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
+    t.strictSame(
+      await contentOfTables(open(t, url), source.tables),
+      await contentOfTables(source.db, source.tables),
+    );
+  },
+);
+
+t.test('whoever writes to either side meanwhile waits until all is copied', async (t) => {
+  const source = await filled(t);
+  const url = await target();
+  const db = await migrated(t, url);
+  const beside = [open(t, source.url), open(t, url)];
+  const writing: Promise<void>[] = [];
+  // As another process would, which is in no transaction of this one.
+  const outside = AsyncLocalStorage.snapshot();
+  const late = deductionOf('evt-late', { id: 'ded-late' });
+  const before = await contentOfTables(source.db, ['inbox']);
+  const copied = await copyDatabase(source.db, db, () => {
+    if (writing.length === 0) outside(() => writing.push(...beside.map((one) => receive(one, [late]))));
+  });
+  t.equal(copied.tables, source.tables.length);
+  await Promise.all(writing);
+  for (const one of beside) {
+    const inbox = await one.selectFrom('inbox').select('event_id').orderBy('seq').execute();
+    t.equal(inbox.length, (before.get('inbox')?.length ?? 0) + 1, 'of the two, each side has its own');
+    t.equal(inbox.at(-1)?.event_id, 'evt-late');
+  }
+});

@@ -1,0 +1,7 @@
+/** The tests of the database room once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../database/bulk.test.ts');
+await import('../database/transaction.test.ts');
+await import('../database/migrate.test.ts');

@@ -1,0 +1,310 @@
+import { EventEmitter, once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import t, { type Test } from 'tap';
+import { insertMany, updateMany } from '../../src/database/bulk.ts';
+import { isUnavailable } from '../../src/database/errors.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { openDatabase } from '../../src/database/open.ts';
+import type { Db, Trx } from '../../src/database/tables.ts';
+import { transact, transactionsRetried } from '../../src/database/transaction.ts';
+import { open, scratch } from '../database/scratch.ts';
+import { newDatabaseUrl, postgresServer, usePostgres } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+
+usePostgres();
+
+const MINUTE = '2026-01-31T09:30Z';
+/** How an answer fails whose connection was ended: with the server's last word, or without any. */
+const LOST = /^(57P01|CONNECTION_LOST)$/;
+
+/** Two rows to lock, each with a count. */
+async function withRows(db: Db): Promise<void> {
+  const rows = ['a', 'b'].map((cause) => ({ minute: MINUTE, cause, refused: 0 }));
+  await transact(db, (trx) => trx.insertInto('refused_signatures').values(rows).execute());
+}
+
+async function countUp(trx: Trx, cause: string): Promise<void> {
+  await trx
+    .updateTable('refused_signatures')
+    .set({ refused: sql<number>`refused + 1` })
+    .where('cause', '=', cause)
+    .execute();
+}
+
+async function counts(db: Db): Promise<number[]> {
+  const rows = await db.selectFrom('refused_signatures').select('refused').orderBy('cause').execute();
+  return rows.map(({ refused }) => refused);
+}
+
+/** A session of somebody else on the same database. */
+async function elsewhere(t: Test, url: string): Promise<Client> {
+  const client = new Client(url);
+  // The tests stop the server under it.
+  client.on('error', () => {});
+  await client.connect();
+  t.teardown(() => client.end());
+  return client;
+}
+
+/** The address with a setting of the server's for each of its connections. */
+function withSetting(url: string, setting: string): string {
+  return `${url}?options=${encodeURIComponent(`-c ${setting}`)}`;
+}
+
+async function settings(db: Db | Trx): Promise<unknown> {
+  const { rows } = await sql`
+    select current_setting('idle_in_transaction_session_timeout') as idle, current_setting('lock_timeout') as lock,
+      current_setting('statement_timeout') as statement, current_setting('transaction_isolation') as isolation
+  `.execute(db);
+  return rows[0];
+}
+
+t.test('every wait of a transaction has a limit, which ends with it', async (t) => {
+  const { db } = await scratch(t);
+  const within = await transact(db, settings);
+  t.strictSame(within, { idle: '5s', lock: '8s', statement: '15s', isolation: 'read committed' });
+  t.match(await settings(db), { idle: '0', lock: '0', statement: '0' });
+});
+
+t.test('a server that would lose commits is refused, in words that name the setting', async (t) => {
+  const { url } = await scratch(t);
+  const positions = (db: Db) => db.selectFrom('ledger_head').select('position').execute();
+  const lazy = open(t, withSetting(url, 'synchronous_commit=off'));
+  const refusal = await positions(lazy).catch((error) => error);
+  t.match(refusal, { code: 'NOT_DURABLE', message: /synchronous_commit=off; it needs fsync=on/ });
+  t.ok(isUnavailable(refusal), 'nothing is said against the work');
+  await t.rejects(
+    transact(lazy, (trx) => countUp(trx, 'a')),
+    { code: 'NOT_DURABLE' },
+    'nor does it write',
+  );
+  const local = open(t, withSetting(url, 'synchronous_commit=local'));
+  await t.resolves(positions(local), 'its own disk is enough');
+
+  const server = await elsewhere(t, url);
+  const look = async () => {
+    const fresh = openDatabase(url);
+    const seen = await positions(fresh).catch((error) => error);
+    await fresh.destroy();
+    return seen;
+  };
+  await server.query('alter system set fsync = off');
+  await server.query('select pg_reload_conf()');
+  const refused = await eventually('refused', look, (seen) => seen instanceof Error);
+  t.match(refused, { code: 'NOT_DURABLE', message: /fsync=off/ });
+  await server.query('alter system reset fsync');
+  await server.query('select pg_reload_conf()');
+  await eventually('taken again', look, Array.isArray);
+});
+
+t.test('a transaction in which a statement failed commits nothing, even if its work went on', async (t) => {
+  const { db } = await scratch(t);
+  await withRows(db);
+  const working = transact(db, async (trx) => {
+    await countUp(trx, 'a');
+    await t.rejects(sql`select 1 / 0`.execute(trx), { code: '22012' });
+    await t.rejects(countUp(trx, 'b'), { code: '25P02' }, 'nothing more is done in it');
+  });
+  const error = await working.catch((error) => error);
+  t.match(error, { code: 'ROLLED_BACK' });
+  t.ok(isUnavailable(error), 'the work is to be tried again');
+  t.strictSame(await counts(db), [0, 0]);
+  await transact(db, (trx) => countUp(trx, 'b'));
+  t.strictSame(await counts(db), [0, 1], 'the next transaction runs');
+});
+
+t.test('of two transactions that wait for each other one is tried again: both succeed', async (t) => {
+  const { url } = await scratch(t);
+  // The server looks for deadlocks after a second; here sooner.
+  const db = open(t, withSetting(url, 'deadlock_timeout=20ms'));
+  await withRows(db);
+  const before = transactionsRetried();
+  const locked = new EventEmitter();
+  const all = Promise.all([once(locked, 'a'), once(locked, 'b')]);
+  const work = (first: string, second: string) =>
+    transact(db, async (trx) => {
+      await countUp(trx, first);
+      locked.emit(first);
+      await all;
+      await countUp(trx, second);
+    });
+  await Promise.all([work('a', 'b'), work('b', 'a')]);
+  t.strictSame(await counts(db), [2, 2]);
+  t.equal(transactionsRetried() - before, 1);
+});
+
+t.test('a transaction that can not be put in an order with another one is tried again', async (t) => {
+  const { db, url } = await scratch(t);
+  await withRows(db);
+  const other = await elsewhere(t, url);
+  const before = transactionsRetried();
+  let tries = 0;
+  await transact(db, async (trx) => {
+    tries += 1;
+    await sql`set transaction isolation level repeatable read`.execute(trx);
+    await sql`select count(*) from refused_signatures`.execute(trx);
+    if (tries === 1) await other.query('update refused_signatures set refused = refused + 1');
+    await countUp(trx, 'a');
+  });
+  t.strictSame(await counts(db), [2, 1]);
+  t.equal(transactionsRetried() - before, 1);
+});
+
+t.test('a transaction is tried again once, and then says what was in its way', async (t) => {
+  const { db } = await scratch(t);
+  await withRows(db);
+  let tries = 0;
+  const working = transact(db, async (trx) => {
+    tries += 1;
+    await countUp(trx, 'a');
+    await sql`do $$ begin raise exception 'in the way' using errcode = '40P01'; end $$`.execute(trx);
+  });
+  await t.rejects(working, { code: '40P01' });
+  t.equal(tries, 2);
+  t.strictSame(await counts(db), [0, 0]);
+});
+
+t.test('a column that a newer release adds meanwhile fails nothing that was prepared before', async (t) => {
+  const url = await newDatabaseUrl(t);
+  const db = open(t, url);
+  await migrate(db, 'sandbox', new Date());
+  const release = await elsewhere(t, url);
+  const all = (of: Db | Trx) => of.selectFrom('refused_signatures').selectAll().orderBy('cause').execute();
+  const write = (trx: Trx, cause: string) =>
+    insertMany(trx, 'refused_signatures', ['minute', 'cause', 'refused'], [[MINUTE, cause, 1]]);
+  const move = (trx: Trx, position: number) =>
+    updateMany(trx, 'ledger_head', 'one', ['position'], [[1, position]], 'ledger_head.position >= 0');
+  const everything = (cause: string, position: number) =>
+    transact(db, async (trx) => {
+      await all(trx);
+      await write(trx, cause);
+      t.equal(await move(trx, position), 1);
+    });
+
+  await everything('a', 1);
+  await all(db);
+  await release.query('alter table refused_signatures add column later text');
+  await release.query('alter table ledger_head add column later text');
+  t.match(await all(db), [{ cause: 'a', later: null }], 'a read');
+  await everything('b', 2);
+  await release.query('alter table refused_signatures add column later_still text');
+  await everything('c', 3);
+  t.match(await all(db), [{ cause: 'a' }, { cause: 'b' }, { cause: 'c' }], 'a transaction');
+  t.strictSame((await db.selectFrom('ledger_head').select('position').execute())[0], { position: 3 });
+});
+
+t.test('a connection that is lost in the middle fails its transaction, and the next one works', async (t) => {
+  const { db, url } = await scratch(t);
+  await withRows(db);
+  const other = await elsewhere(t, url);
+  const kill = async (trx: Trx) => {
+    const { rows } = await sql<{ pid: number }>`select pg_backend_pid() as pid`.execute(trx);
+    await other.query('select pg_terminate_backend($1, 5000)', [rows[0]?.pid]);
+  };
+  const works: ((trx: Trx) => Promise<unknown>)[] = [
+    async (trx) => {
+      await countUp(trx, 'a');
+      await kill(trx);
+      await countUp(trx, 'b');
+    },
+    async (trx) => {
+      await countUp(trx, 'a');
+      await kill(trx);
+    },
+    async (trx) => {
+      await countUp(trx, 'a');
+      await kill(trx);
+      throw new Error('of the work');
+    },
+  ];
+  for (const [index, work] of works.entries()) {
+    const error = await transact(db, work).catch((error) => error);
+    if (index < 2) {
+      t.match(error, { code: LOST }, 'at a statement, and at the commit');
+      t.ok(isUnavailable(error));
+    } else t.match(error, { message: 'of the work' }, 'what the work itself says is not covered up');
+    t.strictSame(await counts(db), [0, index]);
+    await transact(db, (trx) => countUp(trx, 'b'));
+  }
+});
+
+t.test('connections that are lost while nobody uses them are replaced without a word', async (t) => {
+  const { db, url } = await scratch(t);
+  await withRows(db);
+  const other = await elsewhere(t, url);
+  await Promise.all([1, 2, 3].map(() => transact(db, (trx) => countUp(trx, 'a'))));
+  await other.query(
+    'select pg_terminate_backend(pid, 5000) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+  );
+  await eventually(
+    'counted',
+    () => transact(db, (trx) => countUp(trx, 'a')),
+    () => true,
+  );
+  t.strictSame(await counts(db), [4, 0]);
+});
+
+t.test('a server that is down is told within seconds, and used again when it is back', async (t) => {
+  const { db } = await scratch(t);
+  await withRows(db);
+  const server = await postgresServer();
+  await server.stop();
+  const began = performance.now();
+  for (const use of [() => counts(db), () => transact(db, (trx) => countUp(trx, 'a'))]) {
+    const error = await use().catch((error) => error);
+    t.match(error, { code: LOST });
+    t.ok(isUnavailable(error));
+  }
+  const tookMs = performance.now() - began;
+  t.ok(tookMs < 3_500, `${Math.round(tookMs)} ms`);
+  await server.start();
+  await transact(db, (trx) => countUp(trx, 'a'));
+  t.strictSame(await counts(db), [1, 0]);
+});
+
+t.test('a server that says nothing is given up after three seconds', async (t) => {
+  const silent = createServer(() => {});
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => silent.close());
+  const { port } = silent.address() as AddressInfo;
+  const db = open(t, `postgres://nobody@127.0.0.1:${port}/nothing`);
+  const began = performance.now();
+  await t.rejects(counts(db), { code: 'CONNECTION_LOST' });
+  const tookMs = performance.now() - began;
+  t.ok(tookMs > 2_500 && tookMs < 4_500, `${Math.round(tookMs)} ms`);
+});
+
+t.test('numbers are numbers, bytes are bytes, and texts sort by their bytes', async (t) => {
+  const { db } = await scratch(t);
+  const body = Buffer.from([0, 255, 0x5c, 0x78]);
+  const received = { source: 'webhook', received_at: MINUTE, state: 'pending' } as const;
+  const ids = ['a', 'B', 'Ä', 'é', '😀', '\uffff', ' '];
+  await transact(db, async (trx) => {
+    for (const event_id of ids)
+      await trx
+        .insertInto('inbox')
+        .values({ ...received, event_id, body })
+        .execute();
+    await trx
+      .updateTable('ledger_head')
+      .set({ position: 2 ** 40 })
+      .execute();
+  });
+  const rows = await db.selectFrom('inbox').select(['seq', 'event_id', 'body']).orderBy('event_id').execute();
+  const bytewise = [...ids].sort((one, other) => Buffer.compare(Buffer.from(one), Buffer.from(other)));
+  t.strictSame(
+    rows.map(({ event_id }) => event_id),
+    bytewise,
+  );
+  t.strictSame(rows.find(({ event_id }) => event_id === 'B')?.seq, 2);
+  for (const row of rows) t.strictSame(row.body, body);
+  const head = await db.selectFrom('ledger_head').select('position').executeTakeFirst();
+  t.strictSame(head, { position: 2 ** 40 });
+  const count = await db
+    .selectFrom('inbox')
+    .select((eb) => eb.fn.countAll().as('n'))
+    .executeTakeFirst();
+  t.strictSame(count, { n: ids.length });
+});

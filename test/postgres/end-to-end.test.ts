@@ -1,0 +1,14 @@
+/** The end-to-end tests once more, on PostgreSQL. The longer ones: test/faults/postgres-end-to-end.test.ts. */
+import t from 'tap';
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+// One file after the other, on one server.
+t.setTimeout(240_000);
+await import('../end-to-end/oracle.test.ts');
+await import('../end-to-end/census.test.ts');
+await import('../end-to-end/fixtures.test.ts');
+await import('../end-to-end/loop.test.ts');
+await import('../end-to-end/repeats.test.ts');
+await import('../end-to-end/restart.test.ts');
+await import('../end-to-end/secrets.test.ts');

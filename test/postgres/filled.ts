@@ -1,0 +1,182 @@
+/** A database in which every table has rows, written by the functions that write them in production. */
+import { sql } from 'kysely';
+import { stageCensus } from '../../src/census/staging.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { createRefusals } from '../../src/inbound/refusals.ts';
+import { createReadiness } from '../../src/observe/health.ts';
+import { claim } from '../../src/outbound/claims.ts';
+import { finish } from '../../src/outbound/finish.ts';
+import { closeGate } from '../../src/outbound/gate.ts';
+import type { Outcome } from '../../src/outbound/retry.ts';
+import { createToken, revokeToken } from '../../src/security/tokens.ts';
+import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
+import { censusOf, contentOf, person } from '../census/parts.ts';
+import { owe, sealer, setClock } from '../outbound/parts.ts';
+import { finalized, put, taken, voided } from '../payroll/finalized.ts';
+import { code, employ, schedule, schedules } from '../payroll/ready.ts';
+
+/** More than go over at once, so that reading goes on behind the last row of a page. */
+const DEDUCTIONS = 230;
+/** More bytes than one chunk. */
+const PEOPLE_OF_CENSUS = 1_200;
+const NOW = new Date('2026-06-01T12:00:00.000Z');
+
+/** Ids whose order differs by language, by byte and by JavaScript's own. */
+const AWKWARD_IDS = [
+  'Zoë',
+  'apple',
+  'Apple',
+  'éclair',
+  '\u{1f600}',
+  '\uff5e',
+  "o'neill",
+  'a"b',
+  'a\\b',
+  '10',
+  '9',
+];
+
+export type Filled = {
+  /** A token that may do everything. */
+  token: string;
+  /** The last position of the ledger. */
+  position: number;
+};
+
+/** Fills a migrated sandbox database of either engine. */
+export async function fill(db: Db): Promise<Filled> {
+  await createReadiness(db, () => NOW)();
+  await fillLedger(db);
+  await fillOutbox(db);
+  await fillCensus(db);
+  await fillPayroll(db);
+  const create = (name: string) =>
+    transact(db, (trx) => createToken(trx, { name, scopes: ['all'], expiresAt: null, now: NOW }));
+  await create('revoked');
+  await transact(db, (trx) => revokeToken(trx, 'revoked', NOW));
+  const { token } = await create('kept');
+  const { position } = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
+  return { token, position };
+}
+
+async function fillLedger(db: Db): Promise<void> {
+  const ids = [...AWKWARD_IDS, ...Array.from({ length: DEDUCTIONS }, (_, index) => `emp-${index}`)];
+  for (const employee_id of ids) await employ(db, employee_id);
+  const of = (employee_id: string, version: number, createdAt: string) =>
+    deductionOf(
+      `evt-${employee_id}-${version}`,
+      {
+        id: `ded-${employee_id}`,
+        employee_id,
+        member_contribution: `${version}.50`,
+        description: `${employee_id}\n\t“” ${version}`,
+      },
+      createdAt,
+    );
+  await deliver(
+    db,
+    ids.map((id) => of(id, 1, '2026-01-10T00:00:00Z')),
+  );
+  // Later ones, late ones and ties.
+  await deliver(
+    db,
+    ids.map((id) => of(id, 2, '2026-01-12T00:00:00Z')),
+  );
+  await deliver(
+    db,
+    ids.slice(0, 30).map((id) => of(id, 3, '2026-01-11T00:00:00Z')),
+  );
+  await deliver(
+    db,
+    ids.slice(0, 5).map((id) => of(id, 4, '2026-01-12T00:00:00Z')),
+  );
+  await deliver(db, [
+    { eventId: 'evt-nonsense', body: Buffer.from([0, 255, 128, 39, 92]) },
+    eventOf('evt-other', 'of.no.interest', {}),
+    eventOf('evt-sync', 'employee-census.sync-request', { employer_id: 'b' }),
+    eventOf('evt-sync-none', 'employee-census.sync-request', { employer_id: 'nobody' }),
+  ]);
+  // The same again, and the same id with another body.
+  await receive(db, [of('apple', 1, '2026-01-10T00:00:00Z')]);
+  await receive(db, [of('apple', 1, '2026-01-11T00:00:00Z'), of('Apple', 1, '2026-01-11T00:00:00Z')]);
+  await receive(db, [of('waits', 1, '2026-01-10T00:00:00Z')]);
+  const refusals = createRefusals(() => NOW);
+  refusals.count('signature');
+  refusals.count('headers');
+  await refusals.flush(db);
+}
+
+async function fillOutbox(db: Db): Promise<void> {
+  const clock = setClock(NOW);
+  for (const id of ['taken', 'refused', 'under-way', 'behind']) {
+    await owe(db, `r-${id}`, id === 'behind' ? 'e-under-way' : `e-${id}`, 'demographic', clock());
+    clock.advance(1);
+  }
+  const wish = { owner: 'first', limit: 9, inFlight: new Set<string>(), senders: {} };
+  const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
+  const by = { owner: 'first', senders: {}, sealer, random: () => 0 };
+  const answers: Record<string, number> = { 'r-taken': 200, 'r-refused': 422 };
+  for (const one of claims) {
+    const status = answers[one.requestId];
+    if (status === undefined) continue;
+    const outcome: Outcome = {
+      answered: true,
+      status,
+      jsonError: status === 422,
+      retryAfterMs: null,
+      answer: Buffer.from('{"error":"no"}'),
+    };
+    await transact(db, (trx) => finish(trx, by, one, outcome, clock()));
+  }
+  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+}
+
+async function fillCensus(db: Db): Promise<void> {
+  const stage = (employees: number) => {
+    const people = Array.from({ length: employees }, (_, index) =>
+      person(`c-${index}`, { first_name: 'Zoë' }),
+    );
+    return stageCensus({ db, sealer, now: setClock(NOW) }, 'b', contentOf(censusOf(people)), {
+      uploading: null,
+    });
+  };
+  await stage(1);
+  await stage(PEOPLE_OF_CENSUS);
+}
+
+async function fillPayroll(db: Db): Promise<void> {
+  await schedules(db, [schedule()]);
+  await code(db, 'medical');
+  await finalized(db, '2026-01-16');
+  const rows = [1, 2].map((index) => ({ employee_id: `emp-${index}`, amount: '0.10' }));
+  await taken(db, '2026-01-16', ...rows.slice(1));
+  await taken(db, '2026-01-16', ...rows);
+  await finalized(db, '2026-01-30');
+  await voided(db, '2026-01-30');
+  await finalized(db, '2026-02-13');
+  await put(db, '2026-02-27');
+  // What a process leaves behind that dies while it finalizes.
+  const left = { freeze_id: 'left-behind', begun_at: NOW.toISOString() };
+  await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
+}
+
+export type Content = Map<string, string[]>;
+
+/** Every row of the tables, as text, in an order that does not depend on the engine. */
+export async function contentOfTables(db: Db, names: readonly string[]): Promise<Content> {
+  const content: Content = new Map();
+  for (const name of names) {
+    const { rows } = await sql<Record<string, unknown>>`select * from ${sql.table(name)}`.execute(db);
+    content.set(name, rows.map(textOf).sort());
+  }
+  return content;
+}
+
+function textOf(row: Record<string, unknown>): string {
+  const fields = Object.entries(row).map(([column, value]) => [
+    column,
+    Buffer.isBuffer(value) ? { hex: value.toString('hex') } : value,
+  ]);
+  return JSON.stringify(fields.sort());
+}

@@ -1,0 +1,7 @@
+/** The tests of the ledger once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../ledger/record.test.ts');
+await import('../ledger/roster.test.ts');
+await import('../ledger/deductions.test.ts');

@@ -1,0 +1,5 @@
+/** The tests of security once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../security/tokens.test.ts');

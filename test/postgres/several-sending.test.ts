@@ -1,0 +1,162 @@
+/** What several sidecars on one database do at once when they send. */
+import { sql } from 'kysely';
+import t from 'tap';
+import { requestSync } from '../../src/census/syncs.ts';
+import { databaseNow } from '../../src/database/engine.ts';
+import type { Trx } from '../../src/database/tables.ts';
+import { transact, transactionsRetried } from '../../src/database/transaction.ts';
+import { type Log, silentLog } from '../../src/observe/log.ts';
+import { closeGate, readGate, reserveProbe } from '../../src/outbound/gate.ts';
+import { LEASE_MS } from '../../src/outbound/lease.ts';
+import { open, scratch } from '../database/scratch.ts';
+import { owe, request, sendLoop, setClock } from '../outbound/parts.ts';
+import { json, stubService } from '../outbound/stub-service.ts';
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+
+const DAY_MS = 86_400_000;
+
+/** As a sidecar has it: the database's clock, whatever the process's own says. */
+const clocks = [-2 * DAY_MS, 2 * DAY_MS].map((ms) => setClock(new Date(Date.now() + ms)));
+const shared = clocks.map((clock) => ({ sharedNow: (trx: Trx) => databaseNow(trx, clock) }));
+
+t.test('senders whose clocks are days apart leave each other their claims', async (t) => {
+  const { db, url: database } = await scratch(t);
+  const dbs = [db, open(t, database)];
+  const { url, received } = await stubService(t, async (response, _, index) => {
+    const lease = Date.parse((await request(db, 'r-1')).lease_until as string) - Date.now();
+    t.ok(lease > LEASE_MS - 5_000 && lease <= LEASE_MS, `the lease ends in ${lease} ms`);
+    for (const loop of loops) t.strictSame(Object.values(await loop.runOnce()).filter(Boolean), []);
+    json(response, index === 0 ? 503 : 200);
+  });
+  const loops = dbs.map((each, index) => sendLoop(t, each, url, clocks[index]!, shared[index]));
+  await owe(db, 'r-1', 'e-1');
+  t.equal((await loops[0]!.runOnce()).retry, 1);
+  const { due_at, attempts } = await request(db, 'r-1');
+  const wait = Date.parse(due_at) - Date.now();
+  t.ok(wait > 0 && wait < 2_000, `it is due again in ${wait} ms, by the same clock`);
+  t.equal(attempts, 1);
+  t.equal((await loops[1]!.runOnce()).delivered, 0, 'for the other too');
+  t.equal(received.length, 1);
+});
+
+t.test('two senders at work send each request once, and those of a subject in order', async (t) => {
+  const { db, url: database } = await scratch(t);
+  const subjects = 30;
+  const each = 5;
+  const before = transactionsRetried();
+  const done = Promise.withResolvers<void>();
+  const { url, received } = await stubService(t, (response) => {
+    setImmediate(() => json(response, 200));
+    if (received.length === subjects * each) done.resolve();
+  });
+  for (let n = 0; n < subjects * each; n += subjects) {
+    await Promise.all(
+      Array.from({ length: subjects }, (_, subject) => owe(db, `r-${n + subject}`, `e-${subject}`)),
+    );
+  }
+  const dbs = [db, open(t, database)];
+  const failed: string[] = [];
+  const log: Log = { ...silentLog, error: (_, message) => failed.push(message) };
+  const loops = dbs.map((one, index) => sendLoop(t, one, url, clocks[index]!, { ...shared[index], log }));
+  const stop = new AbortController();
+  const running = loops.map((loop) => loop.run(stop.signal));
+  await done.promise;
+  stop.abort();
+  await Promise.all(running);
+
+  const sent = received.map(({ headers }) => Number(String(headers['idempotency-key']).slice(2)));
+  t.equal(new Set(sent).size, subjects * each);
+  t.equal(sent.length, subjects * each);
+  for (let subject = 0; subject < subjects; subject += 1) {
+    const own = sent.filter((n) => n % subjects === subject);
+    t.strictSame(
+      own,
+      [...own].sort((one, other) => one - other),
+      `in order: ${own}`,
+    );
+  }
+  const rows = await db.selectFrom('outbox').select(['state', 'attempts']).execute();
+  t.ok(rows.every(({ state, attempts }) => state === 'delivered' && attempts === 1));
+  t.equal(transactionsRetried() - before, 0, 'and no two waited for each other');
+  t.strictSame(failed, [], 'or wanted the same');
+});
+
+t.test('requests for one census that come at once owe one upload', async (t) => {
+  const { db, url } = await scratch(t);
+  const dbs = [db, open(t, url)];
+  const now = new Date().toISOString();
+  const employers = ['a', 'b', 'c'];
+  await Promise.all(
+    Array.from({ length: 60 }, (_, n) =>
+      transact(dbs[n % dbs.length]!, (trx) =>
+        requestSync(trx, { employerId: employers[n % employers.length]!, eventId: `event-${n}`, now }),
+      ),
+    ),
+  );
+  const uploads = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'subject', 'head'])
+    .orderBy('subject')
+    .execute();
+  t.match(uploads, [
+    { subject: 'employer:a', head: 1 },
+    { subject: 'employer:b', head: 1 },
+    { subject: 'employer:c', head: 1 },
+  ]);
+  t.equal(uploads.length, 3);
+  const syncs = await db.selectFrom('census_syncs').select(['employer_id', 'request_id']).execute();
+  t.equal(syncs.length, 60);
+  const owed = new Map(uploads.map(({ subject, request_id }) => [subject, request_id]));
+  t.ok(
+    syncs.every((sync) => owed.get(`employer:${sync.employer_id}`) === sync.request_id),
+    'and all wait for it',
+  );
+});
+
+t.test('while the gate is closed one sender probes at a time', async (t) => {
+  const { db, url: database } = await scratch(t);
+  let mended = false;
+  const { url, received } = await stubService(t, async (response) => {
+    // Both look several times while the probe is under way.
+    for (let look = 0; look < 3; look += 1) await Promise.all(loops.map((loop) => loop.runOnce()));
+    json(response, mended ? 200 : 401);
+  });
+  const dbs = [db, open(t, database)];
+  const loops = dbs.map((one, index) => sendLoop(t, one, url, clocks[index]!, shared[index]));
+  for (let n = 0; n < 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
+  await transact(db, (trx) => closeGate(trx, 'answered 401', new Date()));
+  for (let probe = 1; probe <= 3; probe += 1) {
+    await transact(db, (trx) => reserveProbe(trx, new Date()));
+    await Promise.all(loops.flatMap((loop) => [loop.runOnce(), loop.runOnce()]));
+    t.equal(received.length, probe);
+    t.match(await readGate(db), { state: 'closed', probes: probe });
+  }
+  mended = true;
+  await transact(db, (trx) => reserveProbe(trx, new Date()));
+  await Promise.all(loops.map((loop) => loop.runOnce()));
+  t.match(await readGate(db), { state: 'open' });
+  t.equal(received.length, 4, 'the probe that opened it was one more');
+});
+
+t.test('claiming reads no more than it needs at any backlog', async (t) => {
+  const { db } = await scratch(t);
+  await owe(db, 'r-1', 'e-1');
+  // What was delivered before, and a backlog of many subjects.
+  await sql`insert into outbox (request_id, kind, subject, state, head, due_at, created_at, finished_at)
+    select 'd-' || n, 'demographic', 'employee:' || n % 5000, 'delivered', 0, '2026', '2026', '2026'
+      from generate_series(1, 20000) n
+    union all select 'p-' || n, 'demographic', 'employee:' || n % 2500, 'pending', 0, '2026', '2026', null
+      from generate_series(1, 5000) n`.execute(db);
+  await sql`analyze outbox`.execute(db);
+  const plan = async (query: ReturnType<typeof sql<{ 'QUERY PLAN': string }>>) =>
+    (await query.execute(db)).rows.map((row) => row['QUERY PLAN']).join('\n');
+  const due = await plan(sql`explain select request_id from outbox
+    where state = 'pending' and head = 1 and due_at <= ${'2027'} order by due_at, seq limit ${8} for update skip locked`);
+  t.match(due, /Index Scan using outbox_claimable/);
+  t.notMatch(due, /Sort/);
+  const next = await plan(sql`explain select seq from outbox
+    where subject = ${'employee:7'} and finished_at is null order by seq limit 1`);
+  t.match(next, /outbox_unfinished/);
+});

@@ -1,0 +1,314 @@
+/** Several sidecars on one PostgreSQL: as one to the world, whatever becomes of one of them or of the database. */
+import { sql } from 'kysely';
+import t from 'tap';
+import { type Call, hearCalls } from '../../src/database/calls.ts';
+import type { Tables } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { enqueue, sealBody } from '../../src/outbound/outbox.ts';
+import { employeeSubject } from '../../src/outbound/subject.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+import { seededRandom, shuffle } from '../../src/simulator/random.ts';
+import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { postgresServer, usePostgres } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Front, startFront } from '../support/front.ts';
+import { deliver, eventOf } from '../support/load.ts';
+import { cutRound, killRound, readyz, restartRound } from '../support/postgres-rounds.ts';
+import { start } from '../support/sidecar.ts';
+import type { Instance } from '../support/stage.ts';
+import { deadlocks, nameOf, nothingPending, setThree } from '../support/three.ts';
+
+usePostgres();
+t.setTimeout(300_000);
+
+const STOPS_WITHIN_MS = 10_000;
+const EMPLOYER = 'maple-bakery';
+const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
+
+t.test('three sidecars on one database', async (t) => {
+  let front = {} as Front;
+  const three = await setThree(t, {
+    before: async (url) => {
+      front = await startFront(t, url);
+      return front.url;
+    },
+  });
+  const { stage, all, db } = three;
+  const { simulator, keys } = stage;
+  const secret = keys.webhookSecret;
+
+  await t.test('that start at once on an empty database migrate it once', async (t) => {
+    await Promise.all(all.map((one) => one.start()));
+    const migrated = all.flatMap(({ sidecar }) =>
+      sidecar.logged().filter(({ msg }) => msg === 'migrated the database'),
+    );
+    const rows = await db.selectFrom('migrations').select('number').orderBy('number').execute();
+    t.match(migrated, [{ count: rows.length }]);
+    t.strictSame(
+      rows.map(({ number }) => number),
+      rows.map((_, index) => index + 1),
+    );
+  });
+
+  await t.test('receive side by side; each shows the same feed, without gaps', async (t) => {
+    const loads = three.load('beside', all, { connections: 8, events: 400 });
+    await Promise.all(loads.map(({ ended }) => ended));
+    t.strictSame(await three.settle(loads, stage), [], 'nothing was refused');
+    t.equal(three.acknowledged.size, 1_200);
+    t.strictSame(await three.judge(), []);
+    const [first = [], ...others] = await Promise.all(all.map(feedOf));
+    t.equal(first.length, 1_140, 'the rest are sync requests');
+    t.strictSame(
+      first.map(({ position }) => position),
+      first.map((_, index) => index + 1),
+    );
+    for (const feed of others) t.strictSame(feed, first);
+  });
+
+  await t.test('200 events posted to all at once, each in another order, are stored once', async (t) => {
+    const events = Array.from({ length: 200 }, (_, index) => eventOf('at-once', index));
+    const random = seededRandom('at once', 1);
+    const answers = await Promise.all(
+      all.flatMap(({ sidecar }) =>
+        shuffle(random, events).map((event) => deliver(sidecar.port, secret, event)),
+      ),
+    );
+    t.strictSame(
+      answers.filter(({ status }) => status !== 204),
+      [],
+    );
+    t.strictSame(await three.judge(), []);
+    const stored = await db
+      .selectFrom('inbox')
+      .select('event_id')
+      .where('event_id', 'like', 'msg_at-once%')
+      .execute();
+    t.equal(stored.length, events.length);
+  });
+
+  await t.test('call to each other when one of them has got work for all', async (t) => {
+    const calls: Call[] = [];
+    const stop = new AbortController();
+    const ended = hearCalls(stage.databaseUrl, (call) => calls.push(call), stop.signal);
+    await eventually('the test hears, too', () => calls.splice(0).length, Boolean);
+    const reprocessed = await all[1].api.call('POST', '/v1/events/msg_at-once_0/reprocess');
+    t.equal(reprocessed.status, 202);
+    await eventually(
+      'there is something to apply',
+      () => calls.splice(0),
+      (heard) => heard.includes('apply'),
+    );
+    t.equal((await all[1].api.call('POST', '/v1/employers/employer-0/census/sync')).status, 202);
+    await eventually(
+      'there is something to send',
+      () => calls.splice(0),
+      (heard) => heard.includes('send'),
+    );
+    stop.abort();
+    await ended;
+    await nothingPending(db);
+  });
+
+  await t.test('owe one upload to an employer at a time, whoever is asked for it', async (t) => {
+    t.equal((await stage.api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
+    front.mode = 'hang';
+    await simulator.requestCensus(EMPLOYER);
+    await eventually(
+      'an upload hangs',
+      () => front.met.get('hang'),
+      (met) => met === 1,
+    );
+    const requests = Array.from({ length: 10 }, (_, index) => ({
+      id: `msg_sync_${index}`,
+      body: JSON.stringify({
+        id: `evt_sync_${index}`,
+        event_type: 'employee-census.sync-request',
+        data: { employer_id: EMPLOYER },
+      }),
+    }));
+    const asked = await Promise.all(
+      all.flatMap(({ sidecar, api }) => [
+        ...requests.map((event) => deliver(sidecar.port, secret, event)),
+        api.call('POST', `/v1/employers/${EMPLOYER}/census/sync`),
+      ]),
+    );
+    t.strictSame([...new Set(asked.map(({ status }) => status))].sort(), [202, 204]);
+    await nothingPending(db);
+    const owed = await db
+      .selectFrom('outbox')
+      .select('state')
+      .where('subject', '=', `employer:${EMPLOYER}`)
+      .where('finished_at', 'is', null)
+      .orderBy('seq')
+      .execute();
+    t.strictSame(owed, [{ state: 'sending' }, { state: 'pending' }]);
+    t.equal(front.met.get('hang'), 1, 'the second, for all others, waits for the first');
+
+    front.letThrough();
+    const syncs = await eventually(
+      'every sync is completed',
+      () => stage.api.list(`/v1/census-syncs?employer_id=${EMPLOYER}`),
+      (found) => found.every(({ state }) => state === 'completed'),
+    );
+    t.equal(syncs.length, 1 + requests.length + all.length, 'an event delivered three times is one sync');
+    t.strictSame(
+      simulator.requests().map(({ status, repeated }) => ({ status, repeated })),
+      [
+        { status: 200, repeated: false },
+        { status: 200, repeated: false },
+      ],
+    );
+  });
+
+  await t.test('send the changes of an employee in order, each once', async (t) => {
+    const [id = '', key = ''] = keys.dataKey.split(':');
+    const sealer = createSealer([{ id, key: Buffer.from(key, 'base64') }]);
+    const employees =
+      census?.employees.slice(0, 8).map(({ employee_id, address }) => ({ employee_id, address })) ?? [];
+    const sent = simulator.requests().length;
+    for (let nth = 1; nth <= 5; nth += 1) {
+      await Promise.all(
+        employees.map(({ employee_id, address }) => {
+          const requestId = `${employee_id}-change-${nth}`;
+          const body = JSON.stringify({ employee_id, address: { ...address, line1: `${nth} Main Street` } });
+          const sealed = sealBody(sealer, requestId, Buffer.from(body));
+          const change = {
+            requestId,
+            kind: 'demographic',
+            subject: employeeSubject(employee_id),
+            sealed,
+          } as const;
+          return transact(db, (trx) => enqueue(trx, change, new Date().toISOString()));
+        }),
+      );
+    }
+    const total = employees.length * 5;
+    const received = await eventually(
+      'all changes are delivered',
+      () => simulator.requests().slice(sent),
+      (requests) => requests.length >= total,
+    );
+    t.equal(received.length, total);
+    t.strictSame([...new Set(received.map(({ status }) => status))], [200]);
+    for (const { employee_id } of employees) {
+      t.strictSame(
+        received
+          .map(({ idempotencyKey }) => idempotencyKey)
+          .filter((key) => key?.startsWith(`${employee_id}-`)),
+        [1, 2, 3, 4, 5].map((nth) => `${employee_id}-change-${nth}`),
+      );
+    }
+  });
+
+  await t.test("have not been in each other's way", async (t) => {
+    t.equal(await deadlocks(db), 0);
+    for (const { sidecar } of all) {
+      const failed = sidecar.logged().filter(({ level }) => level === 'error' || level === 'fatal');
+      t.strictSame(failed, []);
+    }
+  });
+
+  await t.test('and an older one refuses the schema of a newer one, which goes on', async (t) => {
+    const { number } = await db
+      .selectFrom('migrations')
+      .select((eb) => eb.fn.max('number').as('number'))
+      .executeTakeFirstOrThrow();
+    const newer: Tables['migrations'] = {
+      number: number + 1,
+      name: 'of_a_newer_release',
+      hash: '',
+      applied_at: new Date().toISOString(),
+    };
+    await transact(db, (trx) => trx.insertInto('migrations').values(newer).execute());
+    const older = start(t, (await stage.another()).variables);
+    t.equal(await older.ended, 1);
+    t.match(older.output(), /of_a_newer_release.*made by a newer one/);
+    for (const one of all) {
+      t.equal((await deliver(one.sidecar.port, secret, eventOf('newer', 0))).status, 204);
+      t.equal(await readyz(one), 200);
+    }
+    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', newer.number).execute());
+  });
+
+  for (const how of ['before', 'after'] as const) {
+    await t.test(`are cut off ${how} commits: nothing is acknowledged that was not stored`, (t) =>
+      cutRound(t, three, how, `cut-${how}`),
+    );
+  }
+
+  await t.test('answer 503 while PostgreSQL is away, and go on when it is back', async (t) =>
+    restartRound(t, three, await postgresServer(), 'stop', 'restart'),
+  );
+
+  await t.test(
+    'apply on when one is stopped in the middle of applying; that one goes on later',
+    async (t) => {
+      const [, second, third] = all;
+      const others = [stage, third];
+      const loads = three.load('paused', all, { connections: 4 });
+      await Promise.all(loads.map((load) => load.reached(50)));
+      await stopWhileApplying(second, nameOf(1));
+      const stopped = performance.now();
+      const acknowledged = loads.map((load) => load.acknowledged.size);
+      await Promise.all([0, 2].map((index) => loads[index]?.reached((acknowledged[index] as number) + 100)));
+      await Promise.all([0, 2].map((index) => loads[index]?.stop()));
+      const ids = [0, 2].flatMap((index) => [...(loads[index]?.acknowledged.keys() ?? [])]);
+      await eventually(
+        'the others have applied what they stored',
+        () =>
+          db
+            .selectFrom('inbox')
+            .select('event_id')
+            .where('state', '=', 'pending')
+            .where('event_id', 'in', ids)
+            .limit(1)
+            .execute(),
+        (rows) => rows.length === 0,
+      );
+      const tookMs = Math.round(performance.now() - stopped);
+      t.ok(tookMs > 3_000 && tookMs < 10_000, `applied ${tookMs} ms after the applier was stopped`);
+
+      second.sidecar.signal('SIGCONT');
+      await loads[1]?.stop();
+      t.equal((await deliver(second.sidecar.port, secret, eventOf('continued', 0))).status, 204);
+      await three.settle(loads, others[0] as Instance);
+      t.strictSame(await three.judge(), []);
+      t.equal(await readyz(second), 200);
+    },
+  );
+
+  await t.test('lose one to SIGKILL under load, and go on', (t) => killRound(t, three, all[1], 'killed'));
+
+  await t.test('stop in order and in time, also while PostgreSQL is away', async (t) => {
+    t.equal(await stage.sidecar.end('SIGTERM'), 0);
+    await (await postgresServer()).stop();
+    const began = performance.now();
+    t.equal(await all[2].sidecar.end('SIGTERM'), 0);
+    const tookMs = Math.round(performance.now() - began);
+    t.ok(tookMs < STOPS_WITHIN_MS, `it ended in ${tookMs} ms`);
+  });
+
+  /** Stopped while it has the lock on the ledger and waits for nothing: it is in the middle of its own work then. */
+  async function stopWhileApplying({ sidecar }: Instance, name: string): Promise<void> {
+    const isApplying = async (): Promise<boolean> => {
+      sidecar.signal('SIGSTOP');
+      const { rows } = await sql`
+        select 1 from pg_stat_activity join pg_locks using (pid)
+        where application_name = ${name} and state = 'idle in transaction'
+          and relation = 'ledger_head'::regclass and mode = 'RowShareLock' and granted`.execute(db);
+      if (rows.length === 0) sidecar.signal('SIGCONT');
+      return rows.length > 0;
+    };
+    await eventually('it is stopped in the middle of applying', isApplying, Boolean);
+  }
+});
+
+/** The whole feed, as payroll reads it: each page from behind the last position seen. */
+async function feedOf({ api }: Instance): Promise<{ position: number }[]> {
+  const feed: { position: number }[] = [];
+  for (;;) {
+    const { data } = await api.get(`/v1/deduction-versions?limit=500&after=${feed.at(-1)?.position ?? 0}`);
+    if (data.length === 0) return feed;
+    feed.push(...data);
+  }
+}

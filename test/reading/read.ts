@@ -1,0 +1,42 @@
+/** Tables as texts and bytes, read to their end. */
+import type { Problem } from '../../src/contract/check.ts';
+import { type Columns, type Fields, type RowFormat, readRows } from '../../src/reading/rows.ts';
+import { Unreadable } from '../../src/reading/unreadable.ts';
+
+export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };
+
+/** Texts and bytes as a stream of parts. */
+export async function* parts(...all: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
+  for (const part of all) yield Buffer.from(part as string);
+}
+
+/** The same bytes in as many parts. */
+export function byteByByte(text: string | Uint8Array): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text as string);
+  return parts(...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
+}
+
+/** What is read of a table: its good rows, and the problems of the others. */
+export async function readAll(
+  content: string | Uint8Array | AsyncIterable<Uint8Array>,
+  format: RowFormat,
+): Promise<{ rows: Fields[]; problems: Problem[] }> {
+  const given = typeof content === 'string' || content instanceof Uint8Array ? parts(content) : content;
+  const rows: Fields[] = [];
+  const problems: Problem[] = [];
+  try {
+    for await (const row of readRows(given, format, COLUMNS)) {
+      if ('problem' in row) problems.push(row.problem);
+      else rows.push(row.fields);
+    }
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    problems.push(...error.problems);
+  }
+  return { rows, problems };
+}
+
+/** Problems as a person reads them. */
+export function told(problems: readonly Problem[]): string[] {
+  return problems.map(({ path, rule }) => (path === '' ? rule : `${path}: ${rule}`));
+}

@@ -1,0 +1,215 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { formatOf, type RowFormat, readRows } from '../../src/reading/rows.ts';
+import { byteByByte, COLUMNS, parts, readAll, told } from './read.ts';
+
+const ROWS = [
+  { employee_id: 'emp-1', amount: '12.34', note: 'Zoë, "the" 😀' },
+  { employee_id: 'emp-2', amount: '-5' },
+];
+const CSV = 'employee_id,amount,note\r\nemp-1,12.34,"Zoë, ""the"" 😀"\r\nemp-2,-5,\r\n';
+const TEXTS: Record<RowFormat, string> = {
+  csv: CSV,
+  json: JSON.stringify(ROWS),
+  ndjson: ROWS.map((row) => `${JSON.stringify(row)}\n`).join(''),
+};
+const FORMATS = Object.keys(TEXTS) as RowFormat[];
+
+t.test('a table is the same rows in every format, however its bytes are cut', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(...FORMATS),
+      fc.boolean(),
+      fc.array(fc.nat(200), { maxLength: 8 }),
+      async (format, isMarked, cuts) => {
+        const bytes = Buffer.from(`${isMarked ? '\uFEFF' : ''}${TEXTS[format]}`);
+        const at = [0, ...cuts.sort((one, other) => one - other), bytes.length];
+        const pieces = at.slice(1).map((end, index) => bytes.subarray(at[index], end));
+        const { rows, problems } = await readAll(parts(...pieces), format);
+        return problems.length === 0 && JSON.stringify(rows) === JSON.stringify(ROWS);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+t.test('a row knows its place in the table', async (t) => {
+  for (const format of FORMATS) {
+    const paths: string[] = [];
+    for await (const row of readRows(parts(TEXTS[format]), format, COLUMNS)) {
+      if ('path' in row) paths.push(row.path);
+    }
+    t.strictSame(paths, ['lines[0]', 'lines[1]'], format);
+  }
+});
+
+t.test('a JSON table may be an object that holds the list, and nothing else', async (t) => {
+  t.strictSame((await readAll(`{"lines": ${TEXTS.json}}`, 'json')).rows, ROWS);
+  const other = await readAll(`{"lines": ${TEXTS.json}, "total": 1, "odd name": 2}`, 'json');
+  t.strictSame(told(other.problems), [
+    'total: is not a field of this table',
+    '[…]: is not a field of this table',
+  ]);
+  const texts: [string, string][] = [
+    ['{"lines": {}}', 'lines: must be an array'],
+    ['"lines"', 'must be an array, or an object with the array lines'],
+    ['[', 'lines[0]: ends in the middle'],
+    ['[{}', 'lines[0]: ends in the middle'],
+    ['[{}]]', 'is not valid JSON near byte 4'],
+    ['[{},]', 'lines[1]: is not valid JSON near byte 4'],
+  ];
+  for (const [text, problem] of texts) {
+    t.ok(told((await readAll(text, 'json')).problems).includes(problem), text);
+  }
+  t.strictSame(told((await readAll('[[1],2]', 'json')).problems), [
+    'lines[0]: must be an object',
+    'lines[1]: must be an object',
+  ]);
+});
+
+t.test('null and an empty text are absent, and any other value that is no text is refused', async (t) => {
+  const rows = [
+    { employee_id: 'e', amount: null, note: '' },
+    { employee_id: 'e', amount: 12.34 },
+    { employee_id: ['e'] },
+    { employee_id: 'e', nickname: 'x' },
+    { employee_id: 'e', 'Grace Murray': 'x' },
+  ];
+  for (const text of [JSON.stringify(rows), rows.map((row) => JSON.stringify(row)).join('\n')]) {
+    const read = await readAll(text, text.startsWith('[') ? 'json' : 'ndjson');
+    t.strictSame(read.rows, [{ employee_id: 'e' }]);
+    t.strictSame(told(read.problems), [
+      'lines[1].amount: must be a text in quotes, amounts too',
+      'lines[2].employee_id: must be a text in quotes, amounts too',
+      'lines[3].nickname: is not a field of this table',
+      'lines[4][…]: is not a field of this table',
+    ]);
+  }
+});
+
+t.test('a line of NDJSON that is no strict JSON is one problem; empty lines are none', async (t) => {
+  const row = '{"employee_id":"e"}';
+  const text = [row, '', '{"employee_id":"e","employee_id":"f"}', ' ', '{', row].join('\r\n');
+  const { rows, problems } = await readAll(text, 'ndjson');
+  t.equal(rows.length, 2);
+  t.strictSame(told(problems), [
+    'lines[1]: names a field twice in one object',
+    'lines[2]: is not valid JSON',
+  ]);
+});
+
+t.test('semicolons between columns are refused as such, quoted or not, however the bytes come', async (t) => {
+  const problem = 'has semicolons between its columns: separate them with commas';
+  for (const text of ['employee_id;amount\nemp-1;12,34\n', '"employee_id";"amount"\r"emp-1";"1"\r', 'a;b']) {
+    t.strictSame(told((await readAll(text, 'csv')).problems), [problem]);
+    t.strictSame(told((await readAll(byteByByte(text), 'csv')).problems), [problem]);
+  }
+  const inCell = await readAll('employee_id,amount\n"a;b",1\n', 'csv');
+  t.strictSame(inCell.rows, [{ employee_id: 'a;b', amount: '1' }]);
+});
+
+t.test('unknown, doubled and missing columns are named', async (t) => {
+  const { problems, rows } = await readAll('employee_id,nickname,,employee_id,Net Pay\n1,2,3,4,5\n', 'csv');
+  t.strictSame(rows, []);
+  t.strictSame(told(problems), [
+    'column 2, nickname: is not a column of this table',
+    'column 3: is not a column of this table',
+    'employee_id: is a column that is given twice',
+    'column 5: is not a column of this table',
+    'amount: is a column that is missing',
+  ]);
+});
+
+t.test('a file without a header has its first row repeated by nobody', async (t) => {
+  const { problems } = await readAll('Murray,12.34\nByron,5\n', 'csv');
+  t.strictSame(told(problems), [
+    'column 1: is not a column of this table',
+    'column 2: is not a column of this table',
+    'employee_id: is a column that is missing',
+    'amount: is a column that is missing',
+  ]);
+});
+
+t.test('a row of another width is named by its line, and the rows behind it are read', async (t) => {
+  const text = 'employee_id,amount,note\ne-0,1,"two\nlines"\n\ne-1,1\ne-2,1,,\ne-3,1,\0\ne-4,1,\n';
+  const { rows, problems } = await readAll(text, 'csv');
+  t.strictSame(
+    rows.map((row) => row.employee_id),
+    ['e-0', 'e-4'],
+  );
+  t.strictSame(told(problems), [
+    'lines[1]: must have as many cells as the header, 3: it has 2, at line 5',
+    'lines[2]: must have as many cells as the header, 3: it has 4, at line 6',
+    'lines[3].note: has a NUL character, at line 7',
+  ]);
+});
+
+t.test('a cell that was made harmless is read as it was written, and no other loses a sign', async (t) => {
+  const cells = ["'=1+1", "''-x", "'quoted'", "'-12.34", '-12.34', "'"];
+  const text = `employee_id,amount\n${cells.map((cell) => `e,${cell}\n`).join('')}`;
+  t.strictSame(
+    (await readAll(text, 'csv')).rows.map((row) => row.amount),
+    ['=1+1', "'-x", "'quoted'", '-12.34', '-12.34', "'"],
+  );
+});
+
+const broken: [string, RowFormat, string | Uint8Array, string][] = [
+  ['an empty CSV', 'csv', '', 'is empty: a CSV begins with a header'],
+  ['empty lines alone', 'csv', '\n\r\n', 'is empty: a CSV begins with a header'],
+  ['a quote that does not close', 'csv', `${CSV}"x`, 'is not valid CSV at line 4 (CSV_QUOTE_NOT_CLOSED)'],
+  ['Latin-1 in a CSV', 'csv', Buffer.from(`${CSV}e,1,Zo\xeb\n`, 'latin1'), 'is not valid UTF-8'],
+  ['a cut character at the end', 'csv', Buffer.from(`${CSV}e,1,ë`).subarray(0, -1), 'is not valid UTF-8'],
+  ['Latin-1 in NDJSON', 'ndjson', Buffer.from('{"note":"\xeb"}\n', 'latin1'), 'is not valid UTF-8'],
+  ['UTF-16', 'csv', Buffer.from(`\uFEFF${CSV}`, 'utf16le'), 'is not valid UTF-8'],
+];
+for (const [name, format, text, rule] of broken) {
+  t.test(`${name} ends the reading with a problem that quotes nothing`, async (t) => {
+    t.equal((await readAll(text, format)).problems.at(-1)?.rule, rule);
+  });
+}
+
+t.test('a record beyond 1 MiB is refused, in bounded memory', async (t) => {
+  let sent = 0;
+  async function* endless(begin: string): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(begin);
+    for (; sent < 1_000; sent += 1) yield Buffer.alloc(64 * 1024, 'x');
+  }
+  const begins: [RowFormat, string, string][] = [
+    ['csv', 'employee_id,amount\n1,2\n"', 'lines[1]'],
+    ['csv', '', ''],
+    ['json', '[{},{"note":"', 'lines[1]'],
+    ['ndjson', '{}\n{"note":"', 'lines[1]'],
+  ];
+  for (const [format, begin, path] of begins) {
+    sent = 0;
+    const { problems } = await readAll(endless(begin), format);
+    t.match(problems.at(-1), { path, rule: 'must be at most 1 MiB' });
+    t.ok(sent <= 20, `${sent} parts of ${format} were read`);
+  }
+});
+
+t.test('a table beyond 256 MiB is refused without reading on', async (t) => {
+  let sent = 0;
+  async function* endless(): AsyncGenerator<Uint8Array> {
+    for (; ; sent += 1) yield Buffer.alloc(1024 * 1024, `${' '.repeat(1023)}\n`);
+  }
+  const { problems } = await readAll(endless(), 'ndjson');
+  t.strictSame(told(problems), ['must be at most 256 MiB']);
+  t.equal(sent, 256);
+});
+
+t.test('a source that breaks off is not the fault of the table', async (t) => {
+  async function* breaking(): AsyncGenerator<Uint8Array> {
+    yield Buffer.from(CSV);
+    throw new Error('reset');
+  }
+  await t.rejects(readAll(breaking(), 'csv'), { message: 'reset' });
+});
+
+t.test('a content type names its format, whatever stands beside it', async (t) => {
+  t.equal(formatOf('Text/CSV; charset=utf-8'), 'csv');
+  t.equal(formatOf('application/json'), 'json');
+  t.equal(formatOf('application/x-ndjson'), 'ndjson');
+  t.equal(formatOf('text/plain'), null);
+  t.equal(formatOf(''), null);
+});

@@ -1,0 +1,90 @@
+/** Three sidecars on one PostgreSQL, and the judge over what any of them acknowledged. */
+import { sql } from 'kysely';
+import type { Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { open } from '../database/scratch.ts';
+import { eventually } from './eventually.ts';
+import { type Event, type Load, redeliver, startLoad } from './load.ts';
+import { breaches } from './oracle.ts';
+import { type Instance, type Stage, type StageOptions, setStage } from './stage.ts';
+import { startWire, type Wire } from './wire.ts';
+
+export type Three = {
+  readonly stage: Stage;
+  readonly all: readonly [Instance, Instance, Instance];
+  /** Between the third one and the database. */
+  readonly wire: Wire;
+  /** A look at the database past all of them. */
+  readonly db: Db;
+  readonly acknowledged: ReadonlyMap<string, Event>;
+  /** Load on these at once. */
+  load(series: string, on?: readonly Instance[], options?: { connections?: number; events?: number }): Load[];
+  /** Notes what was acknowledged, and delivers what is in doubt to this one until it is. Answers what was in doubt. */
+  settle(loads: readonly Load[], to: Instance): Promise<Event[]>;
+  /** What does not hold, once no event is pending. */
+  judge(): Promise<string[]>;
+};
+
+/** What the database calls the sessions of the nth, from 0. */
+export function nameOf(index: number): string {
+  return `sidecar-${index}`;
+}
+
+/** Sets them; the test starts them. */
+export async function setThree(t: Test, options: StageOptions = {}): Promise<Three> {
+  const stage = await setStage(t, { ...options, start: false });
+  const { databaseUrl, keys } = stage;
+  const wire = await startWire(t, databaseUrl);
+  const named = (url: string, index: number) => ({
+    DATABASE_URL: `${url}?application_name=${nameOf(index)}`,
+  });
+  Object.assign(stage.variables, named(databaseUrl, 0));
+  const second = await stage.another(named(databaseUrl, 1));
+  const third = await stage.another(named(wire.url, 2));
+  const all = [stage, second, third] as const;
+  const db = open(t, databaseUrl);
+  const acknowledged = new Map<string, Event>();
+  const secret = keys.webhookSecret;
+
+  return {
+    stage,
+    all,
+    wire,
+    db,
+    acknowledged,
+    load: (series, on = all, options = {}) =>
+      on.map(({ sidecar }, index) =>
+        startLoad({ port: sidecar.port, secret, series: `${series}-${index}`, ...options }),
+      ),
+    async settle(loads, to) {
+      const inDoubt = loads.flatMap((load) => [...load.inDoubt.values()]);
+      for (const load of loads)
+        for (const event of load.acknowledged.values()) acknowledged.set(event.id, event);
+      await eventually(
+        'what was in doubt is taken',
+        async () => (await redeliver({ port: to.sidecar.port, secret }, inDoubt, acknowledged)).length,
+        (left) => left === 0,
+      );
+      return inDoubt;
+    },
+    async judge() {
+      await nothingPending(db);
+      return breaches({ databaseUrl, acknowledged: acknowledged.values() });
+    },
+  };
+}
+
+export function nothingPending(db: Db): Promise<unknown> {
+  return eventually(
+    'no event is pending',
+    () => db.selectFrom('inbox').select('seq').where('state', '=', sql.lit('pending')).limit(1).execute(),
+    (rows) => rows.length === 0,
+  );
+}
+
+/** How often PostgreSQL found transactions of this database that waited for each other, ever. */
+export async function deadlocks(db: Db): Promise<number> {
+  const { rows } = await sql<{ deadlocks: number }>`
+    select deadlocks from pg_stat_database where datname = current_database()`.execute(db);
+  return rows[0]?.deadlocks as number;
+}
