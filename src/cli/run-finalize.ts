@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { runOfView } from '../api/run-view.ts';
 import { readCensus } from '../config.ts';
@@ -8,7 +9,7 @@ import { viewRun } from '../payroll/runs/store.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
-import { createOutput, printable } from './output.ts';
+import { createOutput, type Output, printable } from './output.ts';
 import { printReadiness } from './readiness.ts';
 import { reasonOf } from './reason.ts';
 import { storedRun, unknownRun } from './run-find.ts';
@@ -65,13 +66,22 @@ async function agreed(
   if (yes) return view.etag;
   const beside = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
   printTotals(beside, view);
-  const asking = createInterface({ input: stdin, output: out.stderr });
+  const asked = `Finalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterwards. [yes/no] `;
+  const answer = await ask(stdin, out, `\n${asked}`, stopped());
+  return answer?.trim().toLowerCase() === 'yes' ? view.etag : null;
+}
+
+/** What a person answers; null when there is no answer, as after Ctrl-C or Ctrl-D. */
+async function ask(
+  input: NonNullable<Context['stdin']>,
+  { stderr: output }: Output,
+  question: string,
+  signal: AbortSignal,
+): Promise<string | null> {
+  const asking = createInterface({ input, output });
+  const ended = once(asking, 'close').then(() => null);
   try {
-    const answer = await asking.question(
-      `\nFinalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterwards. [yes/no] `,
-      { signal: stopped() },
-    );
-    return answer.trim().toLowerCase() === 'yes' ? view.etag : null;
+    return await Promise.race([asking.question(question, { signal }).catch(() => null), ended]);
   } finally {
     asking.close();
   }

@@ -3,7 +3,7 @@ import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import { type Gate, gateQuery, isProbeDue, readGate, reserveProbe } from './gate.ts';
 import { settleHead } from './heads.ts';
-import { after, LEASE_MS } from './lease.ts';
+import { after, LEASE_MS, READ_LATER_MS } from './lease.ts';
 import { backToPending } from './pending.ts';
 import { DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
@@ -71,7 +71,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimWish, now: Da
       .where((where) =>
         where.or([
           where('lease_until', '<=', now.toISOString()),
-          where('lease_until', '>', after(now, LEASE_MS)),
+          where('lease_until', '>', after(now, LEASE_MS + READ_LATER_MS)),
         ]),
       )
       .limit(RETURNED_AT_ONCE),
@@ -104,7 +104,7 @@ async function dueHeads(trx: Trx, wish: ClaimWish, limit: number, now: Date): Pr
   if (due.length === limit) return due;
   const stray = await forUpdateSkipLocked(
     trx,
-    heads.where('due_at', '>', after(now, DELAY_MAX_MS)),
+    heads.where('due_at', '>', after(now, DELAY_MAX_MS + READ_LATER_MS)),
   ).execute();
   return [...due, ...stray].slice(0, limit);
 }

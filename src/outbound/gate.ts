@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
+import { READ_LATER_MS } from './lease.ts';
 
 /**
  * Closed for all when an answer says that the address or the key is wrong. One probe at a time finds out whether
@@ -34,7 +35,7 @@ export function gateQuery(db: Db | Trx) {
 export function isProbeDue(gate: Gate, now: Date, leaseMs: number): boolean {
   if (gate.probe_at === null) return false;
   const waitMs = Date.parse(gate.probe_at) - now.getTime();
-  return waitMs <= 0 || waitMs > Math.max(PROBE_MAX_MS, leaseMs);
+  return waitMs <= 0 || waitMs > Math.max(PROBE_MAX_MS, leaseMs) + READ_LATER_MS;
 }
 
 /** Keeps others from probing until then: a probe is under way, or its claim expires. */

@@ -1,7 +1,7 @@
-import { writeFileSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { holdServeLock } from '../../src/database/open.ts';
 import { employ } from '../payroll/ready.ts';
+import { filesOf } from './payroll-stage.ts';
 import { here, jsonOf, withDatabase } from './surroundings.ts';
 
 const HEAD =
@@ -14,8 +14,7 @@ const ROWS = [
 /** A migrated database, and a file beside it. */
 async function stage(t: Test, name: string, content: string) {
   const { env, db } = await withDatabase(t);
-  const path = `${env.DATABASE_URL?.replace('sqlite:', '')}-${name}`;
-  writeFileSync(path, content);
+  const path = filesOf(t)(name, content);
   return { env, db, path, add: (...more: string[]) => here(t, env, ['import', 'deductions', path, ...more]) };
 }
 

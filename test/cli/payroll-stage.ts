@@ -25,9 +25,6 @@ export type Stage = {
 /** Two employees with a deduction each: medical and dental, 150.00 monthly, paid biweekly. */
 export async function payrollStage(t: Test): Promise<Stage> {
   const { env, db } = await withDatabase(t);
-  // Not `testdir()`: that of the database would be emptied.
-  const folder = mkdtempSync(join(tmpdir(), 'payroll-stage-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
   const now = new Date().toISOString();
   const deduct: Stage['deduct'] = (eventId, fields = {}, createdAt) =>
     deliver(db, [deductionOf(eventId, fields, createdAt)], now);
@@ -41,12 +38,19 @@ export async function payrollStage(t: Test): Promise<Stage> {
     env,
     db,
     run: (...argv) => here(t, env, ['run', ...argv]),
-    file(name, content) {
-      const path = join(folder, name);
-      writeFileSync(path, content);
-      return path;
-    },
+    file: filesOf(t),
     deduct,
+  };
+}
+
+/** Writes files for a test. Not into its `testdir()`: that is emptied when it is asked for, and holds the database. */
+export function filesOf(t: Test): Stage['file'] {
+  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  return (name, content) => {
+    const path = join(folder, name);
+    writeFileSync(path, content);
+    return path;
   };
 }
 

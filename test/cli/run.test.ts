@@ -5,14 +5,16 @@ import { transact } from '../../src/database/transaction.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 import { here, jsonOf } from './surroundings.ts';
 
-/** Answers a question on a terminal. */
-async function answering({ env }: Stage, answer: string, ...argv: string[]) {
+/** Answers a question on a terminal; null: the input ends without an answer. */
+async function answering({ env }: Stage, answer: string | null, ...argv: string[]) {
   const terminal = () => Object.assign(new PassThrough(), { isTTY: true });
   const [stdout, stderr, stdin] = [terminal(), terminal(), terminal()];
   let asked = '';
   stderr.on('data', (part) => {
     asked += part;
-    if (String(part).includes('[yes/no]')) stdin.write(`${answer}\n`);
+    if (!String(part).includes('[yes/no]')) return;
+    if (answer === null) stdin.end();
+    else stdin.write(`${answer}\n`);
   });
   stdout.resume();
   const code = await runCommand(['run', ...argv], env, {
@@ -249,6 +251,7 @@ t.test('on a terminal the totals are shown and a person is asked', async (t) => 
     /total +2 +2 +138\.46 +323\.08[\s\S]*Finalize 2 lines of r1\?[\s\S]*nothing was finalized/,
   );
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'open');
+  t.match(await answering(stage, null, 'finalize', 'r1'), { code: 1, asked: /nothing was finalized/ });
   const yes = await answering(stage, 'yes', 'finalize', 'r1');
   t.equal(yes.code, 0);
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');

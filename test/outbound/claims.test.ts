@@ -4,9 +4,9 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim, heartbeat } from '../../src/outbound/claims.ts';
 import { finish, putOff } from '../../src/outbound/finish.ts';
-import { closeGate, reserveProbe } from '../../src/outbound/gate.ts';
+import { closeGate, probeFailed, reserveProbe } from '../../src/outbound/gate.ts';
 import { enqueue } from '../../src/outbound/outbox.ts';
-import type { Outcome } from '../../src/outbound/retry.ts';
+import { type Outcome, RETRY_AFTER_MAX_MS } from '../../src/outbound/retry.ts';
 import type { Claim, Senders } from '../../src/outbound/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { engineOfTests } from '../support/engine.ts';
@@ -100,6 +100,29 @@ t.test(
     await take(db, 'same', clock());
     t.equal(await transact(db, (trx) => finish(trx, by('same'), first!, ok, clock())), null);
     t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
+  },
+);
+
+t.test(
+  'a sender that read the clock before another one wrote takes nothing for a clock that jumped',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const before = clock();
+    clock.advance(10_000);
+    for (const id of ['claimed', 'put off']) await owe(db, id, id);
+    const dueAt = new Date(clock().getTime() + RETRY_AFTER_MAX_MS).toISOString();
+    await transact(db, (trx) =>
+      trx.updateTable('outbox').set({ due_at: dueAt }).where('request_id', '=', 'put off').execute(),
+    );
+    t.match(await take(db, 'first', clock()), [{ requestId: 'claimed' }]);
+    t.strictSame(await take(db, 'second', before), []);
+    t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
+
+    await owe(db, 'behind the gate', 'behind the gate');
+    await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+    for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
+    t.strictSame(await take(db, 'second', before), []);
   },
 );
 

@@ -161,8 +161,8 @@ export class SmallWorld {
       })),
     });
     const both = [of('biweekly', 14, 52), of('weekly', 7, 104)];
-    await schedule(this.#db, this.#id('acme'), both.slice(0, this.schedules));
-    for (const employee of ['e0', 'e1', 'e2']) await this.learn(employment(this.#id(employee)));
+    if (this.schedules > 0) await schedule(this.#db, this.#id('acme'), both.slice(0, this.schedules));
+    await this.learn(...['e0', 'e1', 'e2'].map((employee) => employment(this.#id(employee))));
   }
 
   async take(one: Step): Promise<void> {
@@ -208,12 +208,14 @@ export class SmallWorld {
     });
   }
 
-  async learn(given: NewFact): Promise<void> {
-    const named = { ...given, employer_id: this.#id(given.employer_id) };
+  /** Facts that differ from what is known. */
+  async learn(...given: NewFact[]): Promise<void> {
+    const named = given.map((one) => ({ ...one, employer_id: this.#id(one.employer_id) }));
     const before = await this.position();
-    await learn(this.#db, named);
-    const position = await this.position();
-    if (position > before) this.facts.push({ ...named, position });
+    await learn(this.#db, ...named);
+    const learned = (await this.position()) - before;
+    for (const [index, one] of named.slice(0, learned).entries())
+      this.facts.push({ ...one, position: before + index + 1 });
   }
 
   /** Puts a run and answers what the ledger and the model say of it. */

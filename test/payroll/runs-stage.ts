@@ -3,7 +3,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
-import { type NewFact, recordFacts } from '../../src/ledger/roster.ts';
+import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
 import type { PayrollCode } from '../../src/payroll/runs/codes.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
@@ -64,12 +64,12 @@ export function employment(employee_id: string, changes: Partial<NewFact> = {}):
 
 let sources = 0;
 
-/** Facts of one census each, one after the other. */
+/** Facts of one census, in the order given; no employee twice with one employer. */
 export async function learn(db: Db, ...facts: NewFact[]): Promise<void> {
-  for (const fact of facts) {
-    sources += 1;
-    const source = { source: 'census', source_id: `census-${sources}` } as const;
-    await transact(db, (trx) => recordFacts(trx, [fact], source, NOW));
+  sources += 1;
+  const source = { source: 'census', source_id: `census-${sources}` } as const;
+  for (let from = 0; from < facts.length; from += FACTS_AT_ONCE) {
+    await transact(db, (trx) => recordFacts(trx, facts.slice(from, from + FACTS_AT_ONCE), source, NOW));
   }
 }
 
@@ -88,9 +88,9 @@ export function event(id: string, sent: string, changes: Partial<Deduction> = {}
   };
 }
 
-/** Events of one transaction each, in the order given. */
-export async function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
-  for (const one of incoming) await transact(db, (trx) => recordDeductions(trx, [one], NOW));
+/** Events that come together, in the order given. */
+export function send(db: Db, ...incoming: IncomingDeduction[]): Promise<void> {
+  return transact(db, (trx) => recordDeductions(trx, incoming, NOW));
 }
 
 /** Puts a run and answers it. */

@@ -8,13 +8,12 @@ import { Client } from 'pg';
 import t, { type Test } from 'tap';
 import { assertEmpty, copyDatabase } from '../../src/database/copy.ts';
 import { migrate } from '../../src/database/migrate.ts';
-import { openDatabase, sqlitePath } from '../../src/database/open.ts';
+import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { deductionOf, deliver, receive } from '../api/deliver.ts';
 import { execute, start as startExecutable } from '../cli/executable.ts';
 import { DATA_KEY, environment, here, jsonOf, type Ran, type Variables } from '../cli/surroundings.ts';
-import { startChild } from '../database/child.ts';
 import { open } from '../database/scratch.ts';
 import { owe } from '../outbound/parts.ts';
 import { postgresServer, usePostgres } from '../support/engine.ts';
@@ -284,14 +283,12 @@ t.test('what can not be copied is refused with the reason, and both sides stay a
   });
 
   await t.test('a file that is served', async (t) => {
-    const child = startChild(t, 'child-serves.ts', source.url);
-    t.equal(await child.line(), 'held');
+    const release = holdServeLock(source.url);
     t.match(await copy(t, source.url, url), {
       code: 1,
       stderr: /another process already serves .*source\.db: stop it/,
     });
-    child.process.kill('SIGKILL');
-    await child.end();
+    release();
   });
 
   await t.test('a file of an older or of a newer release', async (t) => {

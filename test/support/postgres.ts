@@ -48,11 +48,19 @@ export async function startPostgres(): Promise<PostgresServer> {
   await server.initialise();
   await start();
   const url = (database: string): string => `postgres://postgres:password@127.0.0.1:${port}/${database}`;
-  const crash = async (): Promise<void> => {
+  const endAtOnce = (): void => {
     const lock = join(data, 'postmaster.pid');
     if (existsSync(lock)) process.kill(Number.parseInt(readFileSync(lock, 'utf8'), 10), 'SIGQUIT');
+  };
+  const crash = async (): Promise<void> => {
+    endAtOnce();
     await server.stop();
   };
+  // Tests that take too long are ended by this signal, of which no other handler hears: the server would stay.
+  process.once('SIGALRM', () => {
+    endAtOnce();
+    process.exit(1);
+  });
   let databases = 0;
   return {
     url,

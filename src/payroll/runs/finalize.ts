@@ -36,8 +36,8 @@ const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
 /**
  * Finalizes an open run. Its lines are written beside everything else, some hundred employees a transaction, and one
- * small transaction makes them stand: if nothing of the employer's payroll came in between. Throws `RunRefused`. People finalize
- * through the gate of finalize-gate.ts; without one nothing is asked.
+ * small transaction makes them stand: if nothing of the employer's payroll came in between. Throws `RunRefused`.
+ * People finalize through the gate of finalize-gate.ts; without one nothing is asked.
  */
 export async function finalizeRun(
   db: Db,

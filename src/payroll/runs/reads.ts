@@ -72,41 +72,58 @@ export async function historiesOf(
   employees: readonly string[],
   position: number,
 ): Promise<Map<string, History[]>> {
+  const named: { employee_id: string; newest: number }[] = [];
+  for (const slice of slices(db, employees)) named.push(...(await deductionsOf(db, slice)));
+  const newest = await versionsAt(
+    db,
+    named.map((one) => one.newest),
+  );
+  const longer = await longerHistories(db, [...newest.values()]);
   const byEmployee = new Map<string, History[]>();
-  for (const slice of slices(db, employees)) {
-    const rows = await newestVersions(db, slice);
-    const longer = await longerHistories(db, rows);
-    for (const newest of rows) {
-      const whole = longer.get(newest.deduction_id) ?? [newest];
-      const history = whole.filter((version) => version.position <= position);
-      if (history.length === 0) continue;
-      const own = byEmployee.get(newest.of);
-      if (own === undefined) byEmployee.set(newest.of, [history]);
-      else own.push(history);
-    }
+  for (const { employee_id, newest: at } of named) {
+    const version = newest.get(at) as Version;
+    const whole = longer.get(version.deduction_id) ?? [version];
+    const history = whole.filter((one) => one.position <= position);
+    if (history.length === 0) continue;
+    const own = byEmployee.get(employee_id);
+    if (own === undefined) byEmployee.set(employee_id, [history]);
+    else own.push(history);
   }
   return byEmployee;
 }
 
-/** The version that came last of each deduction that ever named one of the employees: `of` whom. */
-function newestVersions(db: Db | Trx, employees: readonly string[]): Promise<(Version & { of: string })[]> {
+/** The deductions that ever named the employees, by the version that came last of each. */
+function deductionsOf(db: Db | Trx, employees: readonly string[]) {
   return db
     .selectFrom('deduction_employees')
-    .innerJoin('versions', (join) =>
-      // Not joined: PostgreSQL would rather read all of a small table for each page.
-      join.on('versions.position', '=', (eb) =>
-        eb
-          .selectFrom('deductions')
-          .select('newest')
-          .whereRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id'),
-      ),
+    .select('employee_id')
+    .select((eb) =>
+      // Looked up, not joined: PostgreSQL might rather read all deductions, for each page again.
+      eb
+        .selectFrom('deductions')
+        .select('newest')
+        .whereRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id')
+        .$asScalar()
+        .$notNull()
+        .as('newest'),
     )
-    .select('deduction_employees.employee_id as of')
-    .selectAll('versions')
-    .where(isOneOf(db, 'deduction_employees.employee_id', employees))
-    .orderBy('deduction_employees.employee_id')
-    .orderBy('deduction_employees.deduction_id')
+    .where(isOneOf(db, 'employee_id', employees))
+    .orderBy('employee_id')
+    .orderBy('deduction_id')
     .execute();
+}
+
+async function versionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, Version>> {
+  const versions = new Map<number, Version>();
+  for (const slice of slices(db, positions)) {
+    const rows = await db
+      .selectFrom('versions')
+      .selectAll()
+      .where(isOneOf(db, 'position', slice))
+      .execute();
+    for (const row of rows) versions.set(row.position, row);
+  }
+  return versions;
 }
 
 /** The histories of those that have more than one version, by deduction; most have not. */
