@@ -1,9 +1,7 @@
-/** The tests of payroll's routes, and those of it that take long, once more on PostgreSQL. */
+/** The tests of payroll's routes once more, on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
-await import('../payroll/audit.test.ts');
-await import('../payroll/run-readiness.test.ts');
 await import('../api/payroll-bad-input.test.ts');
 await import('../api/payroll-files.test.ts');
 await import('../api/payroll-finalize.test.ts');
