@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
+import { previewRun } from '../../src/payroll/runs/store.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';
 import {
@@ -14,6 +15,7 @@ import {
   learn,
   lines,
   linesOf,
+  run,
   schedule,
   send,
   view,
@@ -164,6 +166,24 @@ t.test('what was settled of a deduction that is no more is paid back', async (t)
   t.strictSame(await adjustments(db, {}, 4), ['b r2 -10.00 0.00 retro_refund']);
 });
 
+t.test('what is paid back is paid back as it was taken last', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { line_of_coverage: 'dental' }, 'b'));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await send(db, each('2026-02-13', { line_of_coverage: 'vision', member_contribution: '15' }, 'b'));
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  await send(db, each('2026-02-27', { line_of_coverage: 'life', effective_end: '2025-12-31' }, 'b'));
+  const due = await lines(db, body(5, { adjustments: 'include' }), 'adjustment');
+  t.strictSame(
+    due.map((line) => [line.adjustment_for, line.line_of_coverage, line.member_amount]),
+    [
+      ['r3', 'dental', '-15.00'],
+      ['r2', 'vision', '-15.00'],
+      ['r4', 'vision', '-15.00'],
+    ],
+  );
+});
+
 t.test("an earlier run's amounts are by its own options, calendar, codes apart", async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
@@ -258,6 +278,22 @@ t.test('a run of the last tax year is only reported', async (t) => {
   );
 });
 
+t.test('what the last year should have taken is no part of the net of this one', async (t) => {
+  const db = await staged(t, []);
+  await send(db, each('2025-12-01', { effective_end: '2025-12-31' }, 'b'));
+  for (const place of [-1, 1]) await finalized(db, `r${place}`, body(place));
+  await send(
+    db,
+    each('2026-01-30', { member_contribution: '12', effective_start: '2026-01-01' }),
+    each('2026-01-30', { effective_end: '2025-12-01' }, 'b'),
+  );
+  t.strictSame(await adjustments(db), [
+    'a r-1 -10.00 0.00 prior_year reported start_moved_later',
+    'a r1 2.00 0.00 retro_pre_tax',
+    'b r-1 -10.00 0.00 prior_year reported retro_refund',
+  ]);
+});
+
 t.test('the year of a run is that of its pay date', async (t) => {
   const db = await staged(t, [0]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
@@ -322,6 +358,15 @@ t.test(
   },
 );
 
+t.test('a run that told of who had left has nothing to settle with them', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  await finalized(db, 'r3', body(3));
+  t.match(await linesOf(db, 'r3'), [{ change: 'ended' }]);
+  await send(db, each('2026-02-13', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax']);
+});
+
 t.test('who has moved gets no adjustment from the new employer, and the old one reports it', async (t) => {
   const db = await staged(t, [2]);
   await learn(
@@ -332,6 +377,13 @@ t.test('who has moved gets no adjustment from the new employer, and the old one 
   await send(db, each('2026-02-02', { member_contribution: '12' }));
   t.strictSame(await adjustments(db), ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax']);
   t.strictSame(await adjustments(db, { employer_id: 'other' }), []);
+});
+
+t.test('who will be hired again has a check to wait for', async (t) => {
+  const db = await staged(t, [2]);
+  await learn(db, employment('e', { hire_date: '2026-05-01', termination_date: '2026-01-20' }));
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  t.strictSame(await adjustments(db), []);
 });
 
 t.test('who is paid in another group now settles there, and is not told of twice', async (t) => {
@@ -386,6 +438,8 @@ t.test('a moved start that the run knew of is flagged there, and reported by no 
   await finalized(db, 'r2', body(2));
   t.match(await linesOf(db, 'r2'), [{ member_amount: '10.00', flags: ['start_moved_later'] }]);
   t.strictSame(await adjustments(db), []);
+  await send(db, each('2025-11-01', { member_contribution: '99' }));
+  t.strictSame(await adjustments(db), [], 'also when something else comes late');
 });
 
 t.test('other amounts from the day that they are sent, or later, are a change, no moved start', async (t) => {
@@ -453,4 +507,25 @@ t.test('a flag of the amount by today stands on the difference', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '-1.00', period: 'weekly' }));
   t.strictSame(await adjustments(db), ['a r2 -12.00 0.00 frequency_mismatch negative retro_refund']);
+});
+
+t.test('of earlier runs only the employees are read of whom something became known since', async (t) => {
+  const { db } = await scratch(t);
+  const ids = Array.from({ length: 20 }, (_, index) => `e${index}`);
+  await learn(db, ...ids.map((id) => employment(id)));
+  await send(db, ...ids.map((employee_id) => each('2025-12-01', { employee_id }, `d-${employee_id}`)));
+  // Later than the run below, so that it is none that changes are told against.
+  await finalized(db, 'later', body(5));
+  await send(db, each('2026-01-30', { employee_id: 'e7', member_contribution: '12' }, 'd-e7'));
+  const read: unknown[] = [];
+  const reading = db.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => {
+      read.push(...result.rows.filter((row) => 'roster_position' in row).map((row) => row.employee_id));
+      return result;
+    },
+  });
+  const { totals } = await previewRun(reading, null, run(3, { adjustments: 'include' }));
+  t.strictSame(read, ['e7']);
+  t.match(totals, { lines: 21, member_amount: '204.00' });
 });

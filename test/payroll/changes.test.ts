@@ -3,8 +3,9 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
+import { linesOfOne } from '../../src/payroll/runs/lines-of-employee.ts';
 import { scratch } from '../database/scratch.ts';
-import { body, employment, event, finalized, learn, lines, send, voided } from './runs-stage.ts';
+import { body, employment, event, finalized, learn, lines, put, send, voided } from './runs-stage.ts';
 
 /** Ten dollars a check, so that an amount is what was sent. */
 const each = (id: string, sent: string, changes: Parameters<typeof event>[2] = {}) =>
@@ -186,6 +187,8 @@ t.test('a run that is narrowed says nothing of what it leaves out', async (t) =>
     'e b 10.00 same 10.00',
     'f c 10.00 same 10.00',
   ]);
+  const narrow = await linesOfOne(db, await put(db, 'narrow', body(3, { employee_ids: ['f'] })), 'e', null);
+  for await (const page of narrow.pages) t.strictSame(page, [], 'also when somebody asks');
   await send(db, each('b', '2026-01-30', { effective_end: '2026-01-31' }));
   t.strictSame(await changes(db, body(3, { deductions: ['b'] })), ['e b 0.00 ended 10.00']);
 });

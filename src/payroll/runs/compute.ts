@@ -4,28 +4,21 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { rosterAt } from '../../ledger/roster.ts';
 import { calculator } from '../arithmetic/amounts.ts';
 import { yearOf } from '../arithmetic/pay-dates.ts';
-import {
-  adjustmentLines,
-  type Carrier,
-  type Earlier,
-  frozenLinesOf,
-  isTouched,
-  marked,
-} from './adjustments.ts';
-import { arrearsLines, type Owed } from './arrears.ts';
+import type { Earlier } from './adjustments.ts';
 import { type Basis, planOfBasis } from './basis.ts';
 import { codeFinder } from './codes.ts';
-import { type Flag, LINE_KINDS, type Line } from './line.ts';
-import {
-  endedLines,
-  type History,
-  type LineRules,
-  regularLines,
-  type Standing,
-  standingOf,
-} from './lines.ts';
+import { LINE_KINDS, type Line } from './line.ts';
+import { endedLines, type LineRules, regularLines, type Standing, standingOf } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
-import { candidates, type FrozenRow, frozenLines, historiesOf, owedBy } from './reads.ts';
+import { candidates, frozenLines, historiesOf, owedBy } from './reads.ts';
+import {
+  type Debtor,
+  type FrozenRow,
+  runsToSettle,
+  type Settlements,
+  type Settling,
+  settlingLines,
+} from './settling.ts';
 
 export type EmployeeLines = {
   employeeId: string;
@@ -38,14 +31,11 @@ export type Inputs = {
   basis: Basis;
   scope: Scope;
   rules: LineRules;
-  carrier: Carrier;
   previousFreeze: string | null;
-  earlier: readonly Earlier[];
-  /** Employees with adjustments or arrears in an earlier finalized run: what it settled may have to be undone. */
-  settled: ReadonlySet<string>;
+  settling: Settling;
 };
 
-/** Prepares the computation of a basis. Throws `RunRefused` when its calendar does not do. */
+/** Prepares the computation of a basis. */
 export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
   const { run } = basis;
   const ids = [
@@ -73,12 +63,29 @@ export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
       hasOneScheduleAtMost: basis.has_one_schedule_at_most,
     },
     rules,
-    // An off-cycle run that names no deduction takes none, but may be what settles earlier runs.
-    carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
     previousFreeze: basis.previous === null ? null : (rows.get(basis.previous) as FrozenRun).freeze_id,
-    earlier,
-    settled: new Set([...rows.values()].flatMap((row) => row.settled)),
+    settling: {
+      run,
+      earlier,
+      // An off-cycle run that names no deduction takes none, but may be what settles earlier runs.
+      carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
+      settled: settledByEmployee([...rows.values()]),
+    },
   };
+}
+
+/** Who has to do with which runs, because one of them settled something of another. */
+function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>> {
+  const byEmployee = new Map<string, Set<string>>();
+  for (const { run_id, settled } of rows) {
+    for (const [runId, employees] of settled) {
+      for (const employeeId of employees) {
+        const own = byEmployee.get(employeeId) ?? new Set();
+        byEmployee.set(employeeId, own.add(run_id).add(runId));
+      }
+    }
+  }
+  return byEmployee;
 }
 
 /** The lines of a run, page by page; with `only`, of these employees. Nobody without lines who is not in the run. */
@@ -95,20 +102,14 @@ export async function* computeRun(
 }
 
 /** One employee, and what the lines are made of. */
-type Read = {
-  employeeId: string;
-  membership: Membership;
-  histories: readonly History[];
-  before: Standing;
-  owed: readonly Owed[];
-};
+type Read = Debtor & { before: Standing };
 
 async function computeEmployees(
   db: Db | Trx,
   inputs: Inputs,
   employees: readonly string[],
 ): Promise<EmployeeLines[]> {
-  const { basis, scope, earlier, previousFreeze } = inputs;
+  const { basis, scope, settling, previousFreeze } = inputs;
   const facts = await rosterAt(db, employees, basis.position);
   const histories = await historiesOf(db, employees, basis.position);
   const previous = await frozenLines(db, previousFreeze === null ? [] : [previousFreeze], employees);
@@ -122,25 +123,36 @@ async function computeEmployees(
       owed: owed?.get(employeeId) ?? [],
     }),
   );
-  const unsettled = all.filter((one) => isUnsettled(inputs, one)).map((one) => one.employeeId);
-  const frozen = await frozenLines(
-    db,
-    earlier.map((one) => one.freezeId),
-    unsettled,
-  );
+  const frozen = await rowsToSettle(db, settling, all);
   return all
     .map((one) => linesOf(inputs, one, frozen.get(one.employeeId) ?? []))
     .filter(({ membership, lines }) => membership.isIn || lines.length > 0 || isTold(membership));
 }
 
-/** Whether earlier runs must be looked at for the employee. */
-function isUnsettled(
-  { basis: { run }, earlier, settled }: Inputs,
-  { employeeId, histories, owed }: Read,
-): boolean {
-  if (run.adjustments === 'off' && run.arrears === 'off') return false;
-  if (owed.length > 0 || settled.has(employeeId)) return true;
-  return run.adjustments !== 'off' && earlier.some((one) => isTouched(one, employeeId, histories));
+/** The lines that must be read of earlier runs: of most employees none. */
+async function rowsToSettle(
+  db: Db | Trx,
+  settling: Settling,
+  all: readonly Read[],
+): Promise<Map<string, FrozenRow[]>> {
+  const wanted = new Map<string, Set<string>>();
+  for (const one of all) {
+    const runs = runsToSettle(settling, one);
+    if (runs.length > 0) wanted.set(one.employeeId, new Set(runs.map(({ freezeId }) => freezeId)));
+  }
+  const freezeIds = settling.earlier.map(({ freezeId }) => freezeId);
+  const read = await frozenLines(
+    db,
+    freezeIds.filter((id) => [...wanted.values()].some((own) => own.has(id))),
+    [...wanted.keys()],
+  );
+  // Read together, what others need came along.
+  for (const [employeeId, rows] of read)
+    read.set(
+      employeeId,
+      rows.filter(({ freezeId }) => wanted.get(employeeId)?.has(freezeId)),
+    );
+  return read;
 }
 
 function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): EmployeeLines {
@@ -148,7 +160,7 @@ function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): Empl
   const { rules } = inputs;
   const lines = membership.isIn ? regularLines(membership.fact, histories, rules, before) : [];
   if (before.size > 0 && mayEnd(inputs, read)) lines.push(...endedLines(lines, before, rules.deductions));
-  if (frozen.length > 0) lines.push(...settlingLines(inputs, read, frozen));
+  if (frozen.length > 0) lines.push(...settlingLines(inputs.settling, read, frozen));
   return { employeeId, membership, lines: lines.sort(byPlace) };
 }
 
@@ -163,36 +175,6 @@ function mayEnd({ basis: { run }, scope }: Inputs, { employeeId, membership }: R
 /** Readiness names the employee. */
 function isTold(membership: Membership): boolean {
   return !membership.isIn && (membership.why === 'ambiguous' || membership.why === 'frequency-unknown');
-}
-
-/** Adjustments and arrears of one employee, by what the run says of each. */
-function settlingLines(
-  { basis: { run }, earlier, carrier }: Inputs,
-  { employeeId, membership, histories, owed }: Read,
-  rows: readonly FrozenRow[],
-): Line[] {
-  const isGone = !membership.isIn && membership.why === 'gone';
-  if (!(membership.isIn || isGone)) return [];
-  const frozen = frozenLinesOf(rows);
-  // Who is gone has no other paycheck to wait for: the runs of the same pay group tell of it.
-  const concerned = earlier.filter(
-    ({ rules }) =>
-      !isGone || (rules.run.pay_frequency === run.pay_frequency && rules.run.pay_group === run.pay_group),
-  );
-  const gone: Flag[] = isGone ? ['no_further_paycheck', 'reported'] : [];
-  const lines: Line[] = [];
-  if (run.adjustments !== 'off') {
-    const adjustments = concerned.flatMap((one) =>
-      adjustmentLines(one, employeeId, histories, frozen, carrier),
-    );
-    lines.push(...marked(adjustments, run.adjustments === 'report' ? [...gone, 'reported'] : gone));
-  }
-  if (run.arrears !== 'off') {
-    const flags: Flag[] = isGone ? gone : run.arrears === 'report' ? ['reported'] : [];
-    const arrears = arrearsLines(concerned, owed, frozen, carrier);
-    lines.push(...arrears.map((line) => ({ ...line, flags: [...flags] })));
-  }
-  return lines;
 }
 
 /** By kind, line of coverage, deduction, and run that is settled: an order of their own, whatever came first. */
@@ -214,15 +196,20 @@ function byText(one: string, other: string): number {
 function rulesOf(basis: Basis): LineRules {
   const { run } = basis;
   const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
+  // Of most earlier runs nothing is computed, and an employer of many pay groups has hundreds.
+  let calculate: LineRules['calculate'] | null = null;
   return {
     run,
     deductions: named === null ? null : new Set(named),
-    calculate: calculator(planOfBasis(basis)),
+    calculate(contribution) {
+      calculate ??= calculator(planOfBasis(basis));
+      return calculate(contribution);
+    },
     codesOf: codeFinder(basis.codes),
   };
 }
 
-type FrozenRun = { run_id: string; freeze_id: string; basis: Basis; settled: readonly string[] };
+type FrozenRun = { run_id: string; freeze_id: string; basis: Basis; settled: Settlements };
 
 async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
   if (runIds.length === 0) return [];

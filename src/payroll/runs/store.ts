@@ -7,6 +7,7 @@ import { type Basis, resolveBasis } from './basis.ts';
 import type { Run } from './body.ts';
 import { computeRun, inputsOf } from './compute.ts';
 import { changePayroll } from './head.ts';
+import type { Settlements } from './settling.ts';
 import { createSummary, type Summary } from './summary.ts';
 import type { Totals } from './totals.ts';
 
@@ -139,7 +140,7 @@ export function bodyOf(stored: StoredRun): Run {
 /** What a finalized or voided run keeps of what it was computed from. */
 export type Frozen = {
   basis: Basis;
-  settled: readonly string[];
+  settled: Settlements;
   employees: number;
   /** The checks of readiness that failed when it was finalized; `force_reason` says why it stands all the same. */
   failed_checks: readonly string[];

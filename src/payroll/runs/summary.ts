@@ -4,6 +4,7 @@ import type { PayrollCode } from './codes.ts';
 import type { EmployeeLines } from './compute.ts';
 import { type Flag, isIncluded, type Line } from './line.ts';
 import { createMissingCodes } from './missing-codes.ts';
+import type { Settlements } from './settling.ts';
 import { createTotals, type Totals } from './totals.ts';
 
 /** What concerns readiness, and whom: all employees counted, the first named. Of codes those that are missing. */
@@ -21,7 +22,13 @@ const EXAMPLES = 20;
 
 const NOTED_FLAGS = ['open_after_termination', 'absent_from_census', 'frequency_mismatch'] as const;
 
-export type Summary = { totals: Totals; etag: string; employees: number; settled: string[]; notes: Notes };
+export type Summary = {
+  totals: Totals;
+  etag: string;
+  employees: number;
+  settled: Settlements;
+  notes: Notes;
+};
 
 /**
  * Takes in the employees of a run, in order. The ETag is a SHA-256 of every line, so that it changes with each of them
@@ -35,7 +42,7 @@ export function createSummary(codes: readonly PayrollCode[]): {
   const hash = createHash('sha256');
   const adding = createTotals();
   const notes: Notes = new Map();
-  const settled: string[] = [];
+  const settled = new Map<string, Set<string>>();
   const missing = createMissingCodes(codes);
   let employees = 0;
   const note = (what: Note, example: string): void => {
@@ -52,7 +59,11 @@ export function createSummary(codes: readonly PayrollCode[]): {
       if (lines.length === 0) return;
       hash.update(`${text}\n`);
       adding.add(lines);
-      if (lines.some((line) => line.kind !== 'regular' && isIncluded(line))) settled.push(employeeId);
+      for (const line of lines) {
+        if (line.adjustment_for === null || !isIncluded(line)) continue;
+        const employeesOfRun = settled.get(line.adjustment_for) ?? new Set();
+        settled.set(line.adjustment_for, employeesOfRun.add(employeeId));
+      }
       const regular = lines.filter((line) => line.kind === 'regular');
       for (const flag of NOTED_FLAGS)
         if (regular.some((line) => line.flags.includes(flag))) note(flag, employeeId);
@@ -65,7 +76,13 @@ export function createSummary(codes: readonly PayrollCode[]): {
       const names = missing.names();
       if (names.length > 0)
         notes.set('code-missing', { count: names.length, examples: names.slice(0, EXAMPLES) });
-      return { totals: adding.totals(), etag: hash.digest('hex'), employees, settled, notes };
+      return {
+        totals: adding.totals(),
+        etag: hash.digest('hex'),
+        employees,
+        settled: [...settled].map(([runId, ids]) => [runId, [...ids]]),
+        notes,
+      };
     },
   };
 }

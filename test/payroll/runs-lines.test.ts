@@ -1,0 +1,205 @@
+/** The regular lines of a run: what they say, whose day counts, and what they are flagged for. */
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import type { RunBody } from '../../src/payroll/runs/body.ts';
+import { scratch } from '../database/scratch.ts';
+import { body, codes, employment, event, learn, lines, send } from './runs-stage.ts';
+
+type Changes = Parameters<typeof event>[2];
+
+const each = (sent: string, changes: Changes = {}, id = 'a') =>
+  event(id, sent, { employee_id: 'e', period: 'biweekly', member_contribution: '10.00', ...changes });
+
+async function staged(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  await send(db, each('2025-12-01'));
+  return db;
+}
+
+t.test('a line says what the version said and what it comes to', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(
+    db,
+    event('a', '2025-12-01', {
+      employee_id: 'e',
+      member_contribution: '150',
+      employer_contribution: '+300.0',
+      coverage_type: 'member_spouse',
+      description: 'Gold',
+    }),
+  );
+  // The seventh pay date: the example of payroll.md.
+  t.strictSame(await lines(db, body(6)), [
+    {
+      employee_id: 'e',
+      deduction_id: 'a',
+      version: 1,
+      line_of_coverage: 'medical',
+      coverage_type: 'member_spouse',
+      taxability: 'pre_tax',
+      payroll_code: null,
+      employer_payroll_code: null,
+      employer_treatment: null,
+      description: 'Gold',
+      period: 'monthly',
+      member_contribution: '150',
+      employer_contribution: '+300.0',
+      member_amount: '69.24',
+      employer_amount: '138.46',
+      flags: [],
+      explanation:
+        '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, spread: 484.62 - 415.38 = 69.24; employer 300.00 monthly x 12 = 3600.00 a year, check 7 of 26, spread: 969.23 - 830.77 = 138.46',
+      kind: 'regular',
+      adjustment_for: null,
+      change: 'new',
+      previous_amount: null,
+    },
+  ]);
+});
+
+t.test(
+  'codes are those of the line of coverage, those for its taxability before those for either',
+  async (t) => {
+    const db = await staged(t);
+    await send(
+      db,
+      each('2025-12-01', { taxability: 'post_tax' }, 'b'),
+      each('2025-12-01', { line_of_coverage: 'dental' }, 'c'),
+    );
+    await codes(db, 'acme', [
+      { line_of_coverage: 'medical', taxability: null, side: 'employee', code: 'MED', treatment: null },
+      {
+        line_of_coverage: 'medical',
+        taxability: 'post_tax',
+        side: 'employee',
+        code: 'MEDP',
+        treatment: null,
+      },
+      { line_of_coverage: 'medical', taxability: null, side: 'employer', code: 'MEDER', treatment: 'memo' },
+    ]);
+    t.strictSame(
+      (await lines(db, body(2))).map((line) => [
+        line.deduction_id,
+        line.payroll_code,
+        line.employer_payroll_code,
+        line.employer_treatment,
+      ]),
+      [
+        ['c', null, null, null],
+        ['a', 'MED', 'MEDER', 'memo'],
+        ['b', 'MEDP', 'MEDER', 'memo'],
+      ],
+    );
+  },
+);
+
+t.test('the state of the day is taken: by period_end, by pay_date or by period_start', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  // The period of the run is 2026-01-16 to 2026-01-29, its pay date 2026-01-30.
+  for (const [index, start] of [
+    '2026-01-16',
+    '2026-01-17',
+    '2026-01-29',
+    '2026-01-30',
+    '2026-01-31',
+  ].entries())
+    await send(
+      db,
+      each('2025-12-01', { effective_start: `${start}T05:31:56Z` }, `start-${start.slice(8)}-${index}`),
+    );
+  for (const end of ['2026-01-15', '2026-01-16', '2026-01-28', '2026-01-29', '2026-01-30'])
+    await send(db, each('2025-12-01', { effective_end: `${end}T23:00:00-05:00` }, `end-${end.slice(8)}`));
+  await send(db, each('2025-12-01', { effective_start: '2026-01-20', effective_end: '2026-01-19' }, 'never'));
+  const taken = async (changes: Partial<RunBody>) =>
+    (await lines(db, body(2, changes))).map((line) => line.deduction_id);
+  const byEnd = ['end-29', 'end-30', 'start-16-0', 'start-17-1', 'start-29-2'];
+  t.strictSame(await taken({}), byEnd, 'annualized: at the end of the period');
+  t.strictSame(await taken({ applies_on: 'period_end', scheme: 'month-even' }), byEnd);
+  const byPayDate = ['end-30', 'start-16-0', 'start-17-1', 'start-29-2', 'start-30-3'];
+  t.strictSame(await taken({ applies_on: 'pay_date' }), byPayDate);
+  t.strictSame(await taken({ scheme: 'month-even' }), byPayDate, 'by month: on the pay date');
+  t.strictSame(await taken({ scheme: 'first-checks' }), byPayDate);
+  t.strictSame(await taken({ applies_on: 'period_start' }), [
+    'end-16',
+    'end-28',
+    'end-29',
+    'end-30',
+    'start-16-0',
+  ]);
+});
+
+t.test('a change that starts later does not erase what is in effect until then', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-01-05', { member_contribution: '12', effective_start: '2026-02-01' }));
+  t.match(await lines(db, body(2)), [{ version: 1, member_amount: '10.00', flags: ['start_moved_later'] }]);
+  t.match(await lines(db, body(3)), [{ version: 2, member_amount: '12.00', flags: [] }]);
+});
+
+t.test(
+  'deductions of one line of coverage overlap when both are in effect and ask for something',
+  async (t) => {
+    const flags = async (...others: Changes[]) => {
+      const db = await staged(t);
+      for (const [index, other] of others.entries()) await send(db, each('2025-12-01', other, `b${index}`));
+      return (await lines(db, body(2))).map((line) => line.flags.includes('overlap'));
+    };
+    t.strictSame(await flags({}), [true, true]);
+    t.strictSame(await flags({}, {}), [true, true, true]);
+    t.strictSame(await flags({ taxability: 'post_tax' }), [true, true]);
+    t.strictSame(await flags({ member_contribution: '0', employer_contribution: '1' }), [true, true]);
+    t.strictSame(
+      await flags({ member_contribution: '0.00' }),
+      [false, false],
+      'one with no amounts has ended',
+    );
+    t.strictSame(await flags({ line_of_coverage: 'dental' }), [false, false]);
+    t.strictSame(await flags({ effective_end: '2026-01-20' }), [false]);
+    t.strictSame(await flags({ employee_id: 'f' }), [false, false]);
+  },
+);
+
+t.test('what outlives the last regular lines is flagged on them, and only there', async (t) => {
+  const flagsOf = async (
+    termination: string,
+    changes: Changes = {},
+    place = 2,
+    more: Partial<RunBody> = {},
+  ) => {
+    const { db } = await scratch(t);
+    await learn(db, employment('e', { termination_date: termination }));
+    await send(db, each('2025-12-01', changes));
+    return (await lines(db, body(place, more))).map((line) => line.flags);
+  };
+  const flagged = [['open_after_termination']];
+  t.strictSame(await flagsOf('2026-01-20'), flagged);
+  t.strictSame(
+    await flagsOf('2026-01-20', { effective_end: '2026-01-31' }),
+    flagged,
+    'until the end of the month',
+  );
+  t.strictSame(await flagsOf('2026-01-20', { effective_end: '2026-01-29' }), [[]], 'it ends with the period');
+  t.strictSame(await flagsOf('2026-01-30'), [[]], 'the next run has the last lines');
+  t.strictSame(await flagsOf('2026-01-20', {}, 3, { final_checks: ['e'] }), flagged, 'so has a final check');
+});
+
+t.test('whom the newest census lacks is flagged as long as no termination is known', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e', { absent: 1 }));
+  await send(db, each('2025-12-01', { effective_end: '2026-02-01' }));
+  t.match(await lines(db, body(2)), [{ flags: ['absent_from_census'] }]);
+  await learn(db, employment('e', { absent: 1, termination_date: '2026-01-20' }));
+  t.match(await lines(db, body(2)), [{ flags: ['open_after_termination'] }]);
+});
+
+t.test('flags of the amount stand on the line', async (t) => {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'));
+  await send(
+    db,
+    each('2025-12-01', { period: 'weekly', member_contribution: '-1', effective_start: '2026-01-10' }),
+  );
+  t.match(await lines(db, body(2)), [{ flags: ['frequency_mismatch', 'negative', 'partial_cycle'] }]);
+});
