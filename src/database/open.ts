@@ -28,6 +28,9 @@ export function openDatabase(databaseUrl: string): Db {
   return new Kysely<Tables>({ dialect });
 }
 
+/** Held until they are let go: a handle that nobody refers to is collected, and its lock with it. */
+const held = new Set<BetterSqlite3.Database>();
+
 /** Another process serves this database. */
 export class AlreadyServed extends Error {
   readonly code = 'ALREADY_SERVED';
@@ -55,7 +58,11 @@ export function holdServeLock(databaseUrl: string): () => void {
       `another process already serves ${path}: stop it, or give this one a DATABASE_URL of its own`,
     );
   }
-  return () => lock.close();
+  held.add(lock);
+  return () => {
+    held.delete(lock);
+    lock.close();
+  };
 }
 
 /** An empty file is a database without tables. */

@@ -7,7 +7,7 @@ import { callsIn, SYNCS, strace, straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();
 
-t.setTimeout(240_000);
+t.setTimeout(900_000);
 
 /**
  * Calls of which the nth, in any thread, is the last thing that the process does: before a sync, in the middle of

@@ -3,7 +3,7 @@ import t from 'tap';
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
-t.setTimeout(240_000);
+t.setTimeout(900_000);
 await import('../end-to-end/service-faults.test.ts');
 await import('../end-to-end/stop.test.ts');
 await import('../end-to-end/busy.test.ts');

@@ -12,7 +12,7 @@ const EMPLOYER = 'maple-bakery';
 const TAKEN_OVER_WITHIN_MS = 60_000;
 
 usePostgres();
-t.setTimeout(240_000);
+t.setTimeout(900_000);
 
 /** Three, of which the first is in the middle of an upload that gets no answer; the others have a better way. */
 async function inTheMiddle(t: Test) {

@@ -13,7 +13,7 @@ import { setStage } from '../support/stage.ts';
 const EMPLOYER = 'maple-bakery';
 const TAKEN_OVER_WITHIN_MS = 60_000;
 
-t.setTimeout(200_000);
+t.setTimeout(600_000);
 
 /** A sidecar in the middle of an upload that gets no answer. */
 async function inTheMiddle(t: Test) {

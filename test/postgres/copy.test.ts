@@ -25,7 +25,7 @@ import { catalogOfPostgres, catalogOfSqlite } from './catalog.ts';
 import { contentOfTables, type Filled, fill } from './filled.ts';
 
 usePostgres();
-t.setTimeout(120_000);
+t.setTimeout(300_000);
 
 const MADE_AT = new Date('2026-01-01T00:00:00.000Z');
 /** Of the user who copies: no output may show it. */

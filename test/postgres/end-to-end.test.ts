@@ -4,7 +4,7 @@ import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
 // One file after the other, on one server.
-t.setTimeout(240_000);
+t.setTimeout(900_000);
 await import('../end-to-end/oracle.test.ts');
 await import('../end-to-end/census.test.ts');
 await import('../end-to-end/fixtures.test.ts');

@@ -19,7 +19,7 @@ import type { Instance } from '../support/stage.ts';
 import { deadlocks, nameOf, nothingPending, setThree } from '../support/three.ts';
 
 usePostgres();
-t.setTimeout(300_000);
+t.setTimeout(600_000);
 
 const STOPS_WITHIN_MS = 10_000;
 const EMPLOYER = 'maple-bakery';
