@@ -8,7 +8,7 @@ export const CONNECTIONS = 64;
 /** The first thousands of events compile the server's code. */
 export const WARM_UP_EVENTS = 3_000;
 /** Looks at what waits cost the database little, and next to nothing when few are left. */
-const LOOK_MS = { loaded: 500, draining: 100, nearlyDrained: 5 };
+const LOOK_MS = { loaded: 500, draining: 25, nearlyDrained: 5 };
 const FEW_EVENTS = 200;
 
 export type Measured = {

@@ -2,6 +2,7 @@
 import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import type { Config } from './config.ts';
+import { engineOfUrl } from './database/engine.ts';
 import type { Log, LogFields } from './observe/log.ts';
 import { startPrivateSide } from './private-side.ts';
 import type { Failure, FromThread, ToThread } from './private-thread.ts';
@@ -18,7 +19,7 @@ async function main(port: MessagePort): Promise<void> {
     error: say('error'),
     fatal: say('fatal'),
   };
-  const starting = startPrivateSide(workerData as Config, {
+  const starting = startPrivateSide(config, {
     log,
     wakeApply: () => tell({ say: 'wake apply' }),
     failed: (error) => tell({ say: 'failed', error: failureOf(error) }),
@@ -26,6 +27,7 @@ async function main(port: MessagePort): Promise<void> {
   port.on('message', async (message: ToThread) => {
     const side = await starting.catch(() => null);
     if (message.say === 'wake send') side?.wakeSend();
+    else if (message.say === 'wake apply') side?.wakeApply(message.events);
     else {
       await side?.stop();
       port.close();
@@ -34,9 +36,12 @@ async function main(port: MessagePort): Promise<void> {
   tell({ say: 'listening', address: (await starting).address });
 }
 
-// Where there are fewer cores than work, acknowledgements come before queries. On Linux a priority belongs to the
-// thread that sets it; elsewhere it would be the whole process's.
-if (process.platform === 'linux') setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+const config = workerData as Config;
+// Where there are fewer cores than work, acknowledgements come before queries, which SQLite runs on this thread. On
+// Linux a priority belongs to the thread that sets it; elsewhere it would be the whole process's.
+if (process.platform === 'linux' && engineOfUrl(config.databaseUrl) === 'sqlite') {
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+}
 
 const port = parentPort as MessagePort;
 main(port).catch((error: unknown) => {

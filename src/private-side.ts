@@ -1,5 +1,6 @@
-/** The private side: API, send loop, checkpoints and roster learning, on one thread with connections of its own. */
+/** The private side: API, send loop, on PostgreSQL the apply loop, checkpoints and roster learning, on one thread with connections of its own. */
 import { createApi } from './api/server.ts';
+import { applyingSide, createApplying } from './applying.ts';
 import { createCensusSender } from './census/census-sender.ts';
 import { learnRest } from './census/learn.ts';
 import type { CensusSource } from './census/source.ts';
@@ -26,6 +27,8 @@ export type PrivateSide = {
   readonly address: string;
   /** Something new is in the outbox. */
   wakeSend(): void;
+  /** So many more events are in the inbox. */
+  wakeApply(events: number): void;
   stop(): Promise<void>;
 };
 
@@ -57,7 +60,10 @@ export async function startPrivateSide(
     sendLoop.wake();
     void callOthers(db, 'send');
   };
-  const sending = new AbortController();
+  const running = new AbortController();
+  const appliesHere = applyingSide(config.databaseUrl) === 'private';
+  const applyLoop = createApplying(db, { log, wakeSend: sendLoop.wake, failed: on.failed });
+  const wakeApply = (): void => (appliesHere ? applyLoop.wake() : on.wakeApply());
   const api = createApi({
     db,
     now,
@@ -68,7 +74,7 @@ export async function startPrivateSide(
     isReady: createReadiness(db, now),
     sealer,
     wakeApply: () => {
-      on.wakeApply();
+      wakeApply();
       void callOthers(db, 'apply');
     },
     wakeSend,
@@ -76,9 +82,10 @@ export async function startPrivateSide(
   });
   await api.listen({ host: config.api.host, port: config.api.port });
 
-  const wake: Record<Call, () => void> = { apply: on.wakeApply, send: sendLoop.wake };
-  const heard = hearCalls(config.databaseUrl, (call) => wake[call](), sending.signal);
-  const sent = sendLoop.run(sending.signal).catch(on.failed);
+  const wake: Record<Call, () => void> = { apply: wakeApply, send: sendLoop.wake };
+  const heard = hearCalls(config.databaseUrl, (call) => wake[call](), running.signal);
+  const sent = sendLoop.run(running.signal).catch(on.failed);
+  const applied = appliesHere ? applyLoop.run(running.signal).catch(on.failed) : null;
   const learned = learnRest({ db, sealer, now }).catch((error: unknown) => {
     log.error({ code: codeOf(error) }, 'a census could not be learned: it is tried again at the next start');
   });
@@ -87,9 +94,10 @@ export async function startPrivateSide(
   return {
     address: addressOf(api),
     wakeSend,
+    wakeApply: applyLoop.wake,
     async stop() {
-      sending.abort();
-      await Promise.all([closeListener(api), sent, learned, heard]);
+      running.abort();
+      await Promise.all([closeListener(api), sent, applied, learned, heard]);
       stopCheckpoints();
       await client.close();
       await db.destroy();

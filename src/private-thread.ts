@@ -10,7 +10,7 @@ const STOPS_WITHIN_MS = 8_000;
 /** Runs as source and as built code: the entry beside this file has the same extension. */
 const ENTRY = new URL(`./private-entry${extname(import.meta.url)}`, import.meta.url);
 
-export type ToThread = { say: 'wake send' } | { say: 'stop' };
+export type ToThread = { say: 'wake send' } | { say: 'wake apply'; events: number } | { say: 'stop' };
 export type FromThread =
   | { say: 'wake apply' }
   | { say: 'listening'; address: string }
@@ -24,6 +24,8 @@ export type PrivateThread = {
   /** The address of the private listener; rejects when it can't start. */
   readonly listening: Promise<string>;
   wakeSend(): void;
+  /** Where that side applies: so many more events are in the inbox. */
+  wakeApply(events: number): void;
   /** May be called again. */
   stop(): Promise<void>;
 };
@@ -66,6 +68,7 @@ export function startPrivateThread(
   return {
     listening: listening.promise,
     wakeSend: () => tell({ say: 'wake send' }),
+    wakeApply: (events) => tell({ say: 'wake apply', events }),
     stop() {
       stopped ??= stop();
       return stopped;

@@ -1,12 +1,11 @@
 /** The composition root: wires everything by hand, in pipeline order. */
-import { completeSyncs, requestSync } from './census/syncs.ts';
+import { applyingSide, createApplying } from './applying.ts';
 import { type Clock, systemClock } from './clock.ts';
 import type { Config } from './config.ts';
 import { codeOf } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
 import { holdServeLock, openDatabase } from './database/open.ts';
 import type { Db } from './database/tables.ts';
-import { createApplyLoop } from './inbound/apply.ts';
 import { createIntake, NotStored } from './inbound/intake.ts';
 import { createReceiver } from './inbound/receiver.ts';
 import { createRefusals } from './inbound/refusals.ts';
@@ -34,8 +33,8 @@ export type Sidecar = {
 };
 
 /**
- * Starts a sidecar: the public listener, intake and the apply loop on this thread, the private listener and the
- * send loop on a worker thread, so that a slow query never delays an acknowledgement.
+ * Starts a sidecar: the public listener and intake on this thread, the private listener and the send loop on a worker
+ * thread, so that a slow query never delays an acknowledgement; the apply loop on either (applying.ts).
  * Rejects, with nothing left running, when the database is refused or served by another process, or a port is taken.
  */
 export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
@@ -46,13 +45,13 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   };
   try {
     const failure = Promise.withResolvers<Error>();
-    const applying = new AbortController();
+    const storing = new AbortController();
     let started = false;
     const fail = (error: unknown): void => {
       // A start that fails rejects, and whoever started says so.
       if (started) log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
       // After a failed sync nobody knows what the disk holds: nothing more is stored or applied.
-      applying.abort();
+      storing.abort();
       failure.resolve(error instanceof Error ? error : new Error('the sidecar can not go on'));
     };
 
@@ -61,21 +60,16 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     undo.push(() => db.destroy());
     await prepareSchema(db, config, options, now);
 
+    const appliesHere = applyingSide(config.databaseUrl) === 'main';
     const thread = startPrivateThread(config, { log, wakeApply: () => applyLoop.wake(), failed: fail });
-    const applyLoop = createApplyLoop({
-      db,
-      now,
-      log,
-      effects: { requestSync, completeSyncs },
-      onApplied: (applied) => {
-        if (applied.syncsRequested > 0) thread.wakeSend();
-      },
-      onFatal: fail,
-    });
+    const applyLoop = createApplying(db, { log, wakeSend: thread.wakeSend, failed: fail });
     const refusals = createRefusals(now);
-    const loops = Promise.all([applyLoop.run(applying.signal), refusals.run(db, applying.signal)]);
+    const loops = Promise.all([
+      appliesHere && applyLoop.run(storing.signal),
+      refusals.run(db, storing.signal),
+    ]);
     undo.push(async () => {
-      applying.abort();
+      storing.abort();
       await loops;
     });
     undo.push(() => thread.stop());
@@ -84,13 +78,13 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       db,
       now,
       log,
-      onStored: (stored) => applyLoop.wake(stored.accepted),
+      onStored: ({ accepted }) => (appliesHere ? applyLoop.wake(accepted) : thread.wakeApply(accepted)),
       onFatal: fail,
     });
     const receiver = createReceiver({
       verify: createVerify(config.webhookSecrets, now),
       accept: (arrival) =>
-        applying.signal.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival),
+        storing.signal.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival),
       refuse: refusals.count,
       isReady: createReadiness(db, now),
     });

@@ -26,14 +26,17 @@ import { ConnectionLost, isPreparedElsewhere, isStalePlan, NotDurable, RolledBac
 import { assertOutsideTransaction } from './transaction.ts';
 
 /**
- * Connections of one thread. The receiving one needs two that store, one that applies and a few for the rest; the
- * private one eight that send and some for people. With both, a sidecar takes at most twenty of the server's.
+ * Connections of one thread. The receiving one needs two that store and a few for the rest; the private one eight that
+ * send, one that applies and one for people. With both, a sidecar takes at most twenty of the server's.
  */
 const CONNECTIONS = 10;
 /** The provider waits 15 s for an acknowledgement: it hears "come back" well before that. */
 const CONNECT_WITHIN_MS = 3_000;
-/** A server or a network that says nothing for so long has lost the query: longer than any limit below. */
-const SILENT_MS = 20_000;
+/**
+ * A server or a network that says nothing for so long has lost the query: longer than any limit below, and short
+ * enough that the provider hears "come back" also of a delivery whose one statement has no such limits.
+ */
+const SILENT_MS = 12_000;
 /** A statement of a migration may work for hours before it answers. */
 const SILENT_MIGRATING_MS = 24 * 3_600_000;
 
@@ -41,10 +44,13 @@ const SILENT_MIGRATING_MS = 24 * 3_600_000;
  * Set inside each transaction, so that a proxy which gives every transaction another connection changes nothing.
  * A holder of a lock that stops in the middle is thrown out after 5 s, and who waits for the lock has it by then.
  */
-const LIMITS = { idle_in_transaction_session_timeout: 5_000, lock_timeout: 8_000, statement_timeout: 15_000 };
+const LIMITS = { idle_in_transaction_session_timeout: 5_000, lock_timeout: 8_000, statement_timeout: 10_000 };
 const BEGIN = [
   'begin isolation level read committed',
   ...Object.entries(LIMITS).map(([name, ms]) => `set local ${name} = ${ms}`),
+  // A statement is planned once a connection. Planned while the tables are empty it would read them whole, and go on
+  // to when they are not, until the server has counted them: a minute in which applying falls behind.
+  'set local enable_seqscan = off',
 ].join('; ');
 
 /** Texts that are prepared; more than the service has. The bound is for texts of varying length. */

@@ -1,5 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
+import fc from 'fast-check';
+import { Webhook } from 'svix';
 import t, { type Test } from 'tap';
 import { createVerify, type RefusalCause } from '../../src/inbound/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
@@ -177,4 +179,68 @@ t.test('beside a forged set of headers, the id of the signed set counts', async 
     t.equal((await post(port, { ...renamed(good), ...forgery }, BODY)).status, 204, `svix-* ${name}`);
     t.equal(accepted.pop()?.eventId, ID, `svix-* ${name}`);
   }
+});
+
+t.test("the verdict on any signature is that of the provider's own library", async (t) => {
+  t.intercept(Date, 'now', { value: () => NOW.getTime() });
+  const verify = createVerify([SECRET], () => NOW);
+  const library = new Webhook(SECRET);
+  let passed = 0;
+  const agrees = (headers: Record<string, string>, body: string): void => {
+    let expected = true;
+    try {
+      library.verify(body, headers);
+    } catch {
+      expected = false;
+    }
+    const verdict = verify(headers, Buffer.from(body));
+    if (expected) passed += 1;
+    t.strictSame(verdict, expected ? { eventId: headers['svix-id'] } : { refused: 'signature' }, {
+      headers,
+      body,
+    });
+  };
+  const anyCase = fc.record({
+    // Headers are bytes, each one a character.
+    id: fc.string({ unit: 'binary-ascii', minLength: 1, maxLength: 40 }),
+    body: fc.oneof(fc.string({ unit: 'grapheme' }), fc.json(), fc.constant(''), fc.constant('\ufeff{}')),
+    timestamp: fc.constantFrom(String(SECONDS), `0${SECONDS}`, `00${SECONDS}`),
+    signatures: fc.array(
+      fc.oneof(
+        { weight: 3, arbitrary: fc.constant('right') },
+        fc.constantFrom(
+          'v1',
+          'v1,',
+          'v1,,',
+          ',',
+          '',
+          'v1a,right',
+          'V1,right',
+          'v2,right',
+          'v1,right,more',
+          'v1, right',
+        ),
+        fc.constantFrom('v1,right=', 'v1,=right', 'v1,RIGHT'),
+        fc.string({ unit: 'binary-ascii' }),
+      ),
+      { minLength: 1, maxLength: 4 },
+    ),
+    secret: fc.constantFrom(SECRET, SECRET, secretOf('z')),
+  });
+  fc.assert(
+    fc.property(anyCase, ({ id, body, timestamp, signatures, secret }) => {
+      const right = new Webhook(secret).sign(id, NOW, body).slice('v1,'.length);
+      const signature = signatures
+        .map((text) =>
+          text === 'right'
+            ? `v1,${right}`
+            : text.replace('right', right).replace('RIGHT', right.toLowerCase()),
+        )
+        .join(' ');
+      if (signature === '') return;
+      agrees({ 'svix-id': id, 'svix-timestamp': timestamp, 'svix-signature': signature }, body);
+    }),
+    { numRuns: 1_000, seed: 20_261_122 },
+  );
+  t.ok(passed > 200, `${passed} of them were accepted`);
 });
