@@ -9,7 +9,13 @@ import { newSqlite } from './databases.ts';
 import { median, type Report } from './report.ts';
 import { ROOT } from './server.ts';
 
-const POSTGRES_SETTINGS = ['fsync', 'synchronous_commit', 'full_page_writes', 'wal_sync_method'];
+const POSTGRES_SETTINGS = [
+  'fsync',
+  'synchronous_commit',
+  'full_page_writes',
+  'wal_sync_method',
+  'shared_buffers',
+];
 const SYNCS = 200;
 const PAGE_BYTES = 4_096;
 
@@ -50,7 +56,7 @@ async function postgresSays(postgres: PostgresServer): Promise<string> {
   const show = async (name: string) => `${(await client.query(`show ${name}`)).rows[0][name]}`;
   const settings: string[] = [];
   for (const name of POSTGRES_SETTINGS) settings.push(`${name}=${await show(name)}`);
-  const text = `PostgreSQL ${await show('server_version')}, as it is installed: ${settings.join(', ')}.`;
+  const text = `PostgreSQL ${await show('server_version')}, as it is installed but for shared_buffers: ${settings.join(', ')}.`;
   await client.end();
   return text;
 }

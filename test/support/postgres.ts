@@ -21,10 +21,10 @@ export type PostgresServer = {
 };
 
 /**
- * Starts one. Its databases sort text by the rules of a language unless a column says otherwise, as most servers
+ * Starts one, with other settings than it is installed with where they are given. Its databases sort text by the rules of a language unless a column says otherwise, as most servers
  * do, so that a column that forgot to say it is found out.
  */
-export async function startPostgres(): Promise<PostgresServer> {
+export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-postgres-'));
   // The server refuses to run as root, and its own user must reach its folder.
   chmodSync(folder, 0o755);
@@ -36,7 +36,10 @@ export async function startPostgres(): Promise<PostgresServer> {
     port,
     createPostgresUser: userInfo().uid === 0,
     initdbFlags: ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--no-sync'],
-    postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories='],
+    postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings].flatMap((one) => [
+      '-c',
+      one,
+    ]),
     onLog: (message) => said.push(String(message)),
     onError: (message) => said.push(String(message)),
   });

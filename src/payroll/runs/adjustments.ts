@@ -1,5 +1,4 @@
 /** What earlier finalized runs should have taken by today's versions: "Adjustments" of payroll.md. Pure. */
-import type { Version } from '../../ledger/fold.ts';
 import { latestOf } from '../../ledger/state.ts';
 import type { Amounts } from '../arithmetic/amounts.ts';
 import { difference, total } from '../arithmetic/sums.ts';
@@ -10,6 +9,7 @@ import {
   type History,
   isStartMovedLater,
   type LineRules,
+  type RunVersion,
   stateInRun,
 } from './lines.ts';
 
@@ -58,12 +58,12 @@ type Pair = { member: string; employer: string };
  */
 export function isTouched(earlier: Earlier, employeeId: string, histories: readonly History[]): boolean {
   return histories.some((history) => {
-    const isNew = (history.at(-1) as Version).position > earlier.position;
+    const isNew = (history.at(-1) as RunVersion).position > earlier.position;
     if (!isNew) return false;
     const known = history.filter((version) => version.position <= earlier.position);
     const [before, now] = [known, history].map((versions) =>
       stateInRun(versions, employeeId, earlier.rules),
-    ) as [Version | null, Version | null];
+    ) as [RunVersion | null, RunVersion | null];
     return before?.position !== now?.position || (now !== null && mayNeverHaveBeen(now, history, earlier));
   });
 }
@@ -147,7 +147,7 @@ function settledOf(own: readonly Line[], settling: readonly Line[]): Map<string,
 
 function differenceLine(
   earlier: Earlier,
-  state: Version | null,
+  state: RunVersion | null,
   amounts: Amounts | null,
   settled: Settled | undefined,
   carrier: Carrier,
@@ -193,16 +193,16 @@ function workingOf(side: string, now: string, finalized: string, since: string, 
  * took might never have been due. Not one that brings other amounts, from the day it was sent or later, to a deduction
  * that had begun: that is a change like any other.
  */
-function mayNeverHaveBeen(state: Version, history: History, { position }: Earlier): boolean {
+function mayNeverHaveBeen(state: RunVersion, history: History, { position }: Earlier): boolean {
   if (!isStartMovedLater(history, state)) return false;
-  const latest = latestOf(history) as Version;
+  const latest = latestOf(history) as RunVersion;
   const sentOn = latest.event_time.slice(0, 'YYYY-MM-DD'.length);
   const isAhead = (latest.starts_on as string) >= sentOn;
   const hasBegun = state.starts_on === null || state.starts_on <= sentOn;
   return latest.position > position && !(isAhead && hasBegun && !isSameAmount(state, latest));
 }
 
-function isSameAmount(one: Version, other: Version): boolean {
+function isSameAmount(one: RunVersion, other: RunVersion): boolean {
   if (one.period !== other.period) return false;
   return (['member_contribution', 'employer_contribution'] as const).every(
     (side) => difference(one[side], other[side]) === NOTHING,
@@ -212,14 +212,14 @@ function isSameAmount(one: Version, other: Version): boolean {
 /** What is due back if the newer version was to replace the one before it. Never by itself. */
 function movedRefund(
   earlier: Earlier,
-  state: Version,
+  state: RunVersion,
   amounts: Amounts,
   history: History,
   carrier: Carrier,
 ): Line | null {
   const { member, employer } = pairOf(amounts);
   if (member === NOTHING && employer === NOTHING) return null;
-  const latest = latestOf(history) as Version;
+  const latest = latestOf(history) as RunVersion;
   return {
     ...contentOf(state, carrier),
     member_amount: difference(NOTHING, member),

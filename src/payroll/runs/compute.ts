@@ -10,6 +10,7 @@ import { codeFinder } from './codes.ts';
 import { LINE_KINDS, type Line } from './line.ts';
 import { endedLines, type LineRules, regularLines, type Standing, standingOf } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
+import { readAhead } from './read-ahead.ts';
 import { candidates, frozenLines, historiesOf, owedBy } from './reads.ts';
 import {
   type Debtor,
@@ -94,8 +95,13 @@ export async function* computeRun(
   inputs: Inputs,
   { after = '', only = null }: { after?: string; only?: readonly string[] | null } = {},
 ): AsyncGenerator<EmployeeLines[]> {
-  for await (const employees of candidates(db, inputs.basis.run, after, only)) {
-    yield await computeEmployees(db, inputs, employees);
+  const pages = readAhead(candidates(db, inputs.basis.run, after, only), (employees) =>
+    readEmployees(db, inputs, employees),
+  );
+  for await (const { all, frozen } of pages) {
+    yield all
+      .map((one) => linesOf(inputs, one, frozen.get(one.employeeId) ?? []))
+      .filter(({ membership, lines }) => membership.isIn || lines.length > 0 || isTold(membership));
     // Requests of other people have their turn.
     await new Promise(setImmediate);
   }
@@ -103,13 +109,13 @@ export async function* computeRun(
 
 /** One employee, and what the lines are made of. */
 type Read = Debtor & { before: Standing };
+type ReadPage = { all: readonly Read[]; frozen: ReadonlyMap<string, FrozenRow[]> };
 
-async function computeEmployees(
+async function readEmployees(
   db: Db | Trx,
-  inputs: Inputs,
+  { basis, scope, settling, previousFreeze }: Inputs,
   employees: readonly string[],
-): Promise<EmployeeLines[]> {
-  const { basis, scope, settling, previousFreeze } = inputs;
+): Promise<ReadPage> {
   const facts = await rosterAt(db, employees, basis.position);
   const histories = await historiesOf(db, employees, basis.position);
   const previous = await frozenLines(db, previousFreeze === null ? [] : [previousFreeze], employees);
@@ -123,10 +129,7 @@ async function computeEmployees(
       owed: owed?.get(employeeId) ?? [],
     }),
   );
-  const frozen = await rowsToSettle(db, settling, all);
-  return all
-    .map((one) => linesOf(inputs, one, frozen.get(one.employeeId) ?? []))
-    .filter(({ membership, lines }) => membership.isIn || lines.length > 0 || isTold(membership));
+  return { all, frozen: await rowsToSettle(db, settling, all) };
 }
 
 /** The lines that must be read of earlier runs: of most employees none. */

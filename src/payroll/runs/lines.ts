@@ -9,8 +9,28 @@ import type { CodesOfLine } from './codes.ts';
 import type { Change, Flag, Line } from './line.ts';
 import { terminationOn } from './population.ts';
 
+/** What a run reads of a version: of a large employer tens of thousands, and each column costs. */
+export const RUN_COLUMNS = [
+  'position',
+  'previous',
+  'version',
+  'event_time',
+  'deduction_id',
+  'employee_id',
+  'line_of_coverage',
+  'coverage_type',
+  'taxability',
+  'description',
+  'period',
+  'member_contribution',
+  'employer_contribution',
+  'starts_on',
+  'ends_on',
+] as const satisfies readonly (keyof Version)[];
+export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
+
 /** A deduction's versions, as far as the run knows them, oldest position first. */
-export type History = readonly Version[];
+export type History = readonly RunVersion[];
 
 export type LineRules = {
   run: Run;
@@ -25,7 +45,7 @@ export function stateInRun(
   history: History,
   employeeId: string,
   { run, deductions }: Pick<LineRules, 'run' | 'deductions'>,
-): Version | null {
+): RunVersion | null {
   const day = dayOfRun(run);
   const state = stateOn(history, day);
   if (state === null || state.employee_id !== employeeId || !appliesOn(state, day)) return null;
@@ -34,18 +54,18 @@ export function stateInRun(
 }
 
 /** The contribution that a version stands for. */
-export function contributionOf(version: Version): Contribution {
-  return version as Version & Pick<Contribution, 'period'>;
+export function contributionOf(version: RunVersion): Contribution {
+  return version as RunVersion & Pick<Contribution, 'period'>;
 }
 
 /** Whether a newer version of the deduction begins only after the day that the state is of. */
-export function isStartMovedLater(history: History, state: Version): boolean {
+export function isStartMovedLater(history: History, state: RunVersion): boolean {
   // Of all that have begun by the day the state is the latest: a later one has not.
-  return (latestOf(history) as Version).position !== state.position;
+  return (latestOf(history) as RunVersion).position !== state.position;
 }
 
 /** Whether neither side contributes anything; a plain decimal as received has a digit then that is not 0. */
-function isZero({ member_contribution, employer_contribution }: Version): boolean {
+function isZero({ member_contribution, employer_contribution }: RunVersion): boolean {
   return !/[1-9]/.test(member_contribution) && !/[1-9]/.test(employer_contribution);
 }
 
@@ -88,7 +108,7 @@ export function regularLines(
 }
 
 /** Written as one literal: a large run makes some ten thousand of them, and copies cost more than the arithmetic. */
-function regularLine(state: Version, { calculate, codesOf }: LineRules, old: Line | undefined): Line {
+function regularLine(state: RunVersion, { calculate, codesOf }: LineRules, old: Line | undefined): Line {
   const { member_amount, employer_amount, flags, explanation } = calculate(contributionOf(state));
   const codes = codesOf(state.line_of_coverage, state.taxability);
   const amounts = { member_amount, employer_amount };
@@ -118,7 +138,7 @@ function regularLine(state: Version, { calculate, codesOf }: LineRules, old: Lin
 }
 
 /** What a line that settles something says of its version. */
-export function contentOf(state: Version, { codesOf }: Pick<LineRules, 'codesOf'>) {
+export function contentOf(state: RunVersion, { codesOf }: Pick<LineRules, 'codesOf'>) {
   return {
     employee_id: state.employee_id,
     deduction_id: state.deduction_id,
@@ -150,7 +170,7 @@ export function endedLines(
 
 /** Whether something must be entered anew in payroll: an amount, what it is taken for, or how it is taxed. */
 function changeOf(
-  state: Version,
+  state: RunVersion,
   { member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>,
   old: Line | undefined,
 ): Change {
@@ -176,7 +196,7 @@ function endedLine(old: Line): Line {
 }
 
 /** What the roster says against a deduction. */
-function rosterFlags(fact: RosterFact, { ends_on }: Version, run: Run): Flag[] {
+function rosterFlags(fact: RosterFact, { ends_on }: RunVersion, run: Run): Flag[] {
   const termination = terminationOn(fact, dayOfRun(run));
   if (termination === null || termination > run.period_end) {
     return fact.absent === 1 && termination === null ? ['absent_from_census'] : [];

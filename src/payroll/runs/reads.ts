@@ -2,13 +2,11 @@
 import { sql } from 'kysely';
 import { isOneOf, slices } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import type { Version } from '../../ledger/fold.ts';
-import { historyOf } from '../../ledger/history.ts';
 import type { Owed } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
 import type { Line } from './line.ts';
-import type { History } from './lines.ts';
+import { type History, RUN_COLUMNS, type RunVersion } from './lines.ts';
 import type { FrozenRow } from './settling.ts';
 
 /** As an SQL text: the partial index of what is owed stands for it. */
@@ -85,7 +83,7 @@ export async function historiesOf(
   const longer = await longerHistories(db, [...newest.values()]);
   const byEmployee = new Map<string, History[]>();
   for (const { employee_id, newest: at } of named) {
-    const version = newest.get(at) as Version;
+    const version = newest.get(at) as RunVersion;
     const whole = longer.get(version.deduction_id) ?? [version];
     const history = whole.filter((one) => one.position <= position);
     if (history.length === 0) continue;
@@ -117,12 +115,12 @@ function deductionsOf(db: Db | Trx, employees: readonly string[]) {
     .execute();
 }
 
-async function versionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, Version>> {
-  const versions = new Map<number, Version>();
+async function versionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, RunVersion>> {
+  const versions = new Map<number, RunVersion>();
   for (const slice of slices(db, positions)) {
     const rows = await db
       .selectFrom('versions')
-      .selectAll()
+      .select(RUN_COLUMNS)
       .where(isOneOf(db, 'position', slice))
       .execute();
     for (const row of rows) versions.set(row.position, row);
@@ -130,12 +128,37 @@ async function versionsAt(db: Db | Trx, positions: readonly number[]): Promise<M
   return versions;
 }
 
-/** The histories of those that have more than one version, by deduction; most have not. */
-async function longerHistories(db: Db | Trx, newest: readonly Version[]): Promise<Map<string, Version[]>> {
-  const ids = new Set(newest.filter(({ previous }) => previous !== null).map((one) => one.deduction_id));
-  const versions: Version[] = [];
-  for (const slice of slices(db, [...ids])) versions.push(...(await historyOf(db, slice)));
+/** The whole histories of those that have more than one version, by deduction; most have not. */
+async function longerHistories(
+  db: Db | Trx,
+  newest: readonly RunVersion[],
+): Promise<Map<string, RunVersion[]>> {
+  const versions = newest.filter(({ previous }) => previous !== null);
+  const links = new Set(versions.map(({ previous }) => previous as number));
+  for (const slice of slices(db, [...links])) versions.push(...(await versionsBack(db, slice)));
+  versions.sort((one, other) => one.position - other.position);
   return Map.groupBy(versions, (version) => version.deduction_id);
+}
+
+/** The versions at some positions and all that came before each, by their links. */
+function versionsBack(db: Db | Trx, positions: readonly number[]): Promise<RunVersion[]> {
+  const columns = RUN_COLUMNS.map((column) => `versions.${column}` as const);
+  return db
+    .withRecursive('back', (qb) =>
+      qb
+        .selectFrom('versions')
+        .where(isOneOf(db, 'versions.position', positions))
+        .select(columns)
+        .unionAll((union) =>
+          union
+            .selectFrom('back')
+            .innerJoin('versions', 'versions.position', 'back.previous')
+            .select(columns),
+        ),
+    )
+    .selectFrom('back')
+    .selectAll()
+    .execute();
 }
 
 /** What employees had in finalized runs, by employee, in the order that the runs are given in. */

@@ -1,0 +1,70 @@
+import t from 'tap';
+import { readAhead } from '../../src/payroll/runs/read-ahead.ts';
+
+async function* upTo(last: number): AsyncGenerator<number> {
+  for (let item = 1; item <= last; item += 1) yield item;
+}
+
+/** Pages that are answered when told to. */
+function asked() {
+  const answers = new Map<number, PromiseWithResolvers<string>>();
+  const read = (item: number): Promise<string> => {
+    const answer = Promise.withResolvers<string>();
+    answers.set(item, answer);
+    return answer.promise;
+  };
+  return { answers, read };
+}
+
+t.test(
+  'pages come in order, whichever is read first, and some are begun before they are needed',
+  async (t) => {
+    const { answers, read } = asked();
+    const pages = readAhead(upTo(5), read);
+    const first = pages.next();
+    await new Promise(setImmediate);
+    t.strictSame([...answers.keys()], [1, 2, 3]);
+    for (const item of [3, 2, 1]) answers.get(item)?.resolve(`page ${item}`);
+    t.strictSame(await first, { value: 'page 1', done: false });
+    const rest: string[] = [];
+    const reading = (async () => {
+      for await (const page of pages) rest.push(page);
+    })();
+    await new Promise(setImmediate);
+    for (const item of [5, 4]) answers.get(item)?.resolve(`page ${item}`);
+    await reading;
+    t.strictSame(rest, ['page 2', 'page 3', 'page 4', 'page 5']);
+  },
+);
+
+t.test('of nothing there is no page', async (t) => {
+  t.strictSame(await readAhead(upTo(0), async () => 'page').next(), { value: undefined, done: true });
+});
+
+t.test('a page that could not be read is told in its place', async (t) => {
+  const pages = readAhead(upTo(3), async (item) => {
+    if (item === 2) throw new Error('lost');
+    return item;
+  });
+  t.equal((await pages.next()).value, 1);
+  await t.rejects(pages.next(), { message: 'lost' });
+});
+
+t.test('whoever stops in the middle leaves nothing under way', async (t) => {
+  const { answers, read } = asked();
+  const pages = readAhead(upTo(5), read);
+  const first = pages.next();
+  await new Promise(setImmediate);
+  answers.get(1)?.resolve('page 1');
+  await first;
+  let stopped = false;
+  const stopping = pages.return(undefined).then(() => {
+    stopped = true;
+  });
+  await new Promise(setImmediate);
+  t.equal(stopped, false, 'what was begun is waited for');
+  answers.get(2)?.resolve('page 2');
+  answers.get(3)?.reject(new Error('of no concern to anybody any more'));
+  await stopping;
+  t.strictSame([...answers.keys()], [1, 2, 3]);
+});
