@@ -1,12 +1,13 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, beside what people would use instead and
- * beside a server that only verifies. Writes bench/results.md, bench/scale.md with `--scale`, or bench/payroll.md with
- * `--payroll`; with any other flag it is a quick look, which only prints. README.md says what is compared.
+ * beside a server that only verifies. Writes bench/results.md, bench/scale.md with `--scale`, bench/payroll.md with
+ * `--payroll`, or bench/changes.md with `--changes`; with any other flag it is a quick look, which only prints. README.md says what is compared.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { startPostgres } from '../test/support/postgres.ts';
 import { measureAtOnce } from './at-once.ts';
+import { BACKLOG, reportChanges } from './changes.ts';
 import { reportAtOnce } from './comparison.ts';
 import { ENGINES } from './engines.ts';
 import { reportEvenly } from './evenly.ts';
@@ -21,6 +22,7 @@ const { values: flags } = parseArgs({
   options: {
     scale: { type: 'boolean', default: false },
     payroll: { type: 'boolean', default: false },
+    changes: { type: 'boolean', default: false },
     only: { type: 'string' },
     rounds: { type: 'string' },
     sizes: { type: 'string' },
@@ -29,10 +31,15 @@ const { values: flags } = parseArgs({
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, ...narrowing } = flags;
+const { scale, payroll, changes, ...narrowing } = flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
-const kind = scale ? 'scale' : payroll ? 'payroll' : 'results';
-const TITLES = { results: '# Benchmark', scale: '# Benchmark: scale', payroll: '# Benchmark: payroll' };
+const kind = scale ? 'scale' : payroll ? 'payroll' : changes ? 'changes' : 'results';
+const TITLES = {
+  results: '# Benchmark',
+  scale: '# Benchmark: scale',
+  payroll: '# Benchmark: payroll',
+  changes: '# Benchmark: changes',
+};
 
 /** Those of `--only`, or all. */
 function chosen<T extends { name: string }>(all: readonly T[]): T[] {
@@ -62,6 +69,9 @@ try {
   await reportSurroundings(report, postgres);
   if (payroll) {
     await reportPayroll(report, postgres, chosen(ENGINES), sizeOf(flags.size));
+  } else if (changes) {
+    const backlog = Number(flags.size ?? BACKLOG);
+    await reportChanges(report, postgres, chosen(ENGINES), backlog, rounds);
   } else if (scale) {
     const sizes = flags.sizes?.split(',').map(Number) ?? SIZES;
     await reportScale(report, postgres, chosen(ENGINES), sizes, rounds);

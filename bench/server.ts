@@ -39,9 +39,14 @@ export function environment(databaseUrl: string, nth = 0): Record<string, string
   };
 }
 
-/** Starts one and waits until it is ready. `nth` tells those apart that run at the same time. */
-export async function startServer(args: string[], databaseUrl = '', nth = 0): Promise<Server> {
-  const env = environment(databaseUrl, nth);
+/** Starts one and waits until it is ready. `nth` tells those apart that run at the same time; `more` configures it. */
+export async function startServer(
+  args: string[],
+  databaseUrl = '',
+  nth = 0,
+  more: Record<string, string> = {},
+): Promise<Server> {
+  const env = { ...environment(databaseUrl, nth), ...more };
   const port = Number(env.RECEIVER_PORT);
   if (await isReady(port)) throw new Error(`port ${port} is taken: does another benchmark run?`);
   const began = performance.now();
@@ -64,8 +69,12 @@ export async function startServer(args: string[], databaseUrl = '', nth = 0): Pr
 }
 
 /** `benefits-sidecar serve`, built. It migrates an empty database by itself. */
-export async function startSidecar(databaseUrl: string, nth = 0): Promise<Server> {
-  const server = await startServer(['dist/main.js', 'serve'], databaseUrl, nth);
+export async function startSidecar(
+  databaseUrl: string,
+  nth = 0,
+  more: Record<string, string> = {},
+): Promise<Server> {
+  const server = await startServer(['dist/main.js', 'serve'], databaseUrl, nth, more);
   // It takes events some milliseconds before its private listener is there.
   while (!(await isReached(server.api.url))) await delay(5);
   return server;

@@ -1,4 +1,5 @@
 /** The public face: what a program that embeds the sidecar imports. */
+export type { CensusFunction, GivenCensus } from './census/source-function.ts';
 export { type Config, readConfig } from './config.ts';
 export type { Census } from './contract/census.ts';
 export type { CompensationChange } from './contract/compensation-change.ts';

@@ -1,11 +1,11 @@
 /** What the private side's worker thread runs. */
 import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import type { Config } from './config.ts';
+import { createFunctionSource } from './census/source-function.ts';
 import { engineOfUrl } from './database/engine.ts';
 import type { Log, LogFields } from './observe/log.ts';
 import { startPrivateSide } from './private-side.ts';
-import type { Failure, FromThread, ToThread } from './private-thread.ts';
+import type { Failure, FromThread, ThreadData, ToThread } from './private-thread.ts';
 
 async function main(port: MessagePort): Promise<void> {
   const tell = (message: FromThread): void => port.postMessage(message);
@@ -19,8 +19,11 @@ async function main(port: MessagePort): Promise<void> {
     error: say('error'),
     fatal: say('fatal'),
   };
+  const askForCensus = (employerId: string, channel: MessagePort): void =>
+    port.postMessage({ say: 'census', employerId, port: channel } satisfies FromThread, [channel]);
   const starting = startPrivateSide(config, {
     log,
+    givenSource: asksForCensus ? createFunctionSource(askForCensus) : null,
     wakeApply: () => tell({ say: 'wake apply' }),
     failed: (error) => tell({ say: 'failed', error: failureOf(error) }),
   });
@@ -36,7 +39,7 @@ async function main(port: MessagePort): Promise<void> {
   tell({ say: 'listening', address: (await starting).address });
 }
 
-const config = workerData as Config;
+const { config, asksForCensus } = workerData as ThreadData;
 // Where there are fewer cores than work, acknowledgements come before queries, which SQLite runs on this thread. On
 // Linux a priority belongs to the thread that sets it; elsewhere it would be the whole process's.
 if (process.platform === 'linux' && engineOfUrl(config.databaseUrl) === 'sqlite') {

@@ -19,6 +19,7 @@ import type { Log } from './observe/log.ts';
 import { createChangeSenders } from './outbound/change-sender.ts';
 import { createClient } from './outbound/client.ts';
 import { createSendLoop } from './outbound/send-loop.ts';
+import { keyTrouble } from './security/key-trouble.ts';
 import { createSealer } from './security/sealing.ts';
 import { VERSION } from './version.ts';
 
@@ -35,14 +36,20 @@ export type PrivateSide = {
 /** Starts it on a database that is migrated already. Rejects when the private listener's port is taken. */
 export async function startPrivateSide(
   config: Config,
-  on: { log: Log; wakeApply: () => void; failed: (error: unknown) => void },
+  on: {
+    log: Log;
+    /** In the place of the configuration's. */
+    givenSource: CensusSource | null;
+    wakeApply: () => void;
+    failed: (error: unknown) => void;
+  },
 ): Promise<PrivateSide> {
   const now = systemClock;
   const { log } = on;
   const db = openDatabase(config.databaseUrl);
   const sealer = createSealer(config.dataKeys);
   const client = createClient(config.benefits, VERSION, now);
-  const source = censusSource(config.census);
+  const source = on.givenSource ?? censusSource(config.census);
   const { maxAgeMs, overdueMs } = config.census;
   const sendLoop = createSendLoop({
     db,
@@ -53,6 +60,7 @@ export async function startPrivateSide(
       ...createChangeSenders(sealer),
     },
     sharedNow: (trx) => databaseNow(trx, now),
+    elapsedMs: () => performance.now(),
     random: Math.random,
     log,
   });
@@ -87,7 +95,11 @@ export async function startPrivateSide(
   const sent = sendLoop.run(running.signal).catch(on.failed);
   const applied = appliesHere ? applyLoop.run(running.signal).catch(on.failed) : null;
   const learned = learnRest({ db, sealer, now }).catch((error: unknown) => {
-    log.error({ code: codeOf(error) }, 'a census could not be learned: it is tried again at the next start');
+    const reason = keyTrouble(error) ?? codeOf(error);
+    log.error(
+      { code: codeOf(error), reason },
+      'a census could not be learned: it is tried again at the next start',
+    );
   });
   const stopCheckpoints =
     engineOf(db) === 'sqlite' ? startCheckpoints(config.databaseUrl, on.failed) : () => {};

@@ -1,6 +1,7 @@
 /** The main thread's end of the private side's worker thread. */
 import { extname } from 'node:path';
-import { Worker } from 'node:worker_threads';
+import { type MessagePort, Worker } from 'node:worker_threads';
+import { answerCensus, type CensusFunction } from './census/source-function.ts';
 import type { Config } from './config.ts';
 import type { Log, LogFields } from './observe/log.ts';
 
@@ -10,10 +11,14 @@ const STOPS_WITHIN_MS = 8_000;
 /** Runs as source and as built code: the entry beside this file has the same extension. */
 const ENTRY = new URL(`./private-entry${extname(import.meta.url)}`, import.meta.url);
 
+/** What the thread begins with. `asksForCensus`: a function of the embedding program gives it. */
+export type ThreadData = { config: Config; asksForCensus: boolean };
 export type ToThread = { say: 'wake send' } | { say: 'wake apply'; events: number } | { say: 'stop' };
 export type FromThread =
   | { say: 'wake apply' }
   | { say: 'listening'; address: string }
+  /** Its parts are asked for, and answered, on the port. */
+  | { say: 'census'; employerId: string; port: MessagePort }
   | { say: 'log'; level: keyof Log; fields: LogFields; message: string }
   | { say: 'failed'; error: Failure };
 
@@ -33,12 +38,19 @@ export type PrivateThread = {
 /** Starts the private side on a thread of its own. `failed` is told when it ends without having been stopped. */
 export function startPrivateThread(
   config: Config,
-  on: { log: Log; wakeApply: () => void; failed: (error: Error) => void },
+  on: {
+    log: Log;
+    census: CensusFunction | null;
+    wakeApply: () => void;
+    failed: (error: Error) => void;
+  },
 ): PrivateThread {
   const listening = Promise.withResolvers<string>();
   const exited = Promise.withResolvers<void>();
   let stopping = false;
-  const worker = new Worker(ENTRY, { workerData: config });
+  const worker = new Worker(ENTRY, {
+    workerData: { config, asksForCensus: on.census !== null } satisfies ThreadData,
+  });
   const fail = (error: Error): void => {
     listening.reject(error);
     if (!stopping) on.failed(error);
@@ -47,7 +59,9 @@ export function startPrivateThread(
     if (message.say === 'wake apply') on.wakeApply();
     else if (message.say === 'log') on.log[message.level](message.fields, message.message);
     else if (message.say === 'listening') listening.resolve(message.address);
-    else fail(Object.assign(new Error(message.error.message), message.error));
+    else if (message.say === 'census') {
+      if (on.census !== null) answerCensus(on.census, message.employerId, message.port);
+    } else fail(Object.assign(new Error(message.error.message), message.error));
   });
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error('the private side failed')));
   worker.on('exit', () => {

@@ -1,7 +1,8 @@
 /** The composition root: wires everything by hand, in pipeline order. */
 import { applyingSide, createApplying } from './applying.ts';
+import type { CensusFunction } from './census/source-function.ts';
 import { type Clock, systemClock } from './clock.ts';
-import type { Config } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
 import { codeOf } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
 import { holdServeLock, openDatabase } from './database/open.ts';
@@ -19,6 +20,8 @@ export type SidecarOptions = {
   log: Log;
   /** false: a database that lacks migrations is refused instead of migrated. */
   migrate?: boolean;
+  /** Where a census comes from, in the place of `CENSUS_SOURCE`, which must then be `push`, its default. */
+  census?: CensusFunction;
   now?: Clock;
 };
 
@@ -35,10 +38,15 @@ export type Sidecar = {
 /**
  * Starts a sidecar: the public listener and intake on this thread, the private listener and the send loop on a worker
  * thread, so that a slow query never delays an acknowledgement; the apply loop on either (applying.ts).
- * Rejects, with nothing left running, when the database is refused or served by another process, or a port is taken.
+ * Rejects, with nothing left running, when the database is refused or served by another process, a port is taken, or
+ * the configuration and a census function both say where a census comes from.
  */
 export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
-  const { log, now = systemClock } = options;
+  const { log, now = systemClock, census = null } = options;
+  // Rather than to ignore one of the two: somebody meant it.
+  if (census !== null && config.census.source.kind !== 'push') {
+    throw new ConfigError('CENSUS_SOURCE', 'must be push where a function gives the census');
+  }
   const undo: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {
     for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
@@ -61,7 +69,12 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     await prepareSchema(db, config, options, now);
 
     const appliesHere = applyingSide(config.databaseUrl) === 'main';
-    const thread = startPrivateThread(config, { log, wakeApply: () => applyLoop.wake(), failed: fail });
+    const thread = startPrivateThread(config, {
+      log,
+      census,
+      wakeApply: () => applyLoop.wake(),
+      failed: fail,
+    });
     const applyLoop = createApplying(db, { log, wakeSend: thread.wakeSend, failed: fail });
     const refusals = createRefusals(now);
     const loops = Promise.all([

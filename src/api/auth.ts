@@ -67,6 +67,16 @@ function forbidden(scope: Scope | undefined): Refusal {
   });
 }
 
+/** For what only some answers of a route hold: throws the 403 of a token that lacks this scope beside the route's own. */
+export function alsoNeeds({ caller }: FastifyRequest, scope: Scope): void {
+  if (!mayAlso(caller, scope)) throw forbidden(scope);
+}
+
+/** Whether the caller of a route has this scope beside the route's own. */
+export function mayAlso(caller: Caller | null, scope: Scope): boolean {
+  return caller !== null && allows(caller.scopes, scope);
+}
+
 /** Who did something, for the log. */
 export function by({ caller }: FastifyRequest): { token?: string } {
   return caller === null ? {} : { token: caller.name };

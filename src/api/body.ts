@@ -4,11 +4,19 @@ import type { FastifyInstance } from 'fastify';
 import { parseJson } from '../contract/json.ts';
 import { invalid, Refusal } from './problem.ts';
 
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
+
 export function readJsonBodies(app: FastifyInstance): void {
   // A few compressed bytes could be gigabytes: nothing is ever inflated.
   app.addHook('onRequest', async ({ headers }) => {
     if ((headers['content-encoding'] ?? 'identity') === 'identity') return;
     throw new Refusal('unsupported-media-type', 'send the body without a content encoding');
+  });
+  // Every format that comes in is UTF-8: a text in another charset could be read, and would be another text.
+  app.addHook('onRequest', async ({ headers }) => {
+    const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase() ?? 'utf-8';
+    if (charset === 'utf-8' || charset === 'utf8') return;
+    throw new Refusal('unsupported-media-type', 'send the body in UTF-8');
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {

@@ -2,6 +2,7 @@
 import type { FastifyError } from 'fastify';
 import { codeOf, isUnavailable } from '../database/errors.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
+import { keyTrouble } from '../security/key-trouble.ts';
 import { broken, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
 
 /** A locked or full database is asked again after this; the lock is waited for 3 s before. */
@@ -24,6 +25,8 @@ const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof RunRefused) return broken('run-refused', error.problems);
+  const trouble = keyTrouble(error);
+  if (trouble !== null) return new Refusal('unavailable', trouble);
   if (isUnavailable(error)) {
     return new Refusal('unavailable', 'nothing was changed: send the request again', {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },

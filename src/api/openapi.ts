@@ -24,6 +24,10 @@ const DOCS_POLICY = [
 const TAGS = [
   { name: 'Deductions', description: 'What is to be deducted: the ledger.' },
   { name: 'Census', description: "Employers' employees, for the service to quote." },
+  {
+    name: 'Employment',
+    description: 'Hires, terminations, moves and pay changes, and what is known of an employee.',
+  },
   { name: 'Events', description: 'What the service sent, and what became of it.' },
   { name: 'Readiness', description: 'Whether payroll can trust the ledger now.' },
   { name: 'Payroll runs', description: 'What to deduct on a paycheck, to the cent, and the proof of it.' },

@@ -15,6 +15,7 @@ export const REFUSALS = {
   'precondition-failed': { status: 412, title: 'The lines are others than those that were reviewed' },
   'too-large': { status: 413, title: 'The body is too large' },
   'unsupported-media-type': { status: 415, title: 'The body has another content type than this route takes' },
+  'change-refused': { status: 422, title: 'The change breaks the contract' },
   'census-refused': { status: 422, title: 'The census breaks the contract' },
   'run-refused': { status: 422, title: 'The run can not be computed as it is asked for' },
   'rows-refused': { status: 422, title: 'The rows of the file can not be used' },

@@ -6,6 +6,7 @@ import fastify, {
   type FastifyServerOptions,
 } from 'fastify';
 import { codeOf, isFatal } from '../database/errors.ts';
+import { keyTrouble } from '../security/key-trouble.ts';
 import { createAuthorize } from './auth.ts';
 import { readJsonBodies } from './body.ts';
 import { causeOf, refusalOf } from './failure.ts';
@@ -13,10 +14,15 @@ import { collectRoutes, referenceRoutes } from './openapi.ts';
 import type { ApiParts } from './parts.ts';
 import { REFUSALS, Refusal, sendRefusal } from './problem.ts';
 import { createRouteTable, type RouteTable } from './route-table.ts';
+import { acceptedChangeRoutes } from './routes/accepted-changes.ts';
 import { censusRoutes } from './routes/census.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { deductionVersionRoutes } from './routes/deduction-versions.ts';
 import { deductionRoutes } from './routes/deductions.ts';
+import { employeeChangeBatchRoutes } from './routes/employee-change-batch.ts';
+import { employeeChangeWorkRoutes } from './routes/employee-change-work.ts';
+import { employeeChangeRoutes } from './routes/employee-changes.ts';
+import { employeeRoutes } from './routes/employees.ts';
 import { eventReprocessingRoutes } from './routes/event-reprocessing.ts';
 import { eventWorkRoutes } from './routes/event-work.ts';
 import { eventRoutes } from './routes/events.ts';
@@ -90,6 +96,7 @@ export function createApi(parts: ApiParts): Api {
     for (const declare of ROUTES) declare(api as Api, parts);
     // Contexts of their own: here bodies are streams.
     api.register(async (census) => censusRoutes(census as Api, parts));
+    api.register(async (batch) => employeeChangeBatchRoutes(batch as Api, parts));
     api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
     referenceRoutes(api as Api);
   });
@@ -103,7 +110,11 @@ export function createApi(parts: ApiParts): Api {
       log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
     }
     if (status < 500) return;
-    log.error({ ...fields, code: codeOf(error) || code, cause: causeOf(error) }, 'a request failed');
+    const reason = keyTrouble(error);
+    log.error(
+      { ...fields, code: codeOf(error) || code, cause: causeOf(error), ...(reason !== null && { reason }) },
+      'a request failed',
+    );
     if (isFatal(error)) parts.onFatal(error);
   }
 }
@@ -114,6 +125,10 @@ const ROUTES = [
   deductionVersionRoutes,
   stagedCensusRoutes,
   censusSyncRoutes,
+  employeeChangeRoutes,
+  acceptedChangeRoutes,
+  employeeChangeWorkRoutes,
+  employeeRoutes,
   eventRoutes,
   eventWorkRoutes,
   eventReprocessingRoutes,

@@ -38,6 +38,17 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
 export const exceptBody: FastifySchemaCompiler<TSchema> = (part) =>
   part.httpPart === 'body' ? () => true : compileValidator(part);
 
+/**
+ * For routes whose body may be left out, which is then an empty one. Headers are looked at by the handler: each
+ * request has some that no schema names.
+ */
+export const bodyMayBeLeftOut: FastifySchemaCompiler<TSchema> = (part) => {
+  if (part.httpPart === 'headers') return () => true;
+  const check = compileValidator(part);
+  return (given: unknown) =>
+    part.httpPart === 'body' && (given === undefined || given === null) ? { value: {} } : check(given);
+};
+
 function isPart(given: unknown): given is Part {
   return typeof given === 'object' && given !== null && !Array.isArray(given);
 }

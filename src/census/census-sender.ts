@@ -4,11 +4,13 @@ import { pathSegment } from '../outbound/client.ts';
 import { SLOW_RETRY_MS } from '../outbound/retry.ts';
 import type { Claim, NotNow, Patience, Prepared, Sender, Settlement } from '../outbound/sender.ts';
 import { idOf } from '../outbound/subject.ts';
-import { DataKeyMissing, SealBroken, type Sealer } from '../security/sealing.ts';
+import { keyTrouble } from '../security/key-trouble.ts';
+import type { Sealer } from '../security/sealing.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 import { currentCensus, openChunks, type StagedCensus, uploadBody } from './staged.ts';
 import { type Staged, stageCensus } from './staging.ts';
 import * as progress from './sync-progress.ts';
+import { recordUpload } from './uploads.ts';
 
 /**
  * A service may work through 100,000 employees before it answers; gateways give up within five minutes. The whole
@@ -33,6 +35,8 @@ export function createCensusSender(sending: CensusSending): Sender {
   const { db, sealer, now, source, maxAgeMs } = sending;
   /** Why the body of an attempt broke off here, for its sync. */
   const unopened = new WeakMap<Claim, string>();
+  /** The census that an attempt uploads. */
+  const uploading = new WeakMap<Claim, string>();
 
   return {
     async prepare(claim, signal) {
@@ -60,7 +64,11 @@ export function createCensusSender(sending: CensusSending): Sender {
     },
     async finished(trx, claim, { verdict, status, unknown, now: at }) {
       const { requestId } = claim;
-      if (verdict === 'delivered') return progress.uploadDelivered(trx, requestId, at.toISOString());
+      if (verdict === 'delivered') {
+        const censusId = uploading.get(claim);
+        if (censusId !== undefined) await recordUpload(trx, idOf(claim.subject), censusId, at.toISOString());
+        return progress.uploadDelivered(trx, requestId, at.toISOString());
+      }
       const noAnswer = unopened.get(claim) ?? 'the service gave no answer';
       const reason = status === null ? noAnswer : `the service answered ${status}`;
       if (!unknown) await progress.uploadNotTaken(trx, requestId);
@@ -84,6 +92,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (reason === null) throw error;
       return putOff(claim, reason);
     }
+    uploading.set(claim, censusId);
     return {
       kind: 'post',
       path: ['employer', employerId, 'census'],
@@ -148,9 +157,8 @@ function putOff(claim: Claim, reason: string): NotNow {
 
 /** Null for any other error: only these messages are known to hold nothing of the census. */
 function whyUnopened(error: unknown): string | null {
-  return error instanceof DataKeyMissing || error instanceof SealBroken
-    ? `the staged census can not be opened: ${error.message}`
-    : null;
+  const trouble = keyTrouble(error);
+  return trouble === null ? null : `the staged census can not be opened: ${trouble}`;
 }
 
 /** A census that breaks the contract is not uploaded, in whole or in part; it may be mended in its source. */

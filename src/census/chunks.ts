@@ -1,5 +1,6 @@
 import type { Employee } from '../contract/employee.ts';
 import type { Organization } from '../contract/organization.ts';
+import type { SealedColumn } from '../security/rotation.ts';
 import type { Place } from '../security/sealing.ts';
 import type { CensusRow } from './check.ts';
 
@@ -17,6 +18,16 @@ export const END = Buffer.from(']}');
 export function chunkPlace(censusId: string, chunk: number): Place {
   return { table: 'census_chunks', row: `${censusId}/${chunk}`, column: 'sealed' };
 }
+
+/** For sealing chunks again: some 5 MiB at once. */
+export const SEALED_CHUNKS: SealedColumn = {
+  table: 'census_chunks',
+  column: 'sealed',
+  key: ['census_id', 'chunk'],
+  also: [],
+  placeOf: ({ census_id, chunk }) => chunkPlace(String(census_id), Number(chunk)),
+  rowsAtOnce: 20,
+};
 
 export function packOrganization(organization: Organization): Buffer {
   return Buffer.from(`{"organization":${JSON.stringify(organization)},"employees":[`);

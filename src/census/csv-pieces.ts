@@ -1,6 +1,7 @@
 import { parseJson } from '../contract/json.ts';
+import { type Header, readHeader } from '../reading/columns.ts';
 import { csvRecords } from '../reading/csv.ts';
-import { readHeader } from './columns.ts';
+import { CENSUS_ROWS } from './columns.ts';
 import { employeePath, type Piece } from './reading.ts';
 
 /**
@@ -12,13 +13,13 @@ export async function* csvPieces(
   organization: Uint8Array | null,
 ): AsyncGenerator<Piece[]> {
   if (organization !== null) yield [organizationPiece(organization)];
-  let header: ReturnType<typeof readHeader> | null = null;
+  let header: Header | null = null;
   let columns = 0;
   let employees = 0;
   const here = (): string => (header === null ? '' : employeePath(employees));
   for await (const { cells } of csvRecords(content, here)) {
     if (header === null) {
-      header = readHeader(cells);
+      header = readHeader(cells, CENSUS_ROWS);
       columns = cells.length;
       yield header.problems.map((problem): Piece => ({ kind: 'problem', problem }));
     } else {
@@ -28,14 +29,14 @@ export async function* csvPieces(
   }
 }
 
-function rowPiece(header: ReturnType<typeof readHeader>, columns: number, cells: string[]): Piece {
+function rowPiece(header: Header, columns: number, cells: string[]): Piece {
   if (cells.length !== columns) {
     return { kind: 'unreadable-employee', rule: 'must have as many cells as the header' };
   }
   if (cells.some((cell) => cell.includes('\0'))) {
     return { kind: 'unreadable-employee', rule: 'has a NUL character in a cell' };
   }
-  return { kind: 'employee', value: header.employeeOf(cells) };
+  return { kind: 'employee', value: header.rowOf(cells) };
 }
 
 function organizationPiece(bytes: Uint8Array): Piece {

@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Problem } from '../contract/check.ts';
+import type { Organization } from '../contract/organization.ts';
+import { insertMany } from '../database/bulk.ts';
 import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { employerSubject } from '../outbound/subject.ts';
+import { type Hasher, openHasher } from '../security/hashing.ts';
 import type { Sealer } from '../security/sealing.ts';
-import { checkCensus } from './check.ts';
+import { type CensusRow, checkCensus } from './check.ts';
 import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
+import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
 import { learnCensus } from './learn.ts';
 import type { CensusContent } from './reading.ts';
 import { reviveSyncs } from './syncs.ts';
@@ -60,14 +64,14 @@ async function write(
   signal: AbortSignal | null,
 ): Promise<Staged> {
   const { censusId, employerId, uploading } = ids;
-  const writer = createChunkWriter(db, sealer, censusId);
+  const hasher = await openHasher(db, sealer);
+  const writer = createChunkWriter({ db, sealer, hasher }, ids);
   const report = await checkCensus(content, writer.add, signal);
   const { employees, problemCount, problems, organization } = report;
   if (problemCount > 0 || organization === null) return { ok: false, employees, problemCount, problems };
-  const bodyBytes = await writer.end(packOrganization(organization));
-  await transact(db, (trx) =>
-    makeCurrent(trx, { censusId, employerId, employees, bodyBytes }, uploading, now),
-  );
+  const bodyBytes = await writer.end(organization);
+  const census = { censusId, employerId, employees, bodyBytes, fingerprintKey: hasher.keyId };
+  await transact(db, (trx) => makeCurrent(trx, census, uploading, now));
   return { ok: true, censusId, employees };
 }
 
@@ -89,7 +93,13 @@ function begin(db: Db, censusId: string, employerId: string, now: Date): Promise
 
 async function makeCurrent(
   trx: Trx,
-  census: { censusId: string; employerId: string; employees: number; bodyBytes: number },
+  census: {
+    censusId: string;
+    employerId: string;
+    employees: number;
+    bodyBytes: number;
+    fingerprintKey: string;
+  },
   uploading: string | null,
   clock: Clock,
 ): Promise<void> {
@@ -104,22 +114,38 @@ async function makeCurrent(
     .execute();
   await trx
     .updateTable('staged_censuses')
-    .set({ state: 'current', staged_at: now, employees: census.employees, body_bytes: census.bodyBytes })
+    .set({
+      state: 'current',
+      staged_at: now,
+      employees: census.employees,
+      body_bytes: census.bodyBytes,
+      fingerprint_key: census.fingerprintKey,
+    })
     .where('census_id', '=', census.censusId)
     .execute();
   await reviveSyncs(trx, { employerId: census.employerId, uploading, now });
 }
 
-/** Seals rows into chunks and writes each when it is full. The organization, which may come last, is chunk 0. */
-function createChunkWriter(db: Db, sealer: Sealer, censusId: string) {
+/**
+ * Seals rows into chunks and writes each when it is full, with the fingerprints of its rows. The organization, which
+ * may come last, is chunk 0.
+ */
+function createChunkWriter(
+  { db, sealer, hasher }: { db: Db; sealer: Sealer; hasher: Hasher },
+  { censusId, employerId }: { censusId: string; employerId: string },
+) {
   const packer = createPacker();
+  let fingerprints: [censusId: string, employeeId: string, fields: Buffer][] = [];
   let chunks = 1;
   let bodyBytes = END.length;
 
   const write = async (chunk: number, plain: Buffer): Promise<void> => {
     const sealed = sealer.seal(plain, chunkPlace(censusId, chunk));
+    const rows = fingerprints;
+    fingerprints = [];
     await transact(db, async (trx) => {
       await trx.insertInto('census_chunks').values({ census_id: censusId, chunk, sealed }).execute();
+      await insertMany(trx, 'census_fingerprints', ['census_id', 'employee_id', 'fields'], rows);
     });
   };
   const flush = async (): Promise<void> => {
@@ -131,14 +157,22 @@ function createChunkWriter(db: Db, sealer: Sealer, censusId: string) {
   };
 
   return {
-    async add(row: Parameters<typeof packer.add>[0]): Promise<void> {
+    async add(row: CensusRow): Promise<void> {
+      const { employee } = row;
+      fingerprints.push([censusId, employee.employee_id, fingerprintEmployee(hasher, employerId, employee)]);
       if (packer.add(row)) await flush();
     },
     /** Answers the bytes of the whole upload body. */
-    async end(organization: Buffer): Promise<number> {
+    async end(organization: Organization): Promise<number> {
       await flush();
-      await write(0, organization);
-      return bodyBytes + organization.length;
+      const packed = packOrganization(organization);
+      fingerprints.push([
+        censusId,
+        ORGANIZATION_ROW,
+        fingerprintOrganization(hasher, employerId, organization),
+      ]);
+      await write(0, packed);
+      return bodyBytes + packed.length;
     },
   };
 }

@@ -1,6 +1,7 @@
 /** What options and arguments may look like. Each parser answers the value or refuses with what it wants. */
 import { InvalidArgumentError, Option } from 'commander';
 import { isDay, toInstant } from '../contract/instant.ts';
+import { FaultRefused, parseFault } from '../simulator/faults.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
 /** `2026-11-20T17:00:00.000`: what our own instants have of an instant's digits. */
@@ -43,6 +44,17 @@ export function address(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url !== null && /^https?:$/.test(url.protocol) && url.username + url.password === '') return text;
   throw new InvalidArgumentError('It must be an http:// or https:// address without a user.');
+}
+
+/** What the simulator is to do wrong, as it is written; the simulator reads it. */
+export function fault(text: string): string {
+  try {
+    parseFault(text);
+    return text;
+  } catch (error) {
+    if (error instanceof FaultRefused) throw new InvalidArgumentError(error.message);
+    throw error;
+  }
 }
 
 /** For an option that may be given several times. */

@@ -1,9 +1,10 @@
-import { readBenefits, readCensus, readDatabaseUrl } from '../config.ts';
+import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../config.ts';
 import type { Context } from './context.ts';
 import { checkCensusSource } from './doctor/census-source.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
 import { checkDisk } from './doctor/disk.ts';
+import { checkEnvironment } from './doctor/environment.ts';
 import { type Finding, findingsOf } from './doctor/finding.ts';
 import { checkService } from './doctor/service.ts';
 import { type Output, printable } from './output.ts';
@@ -23,6 +24,7 @@ export async function doctor(context: Context, { json }: { json?: true }): Promi
   const { env, out, now } = context;
   const groups = [
     checkConfiguration(env),
+    await findingsOf('environment', async () => [checkEnvironment(readEnvironment(env), readBenefits(env))]),
     await findingsOf('database', () => checkDatabase(context)),
     await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
     await findingsOf('service', () => checkService(readBenefits(env), now)),

@@ -10,6 +10,9 @@ const FORMATS: Readonly<Record<string, RowFormat>> = { csv: 'csv', json: 'json',
 export type RowsFile = {
   /** In bytes. */
   size: number;
+  format: RowFormat;
+  /** The bytes from the first one on; `onBytes` is told of each part that was read. */
+  read(onBytes?: (bytes: number) => void): AsyncIterable<Uint8Array>;
   /** Reads the rows from the first one on; `onBytes` is told of each part that was read. */
   open(columns: Columns, onBytes?: (bytes: number) => void): Rows;
 };
@@ -22,10 +25,12 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
   const found = await stat(path);
   if (!found.isFile())
     throw new CommandFailed(`${printable(path)} is not a file: give a .csv, .json or .ndjson`);
+  const read: RowsFile['read'] = (onBytes = () => {}) => counted(createReadStream(path), onBytes);
   return {
     size: found.size,
-    open: (columns, onBytes = () => {}) =>
-      readRows(counted(createReadStream(path), onBytes), format, columns),
+    format,
+    read,
+    open: (columns, onBytes) => readRows(read(onBytes), format, columns),
   };
 }
 

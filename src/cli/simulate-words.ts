@@ -11,8 +11,16 @@ const CHANGES: Readonly<Record<string, string>> = {
   'compensation-change': 'A change of pay or status',
 };
 
-export function requestInWords({ method, path, status, repeated, body }: ReceivedRequest): string {
-  return `${subjectOf(method, path, body)}: ${outcomeOf(status, repeated)}`;
+export function requestInWords(request: ReceivedRequest): string {
+  const { method, path, body } = request;
+  return `${subjectOf(method, path, body)}: ${onPurpose(request) ?? outcomeOf(request)}`;
+}
+
+/** What a fault made of it; null when it met none. */
+function onPurpose({ fault, status, applied, repeated }: ReceivedRequest): string | null {
+  if (fault === null) return null;
+  if (status !== null) return `answered ${status} on purpose (${fault})`;
+  return `${applied ? 'applied' : repeated ? 'known' : 'not applied'}, and not answered on purpose (${fault})`;
 }
 
 function subjectOf(method: string, path: string, body: unknown): string {
@@ -28,9 +36,9 @@ function countOf(body: unknown): string {
   return Array.isArray(employees) ? ` with ${employees.length} employees` : '';
 }
 
-function outcomeOf(status: number, repeated: boolean): string {
+function outcomeOf({ status, repeated }: ReceivedRequest): string {
   if (repeated) return 'known by its idempotency key, answered again and not applied twice';
-  if (status >= 200 && status < 300) return 'accepted';
+  if (status === 200) return 'accepted';
   if (status === 401) return 'refused, its API key is not the one above (401)';
   if (status === 422) return 'refused, it breaks the contract (422)';
   return `not accepted (${status})`;

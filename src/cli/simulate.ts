@@ -3,12 +3,17 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { readBenefits, readWebhookSecrets } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
+import { CONTROL_PATH } from '../simulator/control.ts';
+import type { ReceivedRequest } from '../simulator/record.ts';
+import { isScenario, SCENARIOS, type ScenarioName } from '../simulator/scenarios.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import type { Context } from './context.ts';
+import { WrongUsage } from './failure.ts';
 import type { Output } from './output.ts';
 import { addressToReach, untilItListens } from './reach.ts';
 import { deliveryInWords, requestInWords } from './simulate-words.ts';
+import { printTable } from './table.ts';
 
 type Options = {
   seed: number;
@@ -17,36 +22,48 @@ type Options = {
   employer?: string[];
   employees: number;
   censuses?: string;
+  scenario?: string;
+  fault?: string[];
 };
 
 /** Both secrets: 256 random bits. */
 const SECRET_BYTES = 32;
 /** So that a duplicate of every deduction event is seen. */
 const DUPLICATES = 1;
+/** In a scenario nobody waits for hours of retries: all of them take ten seconds. */
+const SCENARIO_RETRY_SCALE = 0.0001;
 
 /**
- * A benefits service in the foreground, until Ctrl-C: asks for the census of each employer once something listens
- * for its webhooks, enrols the employees of each census that comes, and tells in words what it receives and sends.
+ * A benefits service in the foreground, until Ctrl-C: tells in words what it receives and sends. Once something listens
+ * for its webhooks it plays a scenario, or else asks for the census of each employer and enrols who is in it.
  */
 export async function simulate(context: Context, options: Options): Promise<number> {
   const { env, out, stopped } = context;
+  if (options.scenario === 'list') return listScenarios(out);
+  const scenario = options.scenario === undefined ? null : scenarioOf(options.scenario);
+  if (scenario !== null && options.fault !== undefined) {
+    throw new WrongUsage('give either --fault or --scenario: a scenario sets faults of its own');
+  }
   const signal = stopped();
-  const { seed, port, employees, employer = DEFAULT_EMPLOYER_IDS } = options;
+  const { seed, port, employees, employer = DEFAULT_EMPLOYER_IDS, fault: faults = [] } = options;
   const webhookUrl = options.webhookUrl ?? `${addressToReach({ host: '127.0.0.1', port: 8080 })}/webhooks`;
   const secrets = secretsOf(env);
   const enrolled = new Set<string>();
   const simulator = await startSimulator({
     apiKey: secrets.apiKey,
     secrets: secrets.webhookSecrets,
-    ...{ port, seed, employerIds: employer, employeesEach: employees },
+    ...{ port, seed, faults, employerIds: employer, employeesEach: employees },
+    ...(scenario !== null && { retryScale: SCENARIO_RETRY_SCALE }),
     received: (request) => {
       out.print(requestInWords(request));
-      const employerId = acceptedCensusOf(request);
+      const employerId = scenario === null ? acceptedCensusOf(request) : null;
       if (employerId === null || enrolled.has(employerId)) return;
       enrolled.add(employerId);
       enrolLater(out, simulator, employerId);
     },
     delivered: (delivery) => out.print(deliveryInWords(delivery)),
+    endpointDisabled: (url) => out.print(`The endpoint ${url} is disabled: nothing is sent to it any more`),
+    said: (text) => out.print(`* ${text}`),
   });
   try {
     simulator.subscribe(webhookUrl);
@@ -54,15 +71,47 @@ export async function simulate(context: Context, options: Options): Promise<numb
     printSettings(out, simulator.url, secrets, folder);
     out.print(`Waiting for something to listen at ${webhookUrl}`);
     if (await untilItListens(webhookUrl, signal)) {
-      for (const employerId of employer) {
-        out.print(`Asking for the census of ${employerId}`);
-        await simulator.requestCensus(employerId);
-      }
+      if (scenario !== null) await playUntil(out, simulator, scenario, signal);
+      else await askForCensuses(out, simulator, employer);
       await aborted(signal);
     }
     return 0;
   } finally {
     await simulator.close();
+  }
+}
+
+function listScenarios(out: Output): number {
+  const rows = Object.entries(SCENARIOS).map(([name, { about, see }]) => [name, about, see]);
+  printTable(out, ['scenario', 'what happens', 'to be seen'], rows);
+  return 0;
+}
+
+function scenarioOf(name: string): ScenarioName {
+  if (isScenario(name)) return name;
+  throw new WrongUsage(`--scenario must be list, or one of ${Object.keys(SCENARIOS).join(', ')}`);
+}
+
+/** Plays it, unless the signal comes before its end; closing the simulator then ends it. */
+async function playUntil(
+  out: Output,
+  simulator: Simulator,
+  name: ScenarioName,
+  signal: AbortSignal,
+): Promise<void> {
+  const playing = simulator.playScenario(name, (text) => out.print(`* ${text}`));
+  playing.catch(() => {});
+  await Promise.race([playing, aborted(signal)]);
+}
+
+async function askForCensuses(
+  out: Output,
+  simulator: Simulator,
+  employerIds: readonly string[],
+): Promise<void> {
+  for (const employerId of employerIds) {
+    out.print(`Asking for the census of ${employerId}`);
+    await simulator.requestCensus(employerId);
   }
 }
 
@@ -95,7 +144,7 @@ function printSettings(out: Output, url: string, secrets: Secrets, censusFolder:
   }
   out.print('  DATA_KEYS=…  # one line of "benefits-sidecar keys generate", the same at every start');
   if (censusFolder !== null) out.print(`  CENSUS_SOURCE='dir:${censusFolder}'`);
-  out.print('');
+  out.print(`\nWhat it received, and orders to misbehave: ${url}${CONTROL_PATH}\n`);
 }
 
 /** Payroll's side of the simulated world, as `CENSUS_SOURCE=dir:` reads it. Answers the folder's absolute path. */
@@ -107,7 +156,7 @@ function writeCensuses(folder: string, world: World): string {
   return resolve(folder);
 }
 
-function acceptedCensusOf({ path, status }: { path: string; status: number }): string | null {
+function acceptedCensusOf({ path, status }: ReceivedRequest): string | null {
   const [, encoded] = /^\/employer\/([^/]+)\/census$/.exec(path) ?? [];
   return encoded === undefined || status !== 200 ? null : decodeURIComponent(encoded);
 }

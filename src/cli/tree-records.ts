@@ -85,6 +85,7 @@ function addCensus(census: Command, lazily: Lazily): void {
     .command('validate')
     .description('check a census against the contract; every row and field that breaks it is named')
     .argument('<file>', '.json, or .csv with FILE.organization.json beside it')
+    .option('--employer <id>', 'also tell what it would change against the last upload of this employer')
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./census-validate.ts')).censusValidate));
   census

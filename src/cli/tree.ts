@@ -5,8 +5,9 @@
 import { Command } from 'commander';
 import { SCOPES } from '../security/tokens.ts';
 import { VERSION } from '../version.ts';
-import { address, jsonOption, period, several, wholeNumber } from './arguments.ts';
+import { address, fault, jsonOption, period, several, wholeNumber } from './arguments.ts';
 import type { Context, Lazily } from './context.ts';
+import { addEmploymentCommands } from './tree-employment.ts';
 import { addPayrollCommands } from './tree-payroll.ts';
 import { addRecordCommands } from './tree-records.ts';
 
@@ -42,6 +43,7 @@ export function createTree(context: Context, ended: (exitCode: number) => void):
   addChecking(tree, lazily);
   addSecrets(tree, lazily);
   addRecordCommands(tree, lazily);
+  addEmploymentCommands(tree, lazily);
   addPayrollCommands(tree, lazily);
   return tree;
 }
@@ -85,6 +87,12 @@ function addRunning(tree: Command, lazily: Lazily): void {
     .option('--employer <id>', 'an employer to serve; may be repeated', several(String))
     .option('--employees <number>', 'employees of each employer', wholeNumber(1, EMPLOYEES_MOST), 5)
     .option('--censuses <folder>', "write payroll's censuses there, for CENSUS_SOURCE=dir:FOLDER")
+    .option('--scenario <name>', 'play this scenario, then stay up; list shows them all')
+    .option(
+      '--fault <fault>',
+      'do this wrong on purpose, NAME[=VALUE][:COUNT][@ID]; may be repeated',
+      several(fault),
+    )
     .action(lazily(async () => (await import('./simulate.ts')).simulate));
   tree
     .command('replay')
@@ -117,12 +125,16 @@ function addChecking(tree: Command, lazily: Lazily): void {
 }
 
 function addSecrets(tree: Command, lazily: Lazily): void {
-  tree
-    .command('keys')
-    .description('keys that stored personal data is sealed with')
+  const keys = tree.command('keys').description('keys that stored personal data is sealed with');
+  keys
     .command('generate')
     .description('make a key for DATA_KEYS')
     .action(lazily(async () => (await import('./keys-generate.ts')).keysGenerate));
+  keys
+    .command('rotate')
+    .description('seal everything again with the first of DATA_KEYS, beside a running serve')
+    .addOption(jsonOption())
+    .action(lazily(async () => (await import('./keys-rotate.ts')).keysRotate));
 
   const token = tree.command('token').description('who may call the private listener');
   token

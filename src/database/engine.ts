@@ -1,4 +1,4 @@
-import { PostgresAdapter, type SelectQueryBuilder, sql } from 'kysely';
+import { PostgresAdapter, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
@@ -28,12 +28,32 @@ export async function lockName(trx: Trx, name: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${name}, 0))`.execute(trx);
 }
 
+/** As `lockName`, for several names in one statement. */
+export async function lockNames(trx: Trx, names: readonly string[]): Promise<void> {
+  if (engineOf(trx) === 'sqlite' || names.length === 0) return;
+  await sql`select pg_advisory_xact_lock(hashtextextended(name, 0)) from unnest(${names}::text[]) as name`.execute(
+    trx,
+  );
+}
+
 /** As `lockName`, but answers false at once when another transaction has it. */
 export async function tryLockName(trx: Trx, name: string): Promise<boolean> {
   if (engineOf(trx) === 'sqlite') return true;
   const { rows } = await sql<{ taken: boolean }>`
     select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as taken`.execute(trx);
   return rows[0]?.taken === true;
+}
+
+/**
+ * Those of several names that nobody else has locked, locked now. Who needs many and waits for none can't be part of
+ * a circle of waiting, in whatever order others take theirs.
+ */
+export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<Set<string>> {
+  if (engineOf(trx) === 'sqlite' || names.length === 0) return new Set(names);
+  const { rows } = await sql<{ name: string; taken: boolean }>`
+    select name, pg_try_advisory_xact_lock(hashtextextended(name, 0)) as taken
+    from unnest(${[...new Set(names)]}::text[]) as name`.execute(trx);
+  return new Set(rows.flatMap(({ name, taken }) => (taken ? [name] : [])));
 }
 
 /** Locks the rows that a query reads until the transaction ends, as they are when the lock is had. */
@@ -50,6 +70,11 @@ export function forUpdateSkipLocked<T extends keyof Tables, O>(
   query: SelectQueryBuilder<Tables, T, O>,
 ): SelectQueryBuilder<Tables, T, O> {
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate().skipLocked();
+}
+
+/** The end of a query that is written by hand and passes over rows that somebody has locked. */
+export function unlessLocked(trx: Trx): RawBuilder<unknown> {
+  return engineOf(trx) === 'sqlite' ? sql`` : sql`for update skip locked`;
 }
 
 /**

@@ -30,6 +30,7 @@ export interface Tables {
     status: number | null;
     reason: string | null;
   };
+  change_keys: { key_hash: string; request_id: string };
   gate: {
     one: 1;
     state: 'open' | 'closed';
@@ -47,10 +48,23 @@ export interface Tables {
     body_bytes: number;
     learned_at: string | null;
     replaced_at: string | null;
+    uploaded_at: string | null;
+    fingerprint_key: string | null;
   };
   census_chunks: { census_id: string; chunk: number; sealed: Buffer };
+  census_fingerprints: { census_id: string; employee_id: string; fields: Buffer };
   census_syncs: CensusSyncTable;
   tokens: TokenTable;
+  pii_reads: {
+    seq: Generated<number>;
+    read_at: string;
+    token_id: string;
+    token_name: string;
+    what: 'change' | 'census';
+    what_id: string;
+    subject: string;
+  };
+  hash_keys: { one: 1; key_id: string; sealed: Buffer };
   payroll_head: { one: 1; change: number };
   payroll_runs: PayrollRunTable;
   run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };

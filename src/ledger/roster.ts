@@ -15,7 +15,7 @@ export type { RosterFact };
 /** What is to be known of an employment from now on. */
 export type NewFact = Omit<RosterFact, 'position'>;
 
-/** What says so: a census or an employment change, by its id. `asOf`: the instant that it speaks of, else now. */
+/** What says so: a census or an employment change, by its id. `asOf`: the instant that it speaks of, where that is not its own place. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
 /** What a fact says of an employment. */
@@ -30,25 +30,41 @@ const EMPLOYMENT = [
 
 const FIELDS = ['employee_id', 'employer_id', ...EMPLOYMENT] as const;
 
-/**
- * Writes those facts that differ from the newest one of the same employee and employer; answers how many. One
- * that was recorded after the instant that the source speaks of stands. At most `FACTS_AT_ONCE`, no pair twice.
- */
-export async function recordFacts(
+/** A fact, and what says so. */
+export type Taught = { readonly fact: NewFact; readonly source: FactSource };
+
+/** As `recordTaught`, for facts of one source. */
+export function recordFacts(
   trx: Trx,
   facts: readonly NewFact[],
   source: FactSource,
   now: string,
 ): Promise<number> {
+  return recordTaught(
+    trx,
+    facts.map((fact) => ({ fact, source })),
+    now,
+  );
+}
+
+/**
+ * Writes those facts that differ from the newest one of the same employee and employer, in the order given; answers
+ * how many. One that was recorded after the instant that the source speaks of stands. At most `FACTS_AT_ONCE`.
+ */
+export async function recordTaught(trx: Trx, taught: readonly Taught[], now: string): Promise<number> {
   const before = await lockLedger(trx);
-  const known = new Map((await newestOf(trx, facts)).map((row) => [keyOf(row), row]));
-  const changed = facts.filter((fact) => {
+  const facts = taught.map(({ fact }) => fact);
+  const known = new Map<string, NewFact & { recorded_at: string }>();
+  for (const row of await newestOf(trx, facts)) known.set(keyOf(row), row);
+  const changed = taught.filter(({ fact, source }) => {
     const row = known.get(keyOf(fact));
-    if (row !== undefined && row.recorded_at > (source.asOf ?? now)) return false;
-    return row === undefined || FIELDS.some((field) => row[field] !== fact[field]);
+    if (row !== undefined && source.asOf !== undefined && row.recorded_at > source.asOf) return false;
+    if (row !== undefined && FIELDS.every((field) => row[field] === fact[field])) return false;
+    known.set(keyOf(fact), { ...fact, recorded_at: now });
+    return true;
   });
   if (changed.length === 0) return 0;
-  const rows = changed.map((fact, index) => [
+  const rows = changed.map(({ fact, source }, index) => [
     before + index + 1,
     ...FIELDS.map((field) => fact[field]),
     source.source,
@@ -56,11 +72,14 @@ export async function recordFacts(
     now,
   ]);
   await insertMany(trx, 'roster_facts', ['position', ...FIELDS, 'source', 'source_id', 'recorded_at'], rows);
+  const newest = new Map(
+    changed.map(({ fact }, index) => [keyOf(fact), { ...fact, at: before + index + 1 }]),
+  );
   await insertMany(
     trx,
     'roster',
     ['employee_id', 'employer_id', 'position'],
-    changed.map((fact, index) => [fact.employee_id, fact.employer_id, before + index + 1]),
+    [...newest.values()].map(({ employee_id, employer_id, at }) => [employee_id, employer_id, at]),
     'on conflict (employee_id, employer_id) do update set position = excluded.position',
   );
   await moveLedger(trx, before + changed.length);

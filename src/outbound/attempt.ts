@@ -3,36 +3,34 @@ import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Log } from '../observe/log.ts';
-import type { Sealer } from '../security/sealing.ts';
+import { keyTrouble } from '../security/key-trouble.ts';
 import { heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
-import { type Finishing, finish, putOff } from './finish.ts';
+import type { End } from './finish.ts';
 import { HEARTBEAT_MS } from './lease.ts';
-import type { Verdict } from './retry.ts';
-import type { Claim, Post, Prepared, Sender, Senders, Settlement } from './sender.ts';
-import { idOf } from './subject.ts';
-
-/** `lost`: the claim was taken over, or left to expire. */
-export type Ended = Verdict | Settlement['outcome'] | 'lost';
+import type { Claim, Post, Prepared, Sender, Senders } from './sender.ts';
 
 export type AttemptParts = {
   db: Db;
   client: BenefitsClient;
-  sealer: Sealer;
   senders: Senders;
   /** The instant that leases and due times are compared by, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;
-  random: () => number;
   log: Log;
   owner: string;
   /** The process ends: break off, write nothing, let the claim expire. */
   abandoned: AbortSignal;
 };
 
-/** One attempt of one claim, from preparing to writing down its end. Throws only what the database throws. */
-export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<Ended> {
+/** What came of an attempt and is not written down yet; `ms`: how long the service took. */
+export type Attempted = { readonly end: End; readonly ms: number };
+
+/**
+ * One attempt of one claim, from preparing to the service's answer. Null when the claim was taken over, or is left to
+ * expire. Throws only what the database throws.
+ */
+export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<Attempted | null> {
   const { db, client, senders, sharedNow, log, owner, abandoned } = parts;
-  const finishing: Finishing = parts;
 
   return async (claim) => {
     const sender = senders[claim.kind];
@@ -41,10 +39,10 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
     const timer = setInterval(() => void beat(claim, taken), HEARTBEAT_MS);
     try {
       const prepared = await prepare(sender, claim, signal);
-      if (signal.aborted) return 'lost';
+      if (signal.aborted) return null;
       return prepared.kind === 'post'
         ? await send(sender, claim, prepared, signal)
-        : await settle(claim, prepared.settle);
+        : { end: { claim, settle: prepared.settle }, ms: 0 };
     } finally {
       clearInterval(timer);
     }
@@ -67,8 +65,9 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
     } catch (error) {
       if (isFatal(error)) throw error;
       const code = codeOf(error) || 'INTERNAL';
-      log.error({ request_id: claim.requestId, kind: claim.kind, code }, 'request not prepared');
-      return later(`could not be prepared: ${code}`);
+      const reason = `could not be prepared: ${keyTrouble(error) ?? code}`;
+      log.error({ request_id: claim.requestId, kind: claim.kind, code, reason }, 'request not prepared');
+      return later(reason);
     }
   }
 
@@ -86,7 +85,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
     claim: Claim,
     post: Post,
     signal: AbortSignal,
-  ): Promise<Ended> {
+  ): Promise<Attempted | null> {
     if (sender?.started) {
       const held = await transact(db, async (trx) => {
         await lockName(trx, claim.subject);
@@ -95,48 +94,12 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<En
         await sender.started?.(trx, claim, at);
         return true;
       });
-      if (!held) return 'lost';
+      if (!held) return null;
     }
     const startedAt = performance.now();
     const outcome = await client.post(post, signal);
-    if (signal.aborted && !outcome.answered) return 'lost';
-    const end = await transact(db, async (trx) => {
-      await lockName(trx, claim.subject);
-      return finish(trx, finishing, claim, outcome, await sharedNow(trx));
-    });
-    const fields = {
-      request_id: claim.requestId,
-      kind: claim.kind,
-      ms: Math.round(performance.now() - startedAt),
-    };
-    if (end === null) {
-      log.warn(fields, 'claim was taken over: its outcome is not written down');
-      return 'lost';
-    }
-    log[end.verdict === 'delivered' ? 'info' : 'warn'](
-      { ...fields, state: end.verdict, reason: end.reason },
-      'attempt',
-    );
-    if (end.gate !== null) log.warn({ state: end.gate, reason: end.reason }, 'gate');
-    return end.verdict;
-  }
-
-  async function settle(
-    claim: Claim,
-    decide: (trx: Parameters<typeof putOff>[0]) => Promise<Settlement>,
-  ): Promise<Ended> {
-    const settlement = await transact(db, async (trx) => {
-      await lockName(trx, claim.subject);
-      return putOff(trx, finishing, claim, decide, await sharedNow(trx));
-    });
-    if (settlement === null) return 'lost';
-    const { outcome, reason } = settlement;
-    const fields = { request_id: claim.requestId, kind: claim.kind, state: outcome, reason };
-    log.warn(
-      claim.kind === 'census' ? { ...fields, employer_id: idOf(claim.subject) } : fields,
-      'request not sent',
-    );
-    return outcome;
+    if (signal.aborted && !outcome.answered) return null;
+    return { end: { claim, outcome }, ms: performance.now() - startedAt };
   }
 }
 

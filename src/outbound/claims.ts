@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import { type Gate, gateQuery, isProbeDue, readGate, reserveProbe } from './gate.ts';
@@ -17,6 +18,8 @@ export type ClaimWish = {
   limit: number;
   /** What this loop is sending now: never claimed a second time, whatever the clock did to its lease. */
   inFlight: ReadonlySet<string>;
+  /** Whether to let go of the claims of owners that are gone first. Once a second is enough: a lease has thirty. */
+  takesOver: boolean;
   senders: Senders;
 };
 
@@ -26,13 +29,15 @@ export async function claim(
   wish: ClaimWish,
   now: Date,
 ): Promise<{ claims: Claim[]; gateClosed: boolean }> {
-  await returnExpired(trx, wish, now);
+  if (wish.takesOver) await returnExpired(trx, wish, now);
   const gate = await gateForClaims(trx);
   const gateClosed = gate.state === 'closed';
   if (gateClosed && !isProbeDue(gate, now, LEASE_MS)) return { claims: [], gateClosed };
   const due = await dueHeads(trx, wish, gateClosed ? 1 : wish.limit, now);
-  const claims: Claim[] = [];
-  for (const request of due) claims.push(await take(trx, wish.owner, request, gateClosed, now));
+  const claims = due.map(({ attempts, request_id, ...request }): Claim => {
+    return { ...request, requestId: request_id, attempt: attempts + 1, probe: gateClosed };
+  });
+  await take(trx, wish.owner, claims, now);
   if (gateClosed && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
   return { claims, gateClosed };
 }
@@ -109,16 +114,21 @@ async function dueHeads(trx: Trx, wish: ClaimWish, limit: number, now: Date): Pr
   return [...due, ...stray].slice(0, limit);
 }
 
-async function take(trx: Trx, owner: string, request: DueRequest, probe: boolean, now: Date): Promise<Claim> {
-  const { request_id, kind, subject, body } = request;
-  const attempt = request.attempts + 1;
+async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date): Promise<void> {
+  if (claims.length === 0) return;
+  const ids = claims.map(({ requestId }) => requestId);
   await trx
     .updateTable('outbox')
-    .set({ state: 'sending', claimed_by: owner, lease_until: after(now, LEASE_MS), attempts: attempt })
-    .where('request_id', '=', request_id)
+    .set({
+      state: 'sending',
+      claimed_by: owner,
+      lease_until: after(now, LEASE_MS),
+      attempts: sql<number>`attempts + 1`,
+    })
+    .where(isOneOf(trx, 'request_id', ids))
     .execute();
-  await trx.insertInto('attempts').values({ request_id, attempt, started_at: now.toISOString() }).execute();
-  return { requestId: request_id, kind, subject, attempt, body, probe };
+  const begun = claims.map(({ requestId, attempt }) => [requestId, attempt, now.toISOString()]);
+  await insertMany(trx, 'attempts', ['request_id', 'attempt', 'started_at'], begun);
 }
 
 /** Writes down how an attempt ended. */

@@ -1,10 +1,11 @@
 import type { Updateable } from 'kysely';
+import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import type { Sealer } from '../security/sealing.ts';
 import { endAttempt } from './claims.ts';
-import { closeGate, openGate, probeFailed, reserveProbe } from './gate.ts';
-import { settleHead } from './heads.ts';
+import { type Said, tellGate } from './gate-told.ts';
+import { settleHeads } from './heads.ts';
 import { after } from './lease.ts';
 import { placeOf } from './outbox.ts';
 import { backToPending } from './pending.ts';
@@ -21,127 +22,174 @@ export type Finishing = {
   random: () => number;
 };
 
-export type Finished = { verdict: Verdict; reason: string; gate: 'opened' | 'closed' | null };
+/** What is to be written down of a claim: the attempt's outcome, or that it can't be sent now. */
+export type End = { readonly claim: Claim } & (
+  | { readonly outcome: Outcome }
+  | { readonly settle: NotNow['settle'] }
+);
 
-/** Writes down the outcome of a claim's attempt; the caller has locked the subject. Null when the claim was taken over: then nothing is written. */
+export type Finished = {
+  how: Verdict | Settlement['outcome'];
+  reason: string;
+  gate: 'opened' | 'closed' | null;
+};
+
+/** `unknown`: some attempt may have been applied. `delayMs`: until the next attempt, null when there is none. */
+type Judged = {
+  end: End;
+  how: Finished['how'];
+  status: number | null;
+  reason: string;
+  unknown: boolean;
+  delayMs: number | null;
+};
+
+/**
+ * Writes down how claims ended, in the order given; the caller has locked their subjects. Null for a claim that was
+ * taken over: then nothing of it is written. What most claims end as, delivered, costs few statements for all of them:
+ * the send loop lives by how little it takes.
+ */
 export async function finish(
   trx: Trx,
   by: Finishing,
-  claim: Claim,
-  outcome: Outcome,
+  ends: readonly End[],
   now: Date,
-): Promise<Finished | null> {
-  const owned = await ownedBy(trx, by.owner, claim);
-  if (owned === null) return null;
-  const verdict = judge(outcome);
-  const unknown = owned.unknown || isUnknown(outcome);
-  const status = outcome.answered ? outcome.status : null;
-  const reason = outcome.answered ? `answered ${outcome.status}` : `no answer: ${outcome.code}`;
-  if (verdict === 'delivered') {
-    await end(trx, claim, 'delivered', { status, body: null, reason: null }, now);
-  } else if (verdict === 'rejected' && outcome.answered) {
-    const answer = outcome.answer.subarray(0, ANSWER_KEPT_BYTES);
-    const rejection = {
-      status,
-      reason,
-      answer: by.sealer.seal(answer, placeOf(claim.requestId, 'answer')),
-      may_have_been_applied: owned.unknown ? 1 : 0,
-      // Without the employee the later changes would all be rejected too: a person decides.
-      holding: claim.kind === 'new-hire' ? 1 : 0,
-    } as const;
-    await end(trx, claim, 'rejected', rejection, now);
-  } else {
-    const dueAt = after(now, delayMs(verdict, claim, outcome, by.random));
-    await backToPending(trx, by.senders, { requestId: claim.requestId, dueAt, status, reason, unknown }, now);
+): Promise<(Finished | null)[]> {
+  const owned = await ownedBy(trx, by.owner, ends);
+  const judged = new Map<End, Judged>();
+  for (const end of ends) {
+    const before = owned.get(end.claim.requestId);
+    if (before !== undefined) judged.set(end, await judgeEnd(trx, by, end, before));
   }
-  await endAttempt(trx, { requestId: claim.requestId, attempt: claim.attempt, status, reason }, now);
-  await settleHead(trx, claim.subject);
-  await by.senders[claim.kind]?.finished?.(trx, claim, { verdict, status, unknown, now });
-  return { verdict, reason, gate: await moveGate(trx, claim, outcome.answered, verdict, reason, now) };
+  const all = [...judged.values()];
+  await deliver(
+    trx,
+    all.filter(({ how }) => how === 'delivered'),
+    now,
+  );
+  for (const one of all) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
+  await settleHeads(
+    trx,
+    all.map(({ end }) => end.claim.subject),
+  );
+  for (const { end, how, status, unknown } of all) {
+    if (how === 'later' || how === 'cancelled') continue;
+    await by.senders[end.claim.kind]?.finished?.(trx, end.claim, { verdict: how, status, unknown, now });
+  }
+  const gate = await tellGate(trx, all.map(saidOf), now);
+  const finished = new Map(
+    all.map(({ end, how, reason }, index) => [end, { how, reason, gate: gate[index] ?? null }]),
+  );
+  return ends.map((end) => finished.get(end) ?? null);
 }
 
-/** Writes down that a claimed request can't be sent now; the caller has locked the subject. Null when the claim was taken over. */
-export async function putOff(
+/** The guard of every finish: the claims that are still the caller's, each in this attempt of it. */
+async function ownedBy(
   trx: Trx,
-  by: Finishing,
-  claim: Claim,
-  settle: NotNow['settle'],
-  now: Date,
-): Promise<Settlement | null> {
-  const owned = await ownedBy(trx, by.owner, claim);
-  if (owned === null) return null;
-  const settlement = await settle(trx);
-  const { reason } = settlement;
-  if (settlement.outcome === 'cancelled') {
-    await end(trx, claim, 'cancelled', { status: null, body: null, reason }, now);
-  } else {
-    const dueAt = after(now, settlement.delayMs ?? backoffMs(claim.attempt, by.random));
-    const unknown = owned.unknown;
-    await backToPending(
-      trx,
-      by.senders,
-      { requestId: claim.requestId, dueAt, status: null, reason, unknown },
-      now,
-    );
-  }
-  await endAttempt(trx, { requestId: claim.requestId, attempt: claim.attempt, status: null, reason }, now);
-  await settleHead(trx, claim.subject);
-  // It asked the service nothing: another request may probe at once.
-  if (claim.probe) await reserveProbe(trx, now);
-  return settlement;
-}
-
-/** The guard of every finish: the claim, and this attempt of it, is still the caller's. */
-async function ownedBy(trx: Trx, owner: string, claim: Claim): Promise<{ unknown: boolean } | null> {
-  const owned = await forUpdate(
+  owner: string,
+  ends: readonly End[],
+): Promise<Map<string, { unknown: boolean }>> {
+  const attempts = new Map(ends.map(({ claim }) => [claim.requestId, claim.attempt]));
+  const rows = await forUpdate(
     trx,
     trx
       .selectFrom('outbox')
-      .select('unknown_outcome')
-      .where('request_id', '=', claim.requestId)
-      .where('claimed_by', '=', owner)
-      .where('attempts', '=', claim.attempt),
-  ).executeTakeFirst();
-  return owned === undefined ? null : { unknown: owned.unknown_outcome === 1 };
+      .select(['request_id', 'attempts', 'unknown_outcome'])
+      .where(isOneOf(trx, 'request_id', [...attempts.keys()]))
+      .where('claimed_by', '=', owner),
+  ).execute();
+  return new Map(
+    rows
+      .filter((row) => row.attempts === attempts.get(row.request_id))
+      .map((row) => [row.request_id, { unknown: row.unknown_outcome === 1 }]),
+  );
 }
 
-async function end(
+async function judgeEnd(
   trx: Trx,
-  claim: Claim,
-  state: 'delivered' | 'rejected' | 'cancelled',
-  fields: Pick<
-    Updateable<OutboxTable>,
-    'status' | 'reason' | 'body' | 'answer' | 'may_have_been_applied' | 'holding'
-  >,
-  now: Date,
-): Promise<void> {
-  await trx
-    .updateTable('outbox')
-    .set({ state, head: 0, claimed_by: null, lease_until: null, finished_at: now.toISOString(), ...fields })
-    .where('request_id', '=', claim.requestId)
-    .execute();
-}
-
-function delayMs(verdict: Verdict, claim: Claim, outcome: Outcome, random: () => number): number {
-  if (verdict === 'hold') return SLOW_RETRY_MS;
-  // The gate keeps it back; behind all that are due already, so that one odd request is not every probe.
-  if (verdict === 'close-gate') return 0;
-  return backoffMs(claim.attempt, random, outcome.answered ? outcome.retryAfterMs : null);
-}
-
-async function moveGate(
-  trx: Trx,
-  claim: Claim,
-  answered: boolean,
-  verdict: Verdict,
-  reason: string,
-  now: Date,
-): Promise<Finished['gate']> {
-  if (verdict === 'close-gate') {
-    if (claim.probe) await probeFailed(trx, now);
-    return (await closeGate(trx, reason, now)) ? 'closed' : null;
+  { random }: Finishing,
+  end: End,
+  before: { unknown: boolean },
+): Promise<Judged> {
+  const { attempt } = end.claim;
+  if ('settle' in end) {
+    const settlement = await end.settle(trx);
+    const { outcome: how, reason } = settlement;
+    const delayMs = how === 'later' ? (settlement.delayMs ?? backoffMs(attempt, random)) : null;
+    return { end, how, status: null, reason, unknown: before.unknown, delayMs };
   }
-  if (answered) return (await openGate(trx)) ? 'opened' : null;
-  if (claim.probe) await probeFailed(trx, now);
-  return null;
+  const { outcome } = end;
+  const how = judge(outcome);
+  return {
+    end,
+    how,
+    status: outcome.answered ? outcome.status : null,
+    reason: outcome.answered ? `answered ${outcome.status}` : `no answer: ${outcome.code}`,
+    unknown: before.unknown || isUnknown(outcome),
+    delayMs: delayMsOf(how, outcome, attempt, random),
+  };
+}
+
+function delayMsOf(how: Verdict, outcome: Outcome, attempt: number, random: () => number): number | null {
+  if (how === 'delivered' || how === 'rejected') return null;
+  if (how === 'hold') return SLOW_RETRY_MS;
+  // The gate keeps it back; behind all that are due already, so that one odd request is not every probe.
+  if (how === 'close-gate') return 0;
+  return backoffMs(attempt, random, outcome.answered ? outcome.retryAfterMs : null);
+}
+
+/** The bodies are erased. Their attempts are those of the requests that have no end yet: there is one of each. */
+async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promise<void> {
+  const finished_at = now.toISOString();
+  for (const [status, those] of Map.groupBy(delivered, (one) => one.status)) {
+    const ids = those.map(({ end }) => end.claim.requestId);
+    await trx
+      .updateTable('outbox')
+      .set({ ...ENDED, state: 'delivered', finished_at, status, reason: null, body: null })
+      .where(isOneOf(trx, 'request_id', ids))
+      .execute();
+    await trx
+      .updateTable('attempts')
+      .set({ finished_at, status, reason: those[0]?.reason ?? null })
+      .where(isOneOf(trx, 'request_id', ids))
+      .where('finished_at', 'is', null)
+      .execute();
+  }
+}
+
+async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): Promise<void> {
+  const { end, how, status, reason, unknown, delayMs } = judged;
+  const { requestId, attempt } = end.claim;
+  if (delayMs !== null) {
+    const dueAt = after(now, delayMs);
+    await backToPending(trx, by.senders, { requestId, dueAt, status, reason, unknown }, now);
+  } else {
+    const more = how === 'rejected' ? rejection(by, judged) : ({ state: 'cancelled', body: null } as const);
+    await trx
+      .updateTable('outbox')
+      .set({ ...ENDED, ...more, status, reason, finished_at: now.toISOString() })
+      .where('request_id', '=', requestId)
+      .execute();
+  }
+  await endAttempt(trx, { requestId, attempt, status, reason }, now);
+}
+
+/** The body stays: a person may send it again. */
+function rejection({ sealer }: Finishing, { end, unknown }: Judged): Updateable<OutboxTable> {
+  const { requestId, kind } = end.claim;
+  const answer = 'outcome' in end && end.outcome.answered ? end.outcome.answer : Buffer.alloc(0);
+  return {
+    state: 'rejected',
+    answer: sealer.seal(answer.subarray(0, ANSWER_KEPT_BYTES), placeOf(requestId, 'answer')),
+    may_have_been_applied: unknown ? 1 : 0,
+    // Without the employee the later changes would all be rejected too: a person decides.
+    holding: kind === 'new-hire' ? 1 : 0,
+  };
+}
+
+const ENDED = { head: 0, claimed_by: null, lease_until: null } as const;
+
+function saidOf({ end, how, reason }: Judged): Said {
+  const answered = 'outcome' in end ? end.outcome.answered : null;
+  return { probe: end.claim.probe, closes: how === 'close-gate', answered, reason };
 }

@@ -1,8 +1,10 @@
 import { sql } from 'kysely';
-import { forUpdate, lockName } from '../database/engine.ts';
+import { insertMany, isOneOf, slices } from '../database/bulk.ts';
+import { forUpdate, lockNames } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
+import type { Hasher } from '../security/hashing.ts';
+import type { SealedColumn } from '../security/rotation.ts';
 import type { Place, Sealer } from '../security/sealing.ts';
-import { settleHead } from './heads.ts';
 
 /** Puts requests into the outbox. What takes them out again: claims.ts, finish.ts and by-hand.ts. */
 
@@ -23,28 +25,82 @@ export function placeOf(requestId: string, column: 'body' | 'answer'): Place {
 }
 
 /** Seals a request's body, before the transaction that enqueues it. */
-export function sealBody(sealer: Sealer, requestId: string, body: Uint8Array): SealedBody {
+export function sealBody(sealer: Sealer, hasher: Hasher, requestId: string, body: Uint8Array): SealedBody {
   const place = placeOf(requestId, 'body');
-  return { body: sealer.seal(body, place), body_hash: sealer.hash(body, place) };
+  return { body: sealer.seal(body, place), body_hash: hasher.hash(body, place) };
 }
 
+/** For sealing bodies and answers again. A page of a thousand is a few megabytes. */
+export const SEALED_REQUESTS: readonly SealedColumn[] = (['body', 'answer'] as const).map((column) => ({
+  table: 'outbox',
+  column,
+  key: ['seq'],
+  also: ['request_id'],
+  placeOf: ({ request_id }) => placeOf(String(request_id), column),
+  rowsAtOnce: 1_000,
+}));
+
+/** Hashes that an earlier release made, of its form, each with the data key of its time. */
+export const FORMER_HASHES = { table: 'outbox', column: 'body_hash', key: ['seq'], also: [] } as const;
+
 /** Owes a request from now on. The id must be new. */
-export async function enqueue(trx: Trx, request: NewRequest, now: string): Promise<void> {
-  await lockName(trx, request.subject);
-  await trx
-    .insertInto('outbox')
-    .values({
-      request_id: request.requestId,
-      kind: request.kind,
-      subject: request.subject,
-      state: 'pending',
-      head: 0,
-      due_at: now,
-      created_at: now,
-      ...(request.sealed ?? { body: null, body_hash: null }),
-    })
-    .execute();
-  await settleHead(trx, request.subject);
+export function enqueue(trx: Trx, request: NewRequest, now: string): Promise<void> {
+  return enqueueMany(trx, [request], now);
+}
+
+/**
+ * Owes requests from now on, those of one subject in the order given. The ids must be new. Who may owe several
+ * subjects' at once holds the ledger: of two who lock many names in different orders each would wait for the other.
+ */
+export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now: string): Promise<void> {
+  const subjects = [...new Set(requests.map(({ subject }) => subject))];
+  await lockNames(trx, subjects);
+  const taken = await withHeadOrHeld(trx, subjects);
+  const rows = requests.map(({ requestId, kind, subject, sealed }) => {
+    const head = taken.has(subject) ? 0 : 1;
+    taken.add(subject);
+    return [
+      requestId,
+      kind,
+      subject,
+      'pending',
+      head,
+      now,
+      now,
+      sealed?.body ?? null,
+      sealed?.body_hash ?? null,
+    ];
+  });
+  await insertMany(trx, 'outbox', COLUMNS, rows);
+}
+
+const COLUMNS = [
+  'request_id',
+  'kind',
+  'subject',
+  'state',
+  'head',
+  'due_at',
+  'created_at',
+  'body',
+  'body_hash',
+] as const;
+
+/** Those of the subjects that have a head, or are held and so have none: a new request of theirs waits its turn. */
+async function withHeadOrHeld(trx: Trx, subjects: readonly string[]): Promise<Set<string>> {
+  const found = new Set<string>();
+  for (const slice of slices(trx, subjects)) {
+    const ofThese = trx
+      .selectFrom('outbox')
+      .select('subject')
+      .where(isOneOf(trx, 'subject', slice));
+    const rows = await ofThese
+      .where(sql<boolean>`head = 1`)
+      .union(ofThese.where(sql<boolean>`holding = 1`))
+      .execute();
+    for (const { subject } of rows) found.add(subject);
+  }
+  return found;
 }
 
 /**

@@ -1,10 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { setImmediate as immediately } from 'node:timers/promises';
 import { createBell } from '../bell.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
-import { transact } from '../database/transaction.ts';
-import { type AttemptParts, createAttempt, type Ended } from './attempt.ts';
-import { claim } from './claims.ts';
-import type { Claim } from './sender.ts';
+import type { Db, Trx } from '../database/tables.ts';
+import type { Log } from '../observe/log.ts';
+import type { Sealer } from '../security/sealing.ts';
+import { type Attempted, createAttempt } from './attempt.ts';
+import type { BenefitsClient } from './client.ts';
+import { fromBottom, fullRamp, type Ramp, rampAfter, roomIn } from './ramp.ts';
+import type { Claim, Senders } from './sender.ts';
+import { createTurn, type Ended } from './turn.ts';
 
 /** Enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
 const CONCURRENCY = 8;
@@ -13,7 +18,19 @@ const POLL_MS = 1_000;
 /** What is in flight may end by itself this long after a stop; the private side has 8 s in all. */
 const GRACE_MS = 6_000;
 
-export type SendLoopParts = Omit<AttemptParts, 'owner' | 'abandoned'> & { concurrency?: number };
+export type SendLoopParts = {
+  db: Db;
+  client: BenefitsClient;
+  sealer: Sealer;
+  senders: Senders;
+  /** The instant that leases and due times are compared by, inside a transaction. */
+  sharedNow: (trx: Trx) => Promise<Date>;
+  /** Milliseconds of a clock that never jumps, for pauses. */
+  elapsedMs: () => number;
+  random: () => number;
+  log: Log;
+  concurrency?: number;
+};
 
 /** How many claims ended how. */
 export type Counts = Record<Ended, number>;
@@ -30,68 +47,118 @@ export type SendLoop = {
   wake(): void;
 };
 
+/** What was claimed, until how it ended is written down. */
+type Flight = { claim: Claim; attempted: Promise<void>; ended: PromiseWithResolvers<Ended> };
+
 export function createSendLoop(parts: SendLoopParts): SendLoop {
-  const { db, sharedNow, log, senders } = parts;
-  const limit = parts.concurrency ?? CONCURRENCY;
+  const { log, elapsedMs, random } = parts;
+  const most = parts.concurrency ?? CONCURRENCY;
   const owner = randomUUID();
   const abandon = new AbortController();
   const attempt = createAttempt({ ...parts, owner, abandoned: abandon.signal });
-  const inFlight = new Map<string, Promise<Ended>>();
-  let allowed = limit;
+  const turn = createTurn({ ...parts, owner });
+  const flights = new Map<string, Flight>();
+  /** Attempts that are over and not written down. */
+  let unwritten: Attempted[] = [];
+  let ramp = fullRamp(most);
+  let tookOverAt = Number.NEGATIVE_INFINITY;
   let fatal: unknown = null;
   const bell = createBell();
 
-  async function start(): Promise<Promise<Ended>[]> {
-    const free = allowed - inFlight.size;
-    if (free <= 0) return [];
-    const wish = { owner, limit: free, inFlight: new Set(inFlight.keys()), senders };
-    const found = await transact(db, async (trx) => claim(trx, wish, await sharedNow(trx)));
-    if (found.gateClosed) allowed = 1;
-    return found.claims.map(begin);
+  /** Writes down what is over, and claims and begins what may go. */
+  async function takeTurn(mayClaim: boolean): Promise<Flight[]> {
+    const attempted = unwritten;
+    unwritten = [];
+    const at = elapsedMs();
+    const stillIn = flights.size - attempted.length;
+    const isRoom = mayClaim && roomIn(rampOf([]), stillIn, at) > 0;
+    if (attempted.length === 0 && !isRoom) return [];
+    const inFlight = new Set(flights.keys());
+    const takesOver = at - tookOverAt >= POLL_MS;
+    let done: Awaited<ReturnType<typeof turn>>;
+    try {
+      done = await turn({
+        attempted,
+        room: (ended) => (mayClaim ? roomIn(rampOf(ended), stillIn, at) : 0),
+        inFlight,
+        takesOver,
+      });
+      if (takesOver) tookOverAt = at;
+    } catch (error) {
+      for (const { end } of attempted) land(end.claim, 'lost');
+      throw error;
+    }
+    ramp = done.gateClosed ? fromBottom(rampOf(done.ended)) : rampOf(done.ended);
+    attempted.forEach(({ end }, index) => void land(end.claim, done.ended[index] ?? 'lost'));
+    return done.claims.map(begin);
+
+    function rampOf(ended: readonly Ended[]): Ramp {
+      return ended.reduce((before, how) => moved(before, how, at), ramp);
+    }
   }
 
-  function begin(claimed: Claim): Promise<Ended> {
-    const sending = attempt(claimed)
-      .catch((error: unknown): Ended => {
+  function moved(before: Ramp, how: Ended, at: number): Ramp {
+    if (how === 'close-gate') return fromBottom(before);
+    if (how === 'retry') return rampAfter(before, 'trouble', { most, at, random });
+    const isAnswer = how === 'delivered' || how === 'rejected' || how === 'hold';
+    return isAnswer ? rampAfter(before, 'well', { most, at, random }) : before;
+  }
+
+  function begin(claim: Claim): Flight {
+    const ended = Promise.withResolvers<Ended>();
+    const attempted = attempt(claim)
+      .catch((error: unknown) => {
         if (isFatal(error)) fatal ??= error;
         log.error(
-          { request_id: claimed.requestId, code: codeOf(error) || 'INTERNAL' },
+          { request_id: claim.requestId, code: codeOf(error) || 'INTERNAL' },
           'attempt not written down',
         );
-        return 'lost';
+        return null;
       })
-      .then((ended) => {
-        inFlight.delete(claimed.requestId);
-        if (ended === 'delivered') allowed = Math.min(limit, allowed * 2);
+      .then((result) => {
+        if (result === null) land(claim, 'lost');
+        else unwritten.push(result);
         bell.ring();
-        return ended;
       });
-    inFlight.set(claimed.requestId, sending);
-    return sending;
+    const flight = { claim, attempted, ended };
+    flights.set(claim.requestId, flight);
+    return flight;
   }
 
+  function land({ requestId }: Claim, how: Ended): void {
+    flights.get(requestId)?.ended.resolve(how);
+    flights.delete(requestId);
+  }
+
+  /** What is in flight is let end, and written down. */
   async function drain(): Promise<void> {
     const timer = setTimeout(() => abandon.abort(), GRACE_MS);
-    await Promise.all(inFlight.values());
+    await Promise.all([...flights.values()].map(({ attempted }) => attempted));
     clearTimeout(timer);
+    if (fatal === null) await takeTurn(false);
   }
 
   return {
     async runOnce() {
       const counts: Counts = { ...NO_COUNTS };
-      for (const ended of await Promise.all(await start())) counts[ended] += 1;
+      const begun = await takeTurn(true);
+      await Promise.all(begun.map(({ attempted }) => attempted));
+      await takeTurn(false);
+      for (const ended of await Promise.all(begun.map((flight) => flight.ended.promise))) counts[ended] += 1;
       if (fatal !== null) throw fatal;
       return counts;
     },
     async run(signal) {
       while (!signal.aborted && fatal === null) {
         try {
-          await start();
+          await takeTurn(true);
         } catch (error) {
           if (isFatal(error)) fatal ??= error;
           log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests not claimed');
         }
         await bell.wait(POLL_MS, signal);
+        // Answers that come together are written down together.
+        await immediately();
       }
       await drain();
       if (fatal !== null) throw fatal;

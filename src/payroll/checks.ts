@@ -72,14 +72,14 @@ export const COMMON_CHECKS: readonly Check[] = [
     id: 'requests-rejected',
     ask: findings.requestsRejected,
     advice:
-      'The service refused these employment changes: read its answer, then retry them, or cancel them with a reason.',
+      'The service refused these employment changes: look at them (change show), then send them again (change retry), report them anew, or give them up (change cancel); behind a rejected new hire the employee’s later changes wait.',
     passed: 'The service refused no employment change.',
   },
   {
     id: 'requests-stuck',
     ask: findings.requestsStuck,
     advice:
-      'The service does not know these employment changes yet: see why they are not sent, and wait until they are.',
+      'The service does not know these employment changes yet: see why they are not sent (change show), and wait until they are.',
     passed: `No employment change has waited longer than ${findings.STUCK_HOURS} hour.`,
   },
   {

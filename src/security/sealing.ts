@@ -23,10 +23,13 @@ export type Sealer = {
   seal(plain: Uint8Array, place: Place): Buffer;
   /** Throws `DataKeyMissing` or `SealBroken`; their messages hold nothing of the value. */
   open(sealed: Uint8Array, place: Place): Buffer;
-  /** A keyed hash under the first key: tells later whether a value is the same, and can't be guessed back. */
-  hash(plain: Uint8Array, place: Place): Buffer;
-  /** Whether a hash made by `hash` is that of this value. Throws as `open` does. */
-  isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
+  /** The id of the key that seals. */
+  readonly keyId: string;
+  /**
+   * Whether a keyed hash of the former form, whose key was derived from a data key, is that of this value. Throws as
+   * `open` does. New ones are made in hashing.ts.
+   */
+  isFormerHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
 };
 
 /** The value was sealed with a key that DATA_KEYS does not have. */
@@ -49,6 +52,10 @@ export class SealBroken extends Error {
 
 const CIPHER = 'aes-256-gcm';
 const FORMAT = 1;
+/** Format and length of the key id. */
+const HEADER_FIXED_BYTES = 2;
+/** The key id itself has 32 characters at most (config.ts). */
+export const HEADER_BYTES_MAX = HEADER_FIXED_BYTES + 32;
 /** The size that GCM is made for. Random ones stay safe for 2^32 values a key (NIST SP 800-38D, 8.3). */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
@@ -68,6 +75,7 @@ export function createSealer(dataKeys: readonly DataKey[]): Sealer {
   };
 
   return {
+    keyId: first.id,
     seal(plain, place) {
       const header = headerOf(first.id);
       const nonce = randomBytes(NONCE_BYTES);
@@ -89,11 +97,7 @@ export function createSealer(dataKeys: readonly DataKey[]): Sealer {
       }
       return plain;
     },
-    hash(plain, place) {
-      const header = headerOf(first.id);
-      return Buffer.concat([header, digest(first, header, plain, place)]);
-    },
-    isHashOf(hash, plain, place) {
+    isFormerHashOf(hash, plain, place) {
       const { keyId, header, rest } = split(hash, place, HASH_BYTES);
       const expected = digest(find(keyId), header, plain, place);
       return rest.length === HASH_BYTES && timingSafeEqual(rest, expected);
@@ -112,19 +116,31 @@ function digest(key: Key, header: Uint8Array, plain: Uint8Array, place: Place): 
   return mac.update('\n').update(plain).digest();
 }
 
-function headerOf(keyId: string): Buffer {
+/** The key id that a sealed value, or a hash of the former form, names in its first bytes; null when it is neither. */
+export function keyIdOf(sealed: Uint8Array): string | null {
+  const end = HEADER_FIXED_BYTES + (sealed[1] ?? 0);
+  if (sealed[0] !== FORMAT || end === HEADER_FIXED_BYTES || sealed.length < end) return null;
+  return Buffer.from(sealed.subarray(HEADER_FIXED_BYTES, end)).toString('utf8');
+}
+
+/** What every value begins with that is sealed with this key. */
+export function headerOf(keyId: string): Buffer {
   const id = Buffer.from(keyId);
   return Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
 }
 
 function split(sealed: Uint8Array, place: Place, least: number) {
   const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
-  const end = 2 + (bytes[1] ?? 0);
+  const end = HEADER_FIXED_BYTES + (bytes[1] ?? 0);
   if (bytes[0] !== FORMAT || bytes.length < end + least) throw new SealBroken(place);
-  return { keyId: bytes.toString('utf8', 2, end), header: bytes.subarray(0, end), rest: bytes.subarray(end) };
+  return {
+    keyId: bytes.toString('utf8', HEADER_FIXED_BYTES, end),
+    header: bytes.subarray(0, end),
+    rest: bytes.subarray(end),
+  };
 }
 
-/** JSON keeps the parts apart whatever characters they hold. */
-function placeBytes(header: Uint8Array, { table, row, column }: Place): Buffer {
+/** What a value is bound to. JSON keeps the parts apart whatever characters they hold. */
+export function placeBytes(header: Uint8Array, { table, row, column }: Place): Buffer {
   return Buffer.concat([header, Buffer.from(JSON.stringify([table, row, column]))]);
 }

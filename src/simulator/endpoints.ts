@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { STATUS_CODES } from 'node:http';
 import Fastify, {
   type FastifyError,
@@ -12,7 +13,11 @@ import { demographic } from '../contract/demographic.ts';
 import { parseJson } from '../contract/json.ts';
 import { newHire } from '../contract/new-hire.ts';
 import { termination } from '../contract/termination.ts';
-import type { ReceivedRequest } from './record.ts';
+import type { Answering } from './answering.ts';
+import { CONTROL_PATH } from './control.ts';
+import { type Decision, decided, decisionBy, isSilent, refused, WRONG_KEY } from './decisions.ts';
+import type { Fault, Faults, RequestFault } from './faults.ts';
+import type { ReceivedRequest, RequestKind } from './record.ts';
 import type { Unknown, Workforce } from './workforce.ts';
 
 /** The census of an employer of several hundred thousand employees. */
@@ -28,10 +33,13 @@ const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 const REPEATED = 'idempotent-replayed';
 
 export type EndpointsOptions = {
-  apiKey: string;
+  /** The key that is right now. */
+  apiKey: () => string;
   now: () => Date;
   workforce: Workforce;
-  /** Called for every answered request, just before its answer goes out. */
+  faults: Faults;
+  answering: Answering;
+  /** Called for every request once it is decided, before its answer goes out. */
   received: (request: ReceivedRequest) => void;
   /** Called when a census was accepted. */
   censusAccepted: (employerId: string) => void;
@@ -41,7 +49,7 @@ export type EndpointsOptions = {
  * The five endpoints of the interface. What the interface leaves open is answered as services of this kind do:
  * 200 with `{}` when applied; otherwise `{"error", "details"}` with 401 for a wrong key, 422 for a breach of the
  * contract (details: field -> rule, never a value), 404 for an unknown employer or employee. An address that is no
- * endpoint answers 404 without JSON, as any web server would.
+ * endpoint answers 404 without JSON, as any web server would. A fault that a request meets goes before all of these.
  */
 export function createEndpoints(options: EndpointsOptions): FastifyInstance {
   const { workforce } = options;
@@ -52,12 +60,11 @@ export function createEndpoints(options: EndpointsOptions): FastifyInstance {
   });
   readStrictly(app);
   app.addHook('onRequest', async (request, reply) => {
-    if (request.headers.authorization !== `Bearer ${options.apiKey}`) {
-      return refuse(reply, 401, 'the API key is missing or wrong');
-    }
+    if (isControl(request)) return;
+    if (request.headers.authorization !== `Bearer ${options.apiKey()}`) return refuse(reply, 401, WRONG_KEY);
   });
   app.addHook('onSend', async (request, reply) => {
-    options.received(received(request, reply, options.now()));
+    if (!isControl(request) && !request.recorded) options.received(received(request, reply, options.now()));
   });
   app.setNotFoundHandler((_request, reply) => reply.code(404).type('text/plain').send('Not Found\n'));
   app.setErrorHandler<FastifyError>((error, _request, reply) => {
@@ -70,53 +77,111 @@ export function createEndpoints(options: EndpointsOptions): FastifyInstance {
     );
   });
 
-  const post = poster(app);
-  post('/employer/:employer_id/census', CENSUS_MAX_BYTES, census, (body, employerId) => {
+  const post = poster(app, options);
+  post('census', CENSUS_MAX_BYTES, census, (body, employerId) => {
     const unknown = workforce.replaceAll(employerId, body);
     if (unknown === null) options.censusAccepted(employerId);
     return unknown;
   });
-  post('/employee-changes/new-hire', CHANGE_MAX_BYTES, newHire, workforce.hire);
-  post('/employee-changes/termination', CHANGE_MAX_BYTES, termination, workforce.terminate);
-  post('/employee-changes/demographic', CHANGE_MAX_BYTES, demographic, workforce.move);
-  post(
-    '/employee-changes/compensation-change',
-    CHANGE_MAX_BYTES,
-    compensationChange,
-    workforce.changeCompensation,
-  );
+  post('new-hire', CHANGE_MAX_BYTES, newHire, workforce.hire);
+  post('termination', CHANGE_MAX_BYTES, termination, workforce.terminate);
+  post('demographic', CHANGE_MAX_BYTES, demographic, workforce.move);
+  post('compensation-change', CHANGE_MAX_BYTES, compensationChange, workforce.changeCompensation);
   return app;
 }
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** SHA-256 of the body's text; null where no body was read. */
+    bodyHash: string | null;
+    /** It stands in the record already. */
+    recorded: boolean;
+  }
+}
+
 /** Adds one endpoint after another; all of them share the idempotency keys that were applied. */
-function poster(app: FastifyInstance) {
+function poster(app: FastifyInstance, options: EndpointsOptions) {
+  const { workforce, faults, answering, now } = options;
   const appliedKeys = new Set<string>();
+
+  function judge<T>(
+    request: FastifyRequest,
+    checker: Checker<T>,
+    apply: (body: T) => Unknown,
+    ignoresKeys: boolean,
+  ): Decision {
+    const key = keyOf(request);
+    if (key !== null && !ignoresKeys && appliedKeys.has(key)) {
+      return { ...decided(200, {}), repeated: true, headers: { [REPEATED]: 'true' } };
+    }
+    const { body } = request;
+    if (!checker.accepts(body)) {
+      return refused(422, 'the request breaks the contract', detailsOf(checker.problems(body)));
+    }
+    const unknown = apply(body);
+    if (unknown !== null) return refused(404, `${unknown} not found`);
+    // A refused request changed nothing, so only an applied one is remembered: the same again is judged again.
+    if (key !== null) appliedKeys.add(key);
+    return { ...decided(200, {}), applied: true };
+  }
+
   return <T>(
-    path: string,
+    kind: RequestKind,
     bodyLimit: number,
     checker: Checker<T>,
     apply: (body: T, employerId: string) => Unknown,
   ): void => {
-    app.post<{ Params: { employer_id?: string } }>(path, { bodyLimit }, (request, reply) => {
-      const key = keyOf(request);
-      if (key !== null && appliedKeys.has(key)) return reply.header(REPEATED, 'true').send({});
-      const { body } = request;
-      if (!checker.accepts(body)) {
-        return refuse(reply, 422, 'the request breaks the contract', detailsOf(checker.problems(body)));
+    const path = kind === 'census' ? '/employer/:employer_id/census' : `/employee-changes/${kind}`;
+    app.post<{ Params: { employer_id?: string } }>(path, { bodyLimit }, async (request, reply) => {
+      const employerId = request.params.employer_id ?? '';
+      const met = faults.meetRequest(idsOf(request.body, employerId, workforce));
+      const decision =
+        decisionBy(met.fault) ??
+        judge(request, checker, (body: T) => apply(body, employerId), met.ignoresKeys);
+      const silent = isSilent(met.fault);
+      request.recorded = true;
+      options.received({
+        ...seen(request, now()),
+        ...{ kind, subject: subjectOf(kind, request.body, employerId) },
+        ...{ status: silent ? null : decision.status, fault: (met.fault?.name as RequestFault) ?? null },
+        ...{ applied: decision.applied, repeated: decision.repeated },
+      });
+      await answering.pause(met.delayMs);
+      if (silent) {
+        keepBack(answering, met.fault, reply);
+        return reply;
       }
-      const unknown = apply(body, request.params.employer_id ?? '');
-      if (unknown !== null) return refuse(reply, 404, `${unknown} not found`);
-      // A refused request changed nothing, so only an applied one is remembered: the same again is judged again.
-      if (key !== null) appliedKeys.add(key);
-      return reply.send({});
+      return reply.code(decision.status).headers(decision.headers).send(decision.body);
     });
   };
 }
 
+function keepBack(answering: Answering, fault: Fault | null, reply: FastifyReply): void {
+  if (fault?.name === 'hang') answering.hang(reply);
+  else if (fault?.name === 'half-answer') answering.half(reply);
+  else answering.reset(reply);
+}
+
+/** Every employer and employee that a request is about: a fault may be meant for any of them. */
+function idsOf(body: unknown, employerId: string, workforce: Workforce): string[] {
+  const { employer_id: hiredBy, employee_id: employeeId } = (body ?? {}) as Record<string, unknown>;
+  const named = [employerId, hiredBy, employeeId].filter((id): id is string => typeof id === 'string');
+  return typeof employeeId === 'string' ? [...named, ...workforce.employersOf(employeeId)] : named;
+}
+
+function subjectOf(kind: RequestKind, body: unknown, employerId: string): string | null {
+  if (kind === 'census') return `employer:${employerId}`;
+  const { employee_id: id } = (body ?? {}) as Record<string, unknown>;
+  return typeof id === 'string' ? `employee:${id}` : null;
+}
+
 /** JSON only, read with the contract's own strictness. */
 function readStrictly(app: FastifyInstance): void {
+  app.decorateRequest('bodyHash', null);
+  app.decorateRequest('recorded', false);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (_request, text, done) => {
+  app.addContentTypeParser<string>('application/json', { parseAs: 'string' }, (request, text, done) => {
+    request.bodyHash = createHash('sha256').update(text).digest('hex');
     const parsed = parseJson(text);
     if (parsed.ok) return done(null, parsed.value);
     done(Object.assign(new Error(parsed.reason), { statusCode: 400 }));
@@ -129,7 +194,7 @@ function refuse(
   error: string,
   details: Readonly<Record<string, string>> = {},
 ): FastifyReply {
-  return reply.code(status).send({ error, details });
+  return reply.code(status).send(refused(status, error, details).body);
 }
 
 /** Field path -> rule; a rule of the whole body is named `body`. */
@@ -142,14 +207,20 @@ function keyOf(request: FastifyRequest): string | null {
   return typeof key === 'string' && key !== '' ? key : null;
 }
 
+function isControl({ url }: FastifyRequest): boolean {
+  return url === CONTROL_PATH;
+}
+
+function seen(request: FastifyRequest, at: Date) {
+  const { method, url: path, body, bodyHash } = request;
+  return { at, method, path, idempotencyKey: keyOf(request), body: body ?? null, bodyHash };
+}
+
+/** Of what reached no endpoint: an unknown address, a wrong key, a body that could not be read. */
 function received(request: FastifyRequest, reply: FastifyReply, at: Date): ReceivedRequest {
   return {
-    at,
-    method: request.method,
-    path: request.url,
-    idempotencyKey: keyOf(request),
-    status: reply.statusCode,
-    body: request.body ?? null,
-    repeated: reply.hasHeader(REPEATED),
+    ...seen(request, at),
+    ...{ kind: null, subject: null, status: reply.statusCode, fault: null },
+    ...{ applied: false, repeated: false },
   };
 }

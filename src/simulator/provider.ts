@@ -1,8 +1,21 @@
 import { Agent, request } from 'undici';
+import {
+  type Destination,
+  type DestinationState,
+  destination,
+  enable,
+  gaveUp,
+  reached,
+  stateOf,
+} from './destinations.ts';
 import type { OutgoingEvent } from './events.ts';
+import type { Faults } from './faults.ts';
+import { type Forgery, forge } from './forgery.ts';
+import { createReorder } from './reorder.ts';
 import { delayAfter } from './schedule.ts';
 import { signEvent } from './sign.ts';
 import type { Timer } from './timer.ts';
+import { countUnderWay } from './under-way.ts';
 
 /** The interface's limit for an answer. */
 export const ACKNOWLEDGED_WITHIN_MS = 15_000;
@@ -27,8 +40,10 @@ export type Delivery = {
 export type SendOptions = {
   /** Deliveries of the same event at once; more than 1 makes duplicates. */
   times?: number;
-  /** Other secrets than the simulator's own to sign with. */
+  /** Other secrets than the provider's own to sign with. */
   secrets?: readonly string[];
+  /** Somebody else sends it, once, and wrongly signed: the provider knows nothing of it. */
+  forgery?: Forgery;
 };
 
 /** The delivery provider: signs events, posts them to every subscribed URL and retries on its schedule. */
@@ -38,6 +53,13 @@ export type Provider = {
   send(event: OutgoingEvent, options?: SendOptions): Promise<void>;
   /** Sends after a number of milliseconds; the event counts as under way at once. */
   sendLater(ms: number, event: OutgoingEvent): void;
+  /** Signs with these from now on, also the retries of what is under way. */
+  signWith(secrets: readonly string[]): void;
+  /** What it signs with now. */
+  secrets(): readonly string[];
+  destinations(): DestinationState[];
+  /** Enables what was disabled, and sends what was missed, each event anew; resolves as `send` does. */
+  enableEndpoints(): Promise<void>;
   /** Every attempt so far, in order of its outcome. */
   deliveries(): Delivery[];
   /** Resolves when nothing is under way: every event was acknowledged, given up after the last attempt, or closed. */
@@ -51,19 +73,33 @@ export type ProviderOptions = {
   retryScale: number;
   now: () => Date;
   timer: Timer;
+  faults: Faults;
   /** Called for every attempt when its outcome is known. */
   delivered: (delivery: Delivery) => void;
+  /** Called when an endpoint is disabled, after the last attempt of an event failed like all before it. */
+  endpointDisabled: (url: string) => void;
 };
 
-type Message = { id: string; text: string; url: string; secrets: readonly string[] };
+type Message = {
+  event: OutgoingEvent;
+  text: string;
+  to: Destination;
+  /** Null: the provider's own at the time of the attempt. */
+  secrets: readonly string[] | null;
+  forgery: Forgery | null;
+  /** What the destination had acknowledged before the first attempt. */
+  before: number;
+};
 type Outcome = Pick<Delivery, 'status' | 'reason'>;
 
 export function createProvider(options: ProviderOptions): Provider {
+  const { faults, now } = options;
   const agent = new Agent({ connections: CONNECTIONS_MAX });
-  const urls: string[] = [];
+  const destinations: Destination[] = [];
   const deliveries: Delivery[] = [];
   const waiting = new Set<() => void>();
   const underWay = countUnderWay();
+  let { secrets } = options;
   let closed = false;
 
   /** What waits here is under way, and ends when it is cancelled. */
@@ -74,29 +110,66 @@ export function createProvider(options: ProviderOptions): Provider {
     });
     waiting.add(cancel);
   };
+  const reorder = createReorder((ms, act) => {
+    underWay.begin();
+    later(ms, () => {
+      act();
+      underWay.end();
+    });
+  });
+  const sign = ({ event, text, ...message }: Message, at: Date) => {
+    const signing = message.secrets ?? secrets;
+    const forgery =
+      message.forgery ?? (faults.meetDelivery('bad-signature') === null ? null : 'other-secret');
+    return forgery === null
+      ? signEvent(signing, event.id, at, text)
+      : forge(forgery, signing, event.id, at, text);
+  };
   const attempt = async (message: Message, number: number): Promise<void> => {
-    const at = options.now();
-    const outcome = await post(agent, options.timer, message, at);
+    const { event, to, forgery } = message;
+    if (to.disabledAt !== null && forgery === null) {
+      to.missed.set(event.id, event);
+      return underWay.end();
+    }
+    const at = now();
+    const outcome = await post(agent, options.timer, to.url, sign(message, at), message.text);
     const { status } = outcome;
     const acknowledged = status !== null && status >= 200 && status < 300;
-    const delivery = { eventId: message.id, url: message.url, attempt: number, at, acknowledged, ...outcome };
+    if (acknowledged) reached(to, event.id);
+    const delivery = { eventId: event.id, url: to.url, attempt: number, at, acknowledged, ...outcome };
     deliveries.push(delivery);
     options.delivered(delivery);
-    const delay = acknowledged || closed ? null : delayAfter(number, options.retryScale);
-    if (delay === null) return underWay.end();
-    later(delay, () => void attempt(message, number + 1));
+    if (acknowledged || closed || forgery !== null) return underWay.end();
+    const delay = delayAfter(number, options.retryScale);
+    if (delay !== null) return later(delay, () => void attempt(message, number + 1));
+    if (gaveUp(to, event, message.before, now())) options.endpointDisabled(to.url);
+    underWay.end();
   };
-  const send: Provider['send'] = async (event, { times = 1, secrets = options.secrets } = {}) => {
+  const sendTo = async (
+    to: readonly Destination[],
+    event: OutgoingEvent,
+    how: SendOptions,
+  ): Promise<void> => {
     if (closed) return;
     const text = JSON.stringify(event.body);
-    const messages = urls.flatMap((url) => Array<Message>(times).fill({ id: event.id, text, url, secrets }));
+    const times = how.times ?? faults.meetDelivery('duplicate') ?? 1;
+    const { secrets: others = null, forgery = null } = how;
+    const messages = to.flatMap((one) =>
+      Array<Message>(times).fill({
+        ...{ event, text, forgery, to: one },
+        ...{ secrets: others, before: one.acknowledged },
+      }),
+    );
     messages.forEach(underWay.begin);
-    await Promise.all(messages.map((message) => attempt(message, 1)));
+    const deliver = async () => void (await Promise.all(messages.map((message) => attempt(message, 1))));
+    const size = faults.meetDelivery('reorder');
+    return size === null ? deliver() : reorder.hold(size, deliver);
   };
+  const send: Provider['send'] = (event, how = {}) => sendTo(destinations, event, how);
 
   return {
     subscribe: (url) => {
-      urls.push(url);
+      destinations.push(destination(url));
     },
     send,
     sendLater: (ms, event) => {
@@ -104,10 +177,21 @@ export function createProvider(options: ProviderOptions): Provider {
       underWay.begin();
       later(ms, () => void send(event).finally(underWay.end));
     },
+    signWith: (next) => {
+      secrets = next;
+    },
+    secrets: () => secrets,
+    destinations: () => destinations.map(stateOf),
+    enableEndpoints: async () => {
+      for (const to of destinations) {
+        for (const event of enable(to)) await sendTo([to], event, {});
+      }
+    },
     deliveries: () => [...deliveries],
     settled: underWay.settled,
     close: async () => {
       closed = true;
+      reorder.close();
       for (const cancel of waiting) {
         cancel();
         underWay.end();
@@ -119,17 +203,20 @@ export function createProvider(options: ProviderOptions): Provider {
 }
 
 /** One signed POST. Redirects are not followed: to the provider they are failures. */
-async function post(agent: Agent, timer: Timer, message: Message, at: Date): Promise<Outcome> {
+async function post(
+  agent: Agent,
+  timer: Timer,
+  url: string,
+  signed: Record<string, string>,
+  text: string,
+): Promise<Outcome> {
   const controller = new AbortController();
   const cancel = timer(ACKNOWLEDGED_WITHIN_MS, () => controller.abort());
   try {
-    const { statusCode, body } = await request(message.url, {
+    const { statusCode, body } = await request(url, {
       method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        ...signEvent(message.secrets, message.id, at, message.text),
-      },
-      body: message.text,
+      headers: { 'content-type': 'application/json', ...signed },
+      body: text,
       dispatcher: agent,
       signal: controller.signal,
     });
@@ -144,23 +231,4 @@ async function post(agent: Agent, timer: Timer, message: Message, at: Date): Pro
 
 function reasonOf(error: unknown): string {
   return (error as { code?: string }).code ?? (error as Error).name;
-}
-
-/** Counts what is under way, and lets callers wait until nothing is. */
-function countUnderWay() {
-  let count = 0;
-  let waiting: (() => void)[] = [];
-  return {
-    begin: (): void => {
-      count += 1;
-    },
-    end: (): void => {
-      count -= 1;
-      if (count > 0) return;
-      for (const resolve of waiting) resolve();
-      waiting = [];
-    },
-    settled: (): Promise<void> =>
-      count === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
-  };
 }

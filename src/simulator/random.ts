@@ -23,6 +23,11 @@ export function seededId(prefix: string, ...parts: readonly (string | number)[])
   return `${prefix}_${hashOf(parts).toString('hex').slice(0, ID_DIGITS)}`;
 }
 
+/** 32 bytes that these parts always give: a secret of a simulator, which keeps none. */
+export function seededBytes(...parts: readonly (string | number)[]): Buffer {
+  return hashOf(parts);
+}
+
 /** A whole number, both ends included. */
 export function between(random: Random, least: number, most: number): number {
   return least + Math.floor(random() * (most - least + 1));

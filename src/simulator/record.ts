@@ -1,15 +1,38 @@
+import type { RequestFault } from './faults.ts';
+
+/** What of the interface a request is. */
+export const REQUEST_KINDS = [
+  'census',
+  'new-hire',
+  'termination',
+  'demographic',
+  'compensation-change',
+] as const;
+export type RequestKind = (typeof REQUEST_KINDS)[number];
+
 /** One request as the service received it and answered it. */
 export type ReceivedRequest = {
   at: Date;
   method: string;
   /** As it was sent, with its percent-encoding. */
   path: string;
+  /** Null when it is for no endpoint, or was refused before it was read. */
+  kind: RequestKind | null;
+  /** Whose order it belongs to: `employer:ID` for a census, `employee:ID` for a change; null when nobody is named. */
+  subject: string | null;
   idempotencyKey: string | null;
-  status: number;
+  /** Null when it was not answered: `fault` says why. */
+  status: number | null;
   /** The parsed body; null when there was none or it was not read. Only the newest census of a path is kept. */
   body: unknown;
+  /** SHA-256 of the body's text, in hexadecimal; null as the body is. */
+  bodyHash: string | null;
+  /** It took effect: once for an idempotency key, unless the fault `ignore-keys` was met. */
+  applied: boolean;
   /** Its key was seen before, so that it was answered and not applied again. */
   repeated: boolean;
+  /** The fault that it met on purpose. */
+  fault: RequestFault | null;
 };
 
 export type RequestRecord = {
@@ -17,7 +40,7 @@ export type RequestRecord = {
   requests(): ReceivedRequest[];
 };
 
-/** Everything received, in order of the answers. A census may be of 100 MB: older ones are let go. */
+/** Everything received, in the order in which it was decided. A census may be of 100 MB: older ones are let go. */
 export function createRecord(): RequestRecord {
   const requests: ReceivedRequest[] = [];
   const newestCensus = new Map<string, ReceivedRequest>();

@@ -1,11 +1,17 @@
 /** A benefits service to develop against: the five endpoints, a seeded world, and signed events that it delivers. */
 import { CENSUS_SYNC_COMPLETE, CENSUS_SYNC_REQUEST } from '../contract/events.ts';
+import { createAnswering } from './answering.ts';
+import { addControl } from './control.ts';
 import { createEndpoints } from './endpoints.ts';
 import { createEnrolments, type Enrolments } from './enrolments.ts';
 import { eventMaker, type MadeEvent, type OutgoingEvent } from './events.ts';
+import { createFaults, type FaultState } from './faults.ts';
+import { createNews } from './news.ts';
+import { createPlaying } from './playing.ts';
 import { createProvider, type Delivery, type Provider } from './provider.ts';
 import { seededRandom, shuffle } from './random.ts';
 import { createRecord, type ReceivedRequest } from './record.ts';
+import type { ScenarioName } from './scenarios.ts';
 import { RETRY_SCALE } from './schedule.ts';
 import { systemTimer, type Timer } from './timer.ts';
 import { createWorkforce, type KnownEmployee } from './workforce.ts';
@@ -28,16 +34,22 @@ export type SimulatorOptions = {
   employeesEach?: number;
   /** What the provider's retry delays are multiplied by; 1 takes 27.5 hours. */
   retryScale?: number;
+  /** What it does wrong from the start: `NAME[=VALUE][:COUNT][@ID]`, see faults.ts. */
+  faults?: readonly string[];
   now?: () => Date;
   timer?: Timer;
-  /** Called for every request just before its answer goes out. */
+  /** Called for every request once it is decided, before its answer goes out. */
   received?: (request: ReceivedRequest) => void;
   /** Called for every attempt to deliver an event, when its outcome is known. */
   delivered?: (delivery: Delivery) => void;
+  /** Called when the provider disables an endpoint: nothing is sent to it until `enableEndpoints`. */
+  endpointDisabled?: (url: string) => void;
+  /** What a scenario says that the control endpoint began; without it, only the endpoint shows it. */
+  said?: (text: string) => void;
 };
 
 export type Simulator = Enrolments &
-  Pick<Provider, 'subscribe' | 'send' | 'deliveries' | 'settled' | 'close'> & {
+  Omit<Provider, 'sendLater'> & {
     /** The base address, such as `http://127.0.0.1:41234`. */
     url: string;
     world: World;
@@ -45,10 +57,20 @@ export type Simulator = Enrolments &
     requestCensus(employerId: string): Promise<MadeEvent>;
     /** Sends in an order that the seed decides, one after the other, each event 1 + `duplicates` times. */
     deliverShuffled(events: readonly OutgoingEvent[], options?: { duplicates?: number }): Promise<void>;
-    /** What was received, in order of the answers. */
+    /** What was received, in the order in which it was decided. */
     requests(): ReceivedRequest[];
     /** The employees that censuses and employment changes told of, by employee id. */
     employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
+    /** Takes back all faults and sets these; what hangs is reset. Throws `FaultRefused` for text that is none. */
+    setFaults(texts: readonly string[]): void;
+    faults(): FaultState[];
+    /** The API key that is right from now on. */
+    setApiKey(apiKey: string): void;
+    /**
+     * Plays a scenario from beginning to end, and says what happens, a line each. Rejects when the simulator is closed
+     * meanwhile, or another scenario is being played.
+     */
+    playScenario(name: ScenarioName, say: (text: string) => void): Promise<void>;
   };
 
 /**
@@ -64,41 +86,89 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   const random = seededRandom(seed, 'shuffles');
   const makeEvent = eventMaker(seed, now);
   const enrolments = createEnrolments({ seed, now, makeEvent, payFrequencyOf: workforce.payFrequencyOf });
-  const { secrets, delivered = () => {} } = options;
-  const provider = createProvider({ secrets, retryScale, now, timer, delivered });
+  const { delivered = () => {}, endpointDisabled = () => {} } = options;
+  const faults = createFaults(options.faults);
+  const answering = createAnswering(timer);
+  const news = createNews();
+  let { apiKey } = options;
+  const provider = createProvider({
+    secrets: options.secrets,
+    ...{ retryScale, now, timer, faults },
+    delivered: (delivery) => {
+      delivered(delivery);
+      news.tell();
+    },
+    endpointDisabled: (url) => {
+      endpointDisabled(url);
+      news.tell();
+    },
+  });
   const app = createEndpoints({
-    apiKey: options.apiKey,
-    now,
-    workforce,
+    apiKey: () => apiKey,
+    ...{ now, workforce, faults, answering },
     received: (request) => {
       record.add(request);
       options.received?.(request);
+      news.tell();
     },
     censusAccepted: (employerId) => {
       provider.sendLater(CENSUS_PROCESSING_MS, makeEvent(CENSUS_SYNC_COMPLETE, { employer_id: employerId }));
     },
   });
 
-  return {
+  const { sendLater: _, ...sending } = provider;
+  const simulated = {
     ...enrolments,
-    subscribe: provider.subscribe,
-    send: provider.send,
-    deliveries: provider.deliveries,
-    settled: provider.settled,
-    url: await app.listen({ host, port }),
+    ...sending,
     world,
-    requestCensus: async (employerId) => {
+    requestCensus: async (employerId: string): Promise<MadeEvent> => {
       const event = makeEvent(CENSUS_SYNC_REQUEST, { employer_id: employerId });
       await provider.send(event);
       return event;
     },
-    deliverShuffled: async (events, { duplicates = 0 } = {}) => {
+    deliverShuffled: async (
+      events: readonly OutgoingEvent[],
+      { duplicates = 0 }: { duplicates?: number } = {},
+    ): Promise<void> => {
       const copies = events.flatMap((event) => Array<OutgoingEvent>(1 + duplicates).fill(event));
       for (const event of shuffle(random, copies)) await provider.send(event);
     },
     requests: record.requests,
     employeesOf: workforce.employeesOf,
+    setFaults: (texts: readonly string[]): void => {
+      faults.set(texts);
+      answering.resetHanging();
+    },
+    faults: faults.states,
+    setApiKey: (next: string): void => {
+      apiKey = next;
+    },
+  };
+
+  const playing = createPlaying({ ...simulated, now, until: news.until }, [seed, now().getTime()]);
+  addControl(app, {
+    ...simulated,
+    state: () => ({
+      faults: faults.states(),
+      endpoints: provider.destinations(),
+      scenario: playing.state(),
+      requests: record.requests(),
+      deliveries: provider.deliveries(),
+    }),
+    hinders: playing.hinders,
+    beginScenario: (name) => {
+      // Its state says how it ended.
+      void playing.play(name, options.said ?? (() => {})).catch(() => {});
+    },
+  });
+
+  return {
+    ...simulated,
+    playScenario: playing.play,
+    url: await app.listen({ host, port }),
     close: async () => {
+      news.close();
+      answering.close();
       await provider.close();
       await app.close();
     },

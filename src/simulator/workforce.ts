@@ -27,6 +27,8 @@ export type Workforce = {
   changeCompensation(change: CompensationChange): Unknown;
   employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
   payFrequencyOf(employeeId: string): PayFrequency;
+  /** The employers where an employee is known. */
+  employersOf(employeeId: string): string[];
 };
 
 /** What most employers pay by: stands in for an employee of whom nothing is known. */
@@ -43,9 +45,12 @@ export function createWorkforce(world: World): Workforce {
   const find = (employerId: string, employeeId: string) =>
     received.get(employerId)!.get(employeeId) ?? seeded.get(employerId)!.get(employeeId);
 
+  const employersOf = (employeeId: string): string[] =>
+    [...world.keys()].filter((employerId) => find(employerId, employeeId));
+
   /** Changes carry no employer: they apply wherever the employee works. */
   const change = (employeeId: string, changes: Partial<KnownEmployee>): Unknown => {
-    const employers = [...world.keys()].filter((employerId) => find(employerId, employeeId));
+    const employers = employersOf(employeeId);
     for (const employerId of employers) {
       received.get(employerId)!.set(employeeId, { ...find(employerId, employeeId)!, ...changes });
     }
@@ -67,6 +72,7 @@ export function createWorkforce(world: World): Workforce {
     move: ({ employee_id, address }) => change(employee_id, { address }),
     changeCompensation: ({ employee_id, pay_rate, ...rest }) =>
       change(employee_id, { ...rest, ...(pay_rate && { pay_rate: [pay_rate] }) }),
+    employersOf,
     employeesOf: (employerId) => received.get(employerId) ?? new Map(),
     payFrequencyOf: (employeeId) => {
       const employees = [...world.keys()].map((employerId) => find(employerId, employeeId));

@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream';
 import t from 'tap';
+import { createApi } from '../../src/api/server.ts';
 import { failSyncs } from '../../src/census/sync-progress.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import { recordUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { createSealer } from '../../src/security/sealing.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
-import { FIRST_TOKEN, NOW, type Running, start } from './start.ts';
+import { call as callOn, FIRST_TOKEN, NOW, type Running, start } from './start.ts';
 
 const URL = '/v1/employers/acme%20%2F%20co/census';
 const EMPLOYER = 'acme / co';
@@ -109,14 +112,67 @@ t.test('validating names the same and keeps nothing', async (t) => {
   const { call, db } = await start(t);
   const validate = async (body: unknown) =>
     (await call({ method: 'POST', url: `${URL}/validate`, body })).json;
-  t.strictSame(await validate(census), { valid: true, employees: 1, problem_count: 0, problems: [] });
+  const nothing = { last_upload: null, changes: null };
+  t.strictSame(await validate(census), {
+    valid: true,
+    employees: 1,
+    problem_count: 0,
+    problems: [],
+    ...nothing,
+  });
   t.strictSame(await validate(bad), {
+    ...nothing,
     valid: false,
     employees: 2,
     problem_count: 1,
     problems: [{ path: 'employees[1].address.state', rule: 'must be a US state code' }],
   });
   t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
+});
+
+t.test(
+  'validating tells what would change against the last upload, by id and field, and no value',
+  async (t) => {
+    const running = await start(t);
+    const { call, db } = running;
+    const other = { ...employee, employee_id: 'emp-2' };
+    const { json: staged } = await put(running, { organization, employees: [employee, other] });
+    await transact(db, (trx) => recordUpload(trx, EMPLOYER, staged.census_id, NOW.toISOString()));
+    const now = {
+      organization: { ...organization, legal_business_name: 'CANARY' },
+      employees: [
+        { ...employee, last_name: 'CANARY' },
+        { ...employee, employee_id: 'emp-3' },
+      ],
+    };
+    const { status, json, text } = await call({ method: 'POST', url: `${URL}/validate`, body: now });
+    t.equal(status, 200);
+    t.notMatch(text, 'CANARY');
+    t.match(json, { valid: true, last_upload: { ...staged, uploaded_at: NOW.toISOString(), employees: 2 } });
+    t.strictSame(json.changes, {
+      added: { count: 1, employee_ids: ['emp-3'] },
+      changed: { count: 1, employees: [{ employee_id: employee.employee_id, fields: ['last_name'] }] },
+      absent: { count: 1, employee_ids: ['emp-2'] },
+      unchanged: 0,
+      organization: ['legal_business_name'],
+    });
+  },
+);
+
+t.test('a data key that is missing is named where it is met, in 503', async (t) => {
+  const first = await start(t);
+  await put(first, census);
+  const sealer = createSealer([{ id: 'other', key: Buffer.alloc(32, 8) }]);
+  const app = createApi({ ...first.parts, sealer });
+  t.teardown(() => app.close());
+  for (const request of [
+    { method: 'PUT', url: URL, body: census },
+    { method: 'GET', url: URL },
+  ] as const) {
+    const { status, json } = await callOn(app, request);
+    t.equal(status, 503, request.method);
+    t.match(json, { type: /unavailable/, detail: /DATA_KEYS has no key test/ });
+  }
 });
 
 t.test('three censuses are read at once, and one more is asked to come again', async (t) => {

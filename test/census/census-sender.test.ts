@@ -3,8 +3,10 @@ import t, { type Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import type { CensusContent } from '../../src/census/reading.ts';
 import { type CensusSource, SourceFailed } from '../../src/census/source.ts';
+import { currentCensus } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
+import { lastUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { readGate } from '../../src/outbound/gate.ts';
 import { createSealer } from '../../src/security/sealing.ts';
@@ -73,6 +75,29 @@ t.test('push: the staged census is uploaded, then completed by the service', asy
   t.match(await syncs(), [{ state: 'uploaded', upload_started_at: clock().toISOString() }]);
   t.equal(await complete(), 1);
   t.match(await syncs(), [{ state: 'completed' }]);
+});
+
+t.test('the census that the service took is the last upload; one that it did not take is none', async (t) => {
+  let status = 500;
+  const { db, put, ask, send, clock } = await setUp(t, { answer: (response) => json(response, status) });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.equal(await lastUpload(db, 'a'), null);
+  status = 200;
+  clock.advance(HOUR_MS);
+  await send();
+  const census = await currentCensus(db, 'a');
+  t.match(await lastUpload(db, 'a'), {
+    censusId: census?.censusId,
+    uploadedAt: clock().toISOString(),
+    employees: 2,
+  });
+  await put(censusOf([person('e-1')]));
+  t.match(await lastUpload(db, 'a'), { censusId: census?.censusId }, 'a staged one is no upload yet');
+  await ask('event-2');
+  await send();
+  t.match(await lastUpload(db, 'a'), { employees: 1 });
 });
 
 t.test('push: without a fresh census the sync waits, visibly, until one comes', async (t) => {

@@ -37,6 +37,7 @@ const loop = createSendLoop({
   sealer,
   senders,
   sharedNow: async () => now(),
+  elapsedMs: () => performance.now(),
   random: Math.random,
   log: silentLog,
 });

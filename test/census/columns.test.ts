@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { readHeader } from '../../src/census/columns.ts';
+import { CENSUS_ROWS } from '../../src/census/columns.ts';
 import { Employee } from '../../src/contract/employee.ts';
+import { readHeader } from '../../src/reading/columns.ts';
 
 type Schema = { type?: string; properties?: Record<string, Schema>; items?: Schema };
 
@@ -18,9 +19,9 @@ const columns = leaves(Employee as Schema);
 
 t.test('every text field of an employee is a column', async (t) => {
   t.ok(columns.includes('address.line1') && columns.includes('pay_rate[0].amount'));
-  const { problems, employeeOf } = readHeader([...columns, 'pay_group']);
+  const { problems, rowOf } = readHeader([...columns, 'pay_group'], CENSUS_ROWS);
   t.strictSame(problems, []);
-  const filled = employeeOf([...columns, 'north']);
+  const filled = rowOf([...columns, 'north']);
   t.match(filled, {
     employee_id: 'employee_id',
     address: { line1: 'address.line1' },
@@ -40,13 +41,13 @@ t.test('the document lists exactly these columns', async (t) => {
 
 t.test('a header without end is refused before a row is made of it', async (t) => {
   const columns = (count: number) => Array.from({ length: count }, (_, n) => `c_${n}`);
-  t.equal(readHeader(columns(1_000)).problems.length, 1_000);
-  t.throws(() => readHeader(columns(1_001)), {
+  t.equal(readHeader(columns(1_000), CENSUS_ROWS).problems.length, 1_000);
+  t.throws(() => readHeader(columns(1_001), CENSUS_ROWS), {
     code: 'UNREADABLE',
     message: 'must have at most 1000 columns',
   });
 });
 
 t.test('names of the header may have spaces around them', async (t) => {
-  t.strictSame(readHeader([' employee_id ']).employeeOf(['e-1']), { employee_id: 'e-1' });
+  t.strictSame(readHeader([' employee_id '], CENSUS_ROWS).rowOf(['e-1']), { employee_id: 'e-1' });
 });

@@ -1,6 +1,8 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { recordUpload } from '../../src/census/uploads.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { environment, FIXTURES, here, jsonOf, withDatabase } from './surroundings.ts';
 
 const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');
@@ -27,6 +29,43 @@ for (const file of [JSON_FILE, CSV_FILE]) {
     t.same(jsonOf(await here(t, {}, ['census', 'validate', file, '--json'])), report);
   });
 }
+
+t.test(
+  'with an employer it is told what the census would change against the last upload, and no value',
+  async (t) => {
+    const { env, db } = await withDatabase(t);
+    const employer = ['--employer', 'maple-bakery'];
+    const validate = (file: string, ...more: string[]) =>
+      here(t, env, ['census', 'validate', file, ...employer, ...more]);
+    t.match(await validate(CSV_FILE), { code: 0, stdout: /no problem\nnothing to compare with: no census/ });
+    const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
+    const { census_id } = JSON.parse(stdout);
+    await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
+
+    const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
+    const [first, second] = census.employees;
+    census.employees[0] = { ...first, last_name: CANARY };
+    census.employees[1] = { ...second, employee_id: 'someone-new' };
+    const path = join(t.testdirName, 'changed.json');
+    writeFileSync(path, JSON.stringify(census));
+    const people = await validate(path);
+    t.match(people, { code: 0, stdout: /1 added, 1 changed, 1 absent, 3 unchanged\n/ });
+    t.match(
+      people.stdout,
+      `  added someone-new\n  changed ${first.employee_id}: last_name\n  absent ${second.employee_id}\n`,
+    );
+    const programs = await validate(path, '--json');
+    t.match(jsonOf(programs), {
+      valid: true,
+      last_upload: { census_id },
+      changes: {
+        unchanged: 3,
+        changed: { employees: [{ employee_id: first.employee_id, fields: ['last_name'] }] },
+      },
+    });
+    t.notMatch(people.stdout + programs.stdout, CANARY);
+  },
+);
 
 t.test('every row and field that breaks the contract is named, and no value', async (t) => {
   const file = spoiled(t.testdir());

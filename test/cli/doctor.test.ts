@@ -3,6 +3,7 @@ import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { checkEnvironment } from '../../src/cli/doctor/environment.ts';
 import { start } from '../simulator/start.ts';
 import {
   environment,
@@ -94,6 +95,47 @@ t.test('a database of the other environment fails', async (t) => {
   const { env } = await withDatabase(t);
   const { found } = await diagnose(t, { ...env, BENEFITS_ENVIRONMENT: 'live' });
   t.match(found['database.migrated'], { result: 'fail', message: /belongs to sandbox/ });
+});
+
+/** What is configured, and what doctor says of it: null when nothing speaks against the environment. */
+const looks: [environment: string, address: string, key: string, warning: RegExp | null][] = [
+  ['live', 'https://sandbox.benefits.example/api', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
+  ['live', 'https://api-test.benefits.example', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
+  ['live', 'https://api.benefits.example/sandbox/v1', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
+  ['live', 'https://api.benefits.example', 'sk_test_4f1c', /BENEFITS_API_KEY looks like sandbox/],
+  ['live', 'https://sandbox.benefits.example', 'sandbox-4f1c', /_URL and BENEFITS_API_KEY look like sandbox/],
+  ['sandbox', 'https://live.benefits.example', 'sk_4f1c', /BENEFITS_BASE_URL looks like live/],
+  ['sandbox', 'https://api.benefits.example', 'SK_LIVE_4f1c', /BENEFITS_API_KEY looks like live/],
+  ['sandbox', 'https://sandbox.benefits.example', 'sk_test_4f1c', null],
+  ['live', 'https://live.benefits.example', 'sk_live_4f1c', null],
+  ['live', 'https://contest.benefits.example/delivery', 'sk_4f1c-live', null],
+  ['sandbox', 'https://live.sandbox.benefits.example', '4f1clive', null],
+];
+for (const [environmentName, address, key, warning] of looks) {
+  t.test(
+    `${address} with a key like ${key} ${warning ? 'speaks against' : 'may be'} ${environmentName}`,
+    async (t) => {
+      const config = { baseUrl: address, apiKey: key };
+      const { result, message, advice } = checkEnvironment(environmentName as 'sandbox' | 'live', config);
+      t.equal(result, warning === null ? 'pass' : 'warn');
+      t.match(message, warning ?? /^nothing/);
+      if (warning !== null) t.match(advice, /docs\/environments\.md/);
+      t.notMatch(`${message} ${advice}`, /4f1c/i, 'the key is not told');
+    },
+  );
+}
+
+t.test('an address and a key of the other environment are warned of, and fail nothing', async (t) => {
+  const env = {
+    ...environment(t),
+    BENEFITS_ENVIRONMENT: 'live',
+    BENEFITS_BASE_URL: 'http://sandbox.localhost:9',
+  };
+  const { found } = await diagnose(t, env);
+  t.match(found.environment, { result: 'warn', message: /BENEFITS_BASE_URL looks like sandbox/ });
+  t.match((await diagnose(t, { ...env, BENEFITS_ENVIRONMENT: 'test' })).found.environment, {
+    result: 'unknown',
+  });
 });
 
 t.test('a data key that is gone fails, naming its id', async (t) => {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import t from 'tap';
 import { deliveryInWords, requestInWords } from '../../src/cli/simulate-words.ts';
 import { census } from '../../src/contract/census.ts';
+import type { ReceivedRequest } from '../../src/simulator/record.ts';
+import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 import { receive } from '../simulator/receiver.ts';
 import { API_KEY, environment, here, WEBHOOK_SECRET } from './surroundings.ts';
 
@@ -86,8 +88,59 @@ t.test('it waits until something listens, and Ctrl-C ends the waiting', async (t
   t.notMatch(ran.stdout, /Asking for/);
 });
 
+t.test('it lists its scenarios, and refuses one that there is not', async (t) => {
+  const listed = await here(t, {}, ['simulate', '--scenario', 'list']);
+  t.equal(listed.code, 0);
+  for (const name of Object.keys(SCENARIOS)) t.match(listed.stdout, new RegExp(`^${name} `, 'm'));
+  const refused = await here(t, {}, ['simulate', '--scenario', 'doomsday']);
+  t.equal(refused.code, 2);
+  t.match(refused.stderr, /--scenario must be list, or one of quiet-day, /);
+  const both = await here(t, {}, ['simulate', '--scenario', 'ties', '--fault', 'hang']);
+  t.equal(both.code, 2);
+  t.match(both.stderr, /either --fault or --scenario/);
+});
+
+t.test('it plays a scenario once something listens, and says what is to be seen', async (t) => {
+  const { url, arrivals } = await receive(t);
+  const argv = ['--webhook-url', url, '--scenario', 'deprecated'];
+  const ran = await simulateUntil(t, {}, argv, /deprecated is over/);
+  t.equal(ran.code, 0);
+  t.match(ran.stdout, /^\* deprecated: employee\.deduction-created comes/m);
+  t.match(ran.stdout, /deprecated is over\. To be seen: `events list --type/);
+  t.notMatch(ran.stdout, /Asking for the census/, 'what else it does on its own is left out');
+  const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
+  t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
+});
+
+t.test('a scenario that is not over ends with Ctrl-C', async (t) => {
+  const { url } = await receive(t);
+  const ran = await simulateUntil(t, {}, ['--webhook-url', url, '--scenario', 'resets'], /Asking for/);
+  t.equal(ran.code, 0);
+  t.notMatch(ran.stdout, /is over/);
+});
+
+t.test('a fault of the flag is met, and one that is none is refused by the flag', async (t) => {
+  const { url } = await receive(t);
+  const argv = ['--webhook-url', url, '--fault', 'error=503:1', '--fault', 'forbidden@acme'];
+  const ran = await simulateUntil(t, {}, argv, /Asking for/, async (printed) => {
+    const authorization = `Bearer ${/BENEFITS_API_KEY=(\S+)/.exec(printed)?.[1]}`;
+    const headers = { authorization, 'content-type': 'application/json' };
+    const address = `${baseUrlOf(printed)}/employee-changes/termination`;
+    const post = async (body: object) =>
+      (await fetch(address, { method: 'POST', headers, body: JSON.stringify(body) })).status;
+    t.same([await post({}), await post({ employer_id: 'acme' }), await post({})], [503, 403, 422]);
+  });
+  t.match(ran.stdout, /A termination came: answered 503 on purpose \(error\)/);
+  const refused = await here(t, {}, ['simulate', '--fault', 'latency']);
+  t.equal(refused.code, 2);
+  t.match(refused.stderr, /'--fault <fault>'.*latency needs a value, such as latency=200ms\./);
+});
+
 t.test('what happens is told in words', async (t) => {
-  const request = { at: new Date(), method: 'POST', idempotencyKey: null, repeated: false, body: null };
+  const request: Omit<ReceivedRequest, 'path' | 'status'> = {
+    ...{ at: new Date(), method: 'POST', kind: null, subject: null, idempotencyKey: null },
+    ...{ body: null, bodyHash: null, applied: false, repeated: false, fault: null },
+  };
   const census = { ...request, path: '/employer/acme/census', body: { employees: [1, 2] } };
   t.equal(requestInWords({ ...census, status: 200 }), 'A census of acme with 2 employees came: accepted');
   t.match(requestInWords({ ...census, status: 200, repeated: true }), /not applied twice$/);
@@ -101,6 +154,12 @@ t.test('what happens is told in words', async (t) => {
     /^A request to an address that is no/,
   );
   t.match(requestInWords({ ...request, method: 'GET', path: '/x', status: 404 }), /^GET \/x came/);
+  t.match(requestInWords({ ...census, status: 503, fault: 'error' }), /: answered 503 on purpose \(error\)$/);
+  t.match(
+    requestInWords({ ...census, status: null, applied: true, fault: 'lost-answer' }),
+    /: applied, and not answered on purpose \(lost-answer\)$/,
+  );
+  t.match(requestInWords({ ...census, status: null, fault: 'hang' }), /: not applied, and not answered/);
 
   const delivery = { eventId: 'msg_1', url: '', at: new Date(), acknowledged: false, status: null };
   const lost = { ...delivery, reason: 'ECONNREFUSED' };

@@ -20,6 +20,7 @@ const loop = createSendLoop({
   sealer,
   senders: { census: createCensusSender({ db, sealer, now, source: null, maxAgeMs }) },
   sharedNow: (trx) => databaseNow(trx, now),
+  elapsedMs: () => performance.now(),
   random: Math.random,
   log: silentLog,
 });

@@ -13,6 +13,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   outbound: ['contract', 'database', 'security', 'observe', 'ledger'],
   census: ['contract', 'database', 'reading', 'security', 'observe', 'ledger', 'outbound'],
   inbound: ['contract', 'database', 'reading', 'security', 'observe', 'ledger', 'outbound', 'census'],
+  employment: ['contract', 'database', 'reading', 'security', 'observe', 'ledger', 'outbound'],
   payroll: [
     'contract',
     'database',
@@ -23,6 +24,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'outbound',
     'census',
     'inbound',
+    'employment',
   ],
   api: [
     'contract',
@@ -34,6 +36,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'outbound',
     'census',
     'inbound',
+    'employment',
     'payroll',
   ],
   cli: [
@@ -47,6 +50,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'outbound',
     'census',
     'inbound',
+    'employment',
     'payroll',
     'api',
   ],

@@ -3,7 +3,7 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim, heartbeat } from '../../src/outbound/claims.ts';
-import { finish, putOff } from '../../src/outbound/finish.ts';
+import { type End, finish } from '../../src/outbound/finish.ts';
 import { closeGate, probeFailed, reserveProbe } from '../../src/outbound/gate.ts';
 import { enqueue } from '../../src/outbound/outbox.ts';
 import { type Outcome, RETRY_AFTER_MAX_MS } from '../../src/outbound/retry.ts';
@@ -23,11 +23,15 @@ const ok: Outcome = {
 };
 
 async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[]> {
-  const wish = { owner, limit, inFlight: new Set<string>(), senders: {} };
+  const wish = { owner, limit, inFlight: new Set<string>(), takesOver: true, senders: {} };
   return (await transact(db, (trx) => claim(trx, wish, now))).claims;
 }
 
-const by = (owner: string) => ({ owner, senders: {}, sealer, random: () => 0 });
+/** What finishing one claim as `owner` says. */
+async function end(db: Db, owner: string, one: End, now: Date) {
+  const by = { owner, senders: {}, sealer, random: () => 0 };
+  return (await transact(db, (trx) => finish(trx, by, [one], now)))[0];
+}
 
 t.test('a claim is taken over when its lease expired, not before', async (t) => {
   const { db } = await scratch(t);
@@ -66,13 +70,11 @@ t.test('a stale owner can not finish, put off or renew', async (t) => {
   const [taken] = await take(db, 'second', clock());
   const before = await request(db, 'r-1');
   const settle = async () => ({ outcome: 'cancelled', reason: 'x' }) as const;
-  t.equal(await transact(db, (trx) => finish(trx, by('first'), stale!, ok, clock())), null);
-  t.equal(await transact(db, (trx) => putOff(trx, by('first'), stale!, settle, clock())), null);
+  t.equal(await end(db, 'first', { claim: stale!, outcome: ok }, clock()), null);
+  t.equal(await end(db, 'first', { claim: stale!, settle }, clock()), null);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
   t.strictSame(await request(db, 'r-1'), before);
-  t.match(await transact(db, (trx) => finish(trx, by('second'), taken!, ok, clock())), {
-    verdict: 'delivered',
-  });
+  t.match(await end(db, 'second', { claim: taken!, outcome: ok }, clock()), { how: 'delivered' });
 });
 
 t.test('a stale owner can not finish what was only let go, either', async (t) => {
@@ -85,7 +87,7 @@ t.test('a stale owner can not finish what was only let go, either', async (t) =>
   await transact(db, (trx) => reserveProbe(trx, new Date(clock().getTime() + 30_000)));
   t.strictSame(await take(db, 'second', clock()), []);
   t.match(await request(db, 'r-1'), { state: 'pending', attempts: 1 });
-  t.equal(await transact(db, (trx) => finish(trx, by('first'), stale!, ok, clock())), null);
+  t.equal(await end(db, 'first', { claim: stale!, outcome: ok }, clock()), null);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
 });
 
@@ -98,7 +100,7 @@ t.test(
     const [first] = await take(db, 'same', clock());
     clock.advance(30_000);
     await take(db, 'same', clock());
-    t.equal(await transact(db, (trx) => finish(trx, by('same'), first!, ok, clock())), null);
+    t.equal(await end(db, 'same', { claim: first!, outcome: ok }, clock()), null);
     t.equal(await transact(db, (trx) => heartbeat(trx, 'same', first!, clock())), false);
   },
 );
@@ -267,7 +269,7 @@ if (engineOfTests() === 'sqlite') {
     t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
     t.notMatch(await plan(due), /TEMP B-TREE/);
     const next = sql<{ detail: string }>`explain query plan select seq from outbox
-      where subject = ${'x'} and finished_at is null order by seq limit 1`;
+      where subject >= ${'x'} and finished_at is null order by subject, seq limit 1`;
     t.match(await plan(next), /INDEX outbox_unfinished/);
   });
 }

@@ -66,7 +66,7 @@ t.test('a mended key is read from its file by the next probe, and all flows agai
     if (delivered === 0) break;
     steps.push(delivered);
   }
-  t.strictSame(steps.slice(0, 4), [1, 2, 8, 8], 'slowly at first: 1, then twice as many for each success');
+  t.strictSame(steps, [1, 2, 4, 8, 5], 'slowly at first: each answer allows one more');
   t.equal(received.length - before, 20);
   t.match(await readGate(db), { state: 'open', reason: null, probe_at: null });
 });

@@ -43,12 +43,15 @@ t.test('whatever happens, a subject has the head that it should have, or is held
             const subject = SUBJECTS[now.subject] as string;
             await enqueue(trx, { requestId: `r-${count++}`, kind, subject, sealed: null }, iso);
           } else if (now.do === 'claim') {
-            const wish = { owner: 'o', limit: now.limit, inFlight: new Set<string>(), senders: {} };
+            const wish = { owner: 'o', limit: now.limit, inFlight: new Set<string>(), takesOver: true, senders: {} };
             claims.push(...(await claim(trx, wish, at)).claims);
           } else if (now.do === 'finish') {
             const [claimed] = claims.splice(now.pick % Math.max(1, claims.length), 1);
             const by = { owner: 'o', senders: {}, sealer, random: () => 0 };
-            if (claimed) await finish(trx, by, claimed, outcomeOf(STATUSES[now.status] as number), at);
+            if (claimed) {
+              const outcome = outcomeOf(STATUSES[now.status] as number);
+              await finish(trx, by, [{ claim: claimed, outcome }], at);
+            }
           } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
           else if (ids.length > 0) {
             const id = ids[now.pick % ids.length] as string;

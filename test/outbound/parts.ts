@@ -9,6 +9,7 @@ import { enqueue, sealBody } from '../../src/outbound/outbox.ts';
 import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbound/send-loop.ts';
 import type { Patience } from '../../src/outbound/sender.ts';
 import { employeeSubject } from '../../src/outbound/subject.ts';
+import { openHasher } from '../../src/security/hashing.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 
 export const START = new Date('2026-01-31T09:30:00.000Z');
@@ -51,6 +52,7 @@ export function sendLoop(
     sealer,
     senders: createChangeSenders(sealer),
     sharedNow: async () => clock(),
+    elapsedMs: () => clock().getTime(),
     random: () => 0.999,
     log: silentLog,
     ...options,
@@ -58,14 +60,15 @@ export function sendLoop(
 }
 
 /** Owes an employment change of an employee. The body names the request. */
-export function owe(
+export async function owe(
   db: Db,
   requestId: string,
   employeeId: string,
   kind: RequestKind = 'demographic',
   now = START,
 ): Promise<void> {
-  const sealed = sealBody(sealer, requestId, Buffer.from(JSON.stringify({ request: requestId })));
+  const body = Buffer.from(JSON.stringify({ request: requestId }));
+  const sealed = sealBody(sealer, await openHasher(db, sealer), requestId, body);
   const subject = employeeSubject(employeeId);
   return transact(db, (trx) => enqueue(trx, { requestId, kind, subject, sealed }, now.toISOString()));
 }

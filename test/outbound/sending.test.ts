@@ -1,10 +1,32 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { createChangeSenders } from '../../src/outbound/change-sender.ts';
 import { enqueue, placeOf, sealBody } from '../../src/outbound/outbox.ts';
+import { openHasher } from '../../src/security/hashing.ts';
+import { createSealer } from '../../src/security/sealing.ts';
 import { scratch } from '../database/scratch.ts';
 import { rawBytes } from '../support/engine.ts';
 import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
+
+t.test('a request whose data key is missing waits, and says which key it is', async (t) => {
+  const { db } = await scratch(t);
+  const { url, received } = await stubService(t, (response) => json(response, 200));
+  const clock = setClock();
+  await owe(db, 'r-1', '1');
+  const without = createSealer([{ id: 'k2', key: Buffer.alloc(32, 8) }]);
+  const logged: unknown[] = [];
+  const log = { ...silentLog, error: (fields: unknown) => logged.push(fields) };
+  await sendLoop(t, db, url, clock, { senders: createChangeSenders(without), log }).runOnce();
+  t.equal(received.length, 0);
+  const reason = /could not be prepared: DATA_KEYS has no key k1/;
+  t.match(await request(db, 'r-1'), { state: 'pending', reason });
+  t.match(logged, [{ request_id: 'r-1', code: 'DATA_KEY_MISSING', reason }]);
+  clock.advance(3_600_000);
+  await sendAll(sendLoop(t, db, url, clock));
+  t.match(await request(db, 'r-1'), { state: 'delivered' });
+});
 
 t.test('a delivered request is erased, its keyed hash stays', async (t) => {
   const { db } = await scratch(t);
@@ -17,7 +39,8 @@ t.test('a delivered request is erased, its keyed hash stays', async (t) => {
   t.equal(received[0]?.headers['idempotency-key'], 'r-1');
   const row = await request(db, 'r-1');
   t.match(row, { state: 'delivered', head: 0, body: null, status: 200, claimed_by: null, attempts: 1 });
-  t.ok(sealer.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
+  const hasher = await openHasher(db, sealer);
+  t.ok(hasher.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
 });
 
 t.test('each employment change goes to its own address', async (t) => {
@@ -154,7 +177,10 @@ t.test('a body that does not open is put off and named, and harms no other', asy
   );
   const counts = await sendLoop(t, db, url, setClock()).runOnce();
   t.match(counts, { delivered: 1, later: 1 });
-  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'could not be prepared: SEAL_BROKEN' });
+  t.match(await request(db, 'r-1'), {
+    state: 'pending',
+    reason: /could not be prepared: outbox.body of r-1 is not what was sealed/,
+  });
 });
 
 t.test('run sends what comes, and ends when told with nothing in flight', async (t) => {
@@ -182,7 +208,7 @@ t.test('nothing personal is in a reason, an attempt or the raw file', async (t) 
     index === 0 ? json(response, 500, { error: canary }) : json(response, 422, { error: canary }),
   );
   const clock = setClock();
-  const sealed = sealBody(sealer, 'r-1', Buffer.from(canary));
+  const sealed = sealBody(sealer, await openHasher(db, sealer), 'r-1', Buffer.from(canary));
   const change = { requestId: 'r-1', kind: 'new-hire', subject: 'employee:1', sealed } as const;
   await transact(db, (trx) => enqueue(trx, change, clock().toISOString()));
   const loop = sendLoop(t, db, url, clock);

@@ -3,5 +3,6 @@ import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
 await import('../census/census-sender.test.ts');
+await import('../census/diff.test.ts');
 await import('../census/staging.test.ts');
 await import('../census/syncs.test.ts');

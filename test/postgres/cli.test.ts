@@ -6,3 +6,4 @@ await import('../cli/events.test.ts');
 await import('../cli/deductions.test.ts');
 await import('../cli/census.test.ts');
 await import('../cli/keys-and-tokens.test.ts');
+await import('../cli/keys-rotate.test.ts');

@@ -3,12 +3,15 @@ import { sql } from 'kysely';
 import { stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { acceptChange } from '../../src/employment/accept.ts';
+import { checkChange } from '../../src/employment/change.ts';
 import { createRefusals } from '../../src/inbound/refusals.ts';
 import { createReadiness } from '../../src/observe/health.ts';
 import { claim } from '../../src/outbound/claims.ts';
 import { finish } from '../../src/outbound/finish.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import type { Outcome } from '../../src/outbound/retry.ts';
+import { recordPiiRead } from '../../src/security/pii-reads.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
@@ -55,6 +58,9 @@ export async function fill(db: Db): Promise<Filled> {
     transact(db, (trx) => createToken(trx, { name, scopes: ['all'], expiresAt: null, now: NOW }));
   await create('revoked');
   await transact(db, (trx) => revokeToken(trx, 'revoked', NOW));
+  const caller = { tokenId: 'tok_1', name: 'revoked', scopes: ['all' as const] };
+  const read = { caller, what: 'change', whatId: 'r-taken', subject: 'employee:e-taken' } as const;
+  await transact(db, (trx) => recordPiiRead(trx, { ...read, now: NOW.toISOString() }));
   const { token } = await create('kept');
   const { position } = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
   return { token, position };
@@ -113,7 +119,7 @@ async function fillOutbox(db: Db): Promise<void> {
     await owe(db, `r-${id}`, id === 'behind' ? 'e-under-way' : `e-${id}`, 'demographic', clock());
     clock.advance(1);
   }
-  const wish = { owner: 'first', limit: 9, inFlight: new Set<string>(), senders: {} };
+  const wish = { owner: 'first', limit: 9, inFlight: new Set<string>(), takesOver: true, senders: {} };
   const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
   const by = { owner: 'first', senders: {}, sealer, random: () => 0 };
   const answers: Record<string, number> = { 'r-taken': 200, 'r-refused': 422 };
@@ -127,9 +133,11 @@ async function fillOutbox(db: Db): Promise<void> {
       retryAfterMs: null,
       answer: Buffer.from('{"error":"no"}'),
     };
-    await transact(db, (trx) => finish(trx, by, one, outcome, clock()));
+    await transact(db, (trx) => finish(trx, by, [{ claim: one, outcome }], clock()));
   }
   await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+  const left = checkChange('termination', { employee_id: 'emp-7', termination_date: '2026-07-31' });
+  if (left.ok) await acceptChange({ db, sealer, now: clock }, left.change, 'key-7');
 }
 
 async function fillCensus(db: Db): Promise<void> {

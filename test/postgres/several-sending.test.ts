@@ -7,6 +7,7 @@ import type { Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
 import { type Log, silentLog } from '../../src/observe/log.ts';
 import { closeGate, readGate, reserveProbe } from '../../src/outbound/gate.ts';
+import { nextHeadsOf, settleHeads } from '../../src/outbound/heads.ts';
 import { LEASE_MS } from '../../src/outbound/lease.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { owe, request, sendLoop, setClock } from '../outbound/parts.ts';
@@ -157,6 +158,28 @@ t.test('claiming reads no more than it needs at any backlog', async (t) => {
   t.match(due, /Index Scan using outbox_claimable/);
   t.notMatch(due, /Sort/);
   const next = await plan(sql`explain select seq from outbox
-    where subject = ${'employee:7'} and finished_at is null order by seq limit 1`);
+    where subject >= ${'employee:7'} and finished_at is null order by subject, seq limit 1`);
   t.match(next, /outbox_unfinished/);
+});
+
+t.test("an employee's thousands of delivered requests are not read to find the next one", async (t) => {
+  const { db } = await scratch(t);
+  // Of one employee only, so that the statistics say that any row will do.
+  await sql`insert into outbox (request_id, kind, subject, state, head, due_at, created_at, finished_at)
+    select 'r-' || n, 'demographic', 'employee:1', case when n > 20000 then 'pending' else 'delivered' end, 0,
+      '2026', '2026', case when n > 20000 then null else '2026' end from generate_series(1, 22000) n`.execute(
+    db,
+  );
+  await sql`analyze outbox`.execute(db);
+  await transact(db, (trx) => settleHeads(trx, ['employee:1', 'employee:2']));
+  const heads = await db.selectFrom('outbox').select('request_id').where('head', '=', 1).execute();
+  t.strictSame(heads, [{ request_id: 'r-20001' }]);
+  await transact(db, async (trx) => {
+    const { rows } = await sql<{ 'QUERY PLAN': string }>`explain (analyze, buffers) ${nextHeadsOf([
+      'employee:1',
+    ])}`.execute(trx);
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    t.match(plan, /using outbox_unfinished/);
+    t.notMatch(plan, /outbox_pkey|Rows Removed/);
+  });
 });

@@ -6,6 +6,7 @@ import type { Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { enqueue, sealBody } from '../../src/outbound/outbox.ts';
 import { employeeSubject } from '../../src/outbound/subject.ts';
+import { openHasher } from '../../src/security/hashing.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { seededRandom, shuffle } from '../../src/simulator/random.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
@@ -168,10 +169,10 @@ t.test('three sidecars on one database', async (t) => {
     const sent = simulator.requests().length;
     for (let nth = 1; nth <= 5; nth += 1) {
       await Promise.all(
-        employees.map(({ employee_id, address }) => {
+        employees.map(async ({ employee_id, address }) => {
           const requestId = `${employee_id}-change-${nth}`;
           const body = JSON.stringify({ employee_id, address: { ...address, line1: `${nth} Main Street` } });
-          const sealed = sealBody(sealer, requestId, Buffer.from(body));
+          const sealed = sealBody(sealer, await openHasher(db, sealer), requestId, Buffer.from(body));
           const change = {
             requestId,
             kind: 'demographic',

@@ -55,16 +55,6 @@ t.test('a value moved to another table, row or column does not open', async (t) 
   }
 });
 
-t.test('a keyed hash tells the same value from another one, at its place, under any known key', async (t) => {
-  const hash = createSealer([old]).hash(plain, place);
-  const rotated = createSealer([fresh, old]);
-  t.equal(rotated.isHashOf(hash, plain, place), true);
-  t.equal(rotated.isHashOf(hash, Buffer.from('{}'), place), false);
-  t.equal(rotated.isHashOf(hash, plain, { ...place, row: 'r-2' }), false);
-  t.notSame(rotated.hash(plain, place), hash, 'it depends on the key');
-  t.throws(() => createSealer([fresh]).isHashOf(hash, plain, place), { code: 'DATA_KEY_MISSING' });
-});
-
 t.test('no error holds anything of the value', async (t) => {
   const sealer = createSealer([fresh]);
   try {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import t from 'tap';
 import { makeCensus } from '../../src/simulator/world.ts';
 import { API_KEY, post, start } from './start.ts';
@@ -195,7 +196,9 @@ t.test('the record has every request by the time its answer arrives', async (t) 
   t.strictSame(simulator.requests(), [
     {
       ...{ at: now, method: 'POST', path: '/employee-changes/termination?x=%2F' },
-      ...{ idempotencyKey: 'k-1', status: 200, body, repeated: false },
+      ...{ kind: 'termination', subject: `employee:${EMPLOYEE}`, idempotencyKey: 'k-1' },
+      ...{ status: 200, body, bodyHash: createHash('sha256').update(JSON.stringify(body)).digest('hex') },
+      ...{ applied: true, repeated: false, fault: null },
     },
   ]);
   t.strictSame(seen, simulator.requests());

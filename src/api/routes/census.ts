@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { checkCensus } from '../../census/check.ts';
+import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
 import { stageCensus } from '../../census/staging.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
@@ -12,6 +12,7 @@ import {
   readCensusStreams,
   streamedCensus,
 } from '../census-body.ts';
+import { comparedShape } from '../census-view.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { type Api, closed, FieldProblem, named } from '../schemas.ts';
@@ -30,6 +31,37 @@ const Staged = closed(
   'The census passed the check and is the one to be uploaded.',
 );
 
+const LastUpload = closed(
+  {
+    census_id: Type.String(),
+    uploaded_at: Type.String({ description: 'When the service took it.' }),
+    employees: Type.Integer(),
+  },
+  'The census of the employer that the service took last.',
+);
+
+const Ids = (description: string) =>
+  closed({ count: Type.Integer(), employee_ids: Type.Array(Type.String()) }, description);
+
+const Changed = closed(
+  {
+    added: Ids('Not in the last upload.'),
+    changed: closed({
+      count: Type.Integer(),
+      employees: Type.Array(
+        closed(
+          { employee_id: Type.String(), fields: Type.Array(Type.String()) },
+          'Names of fields, no values.',
+        ),
+      ),
+    }),
+    absent: Ids('In the last upload only: the service may take them to have left.'),
+    unchanged: Type.Integer(),
+    organization: Type.Array(Type.String(), { description: 'Its fields that changed.' }),
+  },
+  `What the census would change against the last upload. The first ${LISTED_MAX} of each are listed, all are counted.`,
+);
+
 const Report = closed(
   {
     valid: Type.Boolean(),
@@ -38,8 +70,13 @@ const Report = closed(
     problems: Type.Array(FieldProblem, {
       description: `The first ${PROBLEMS_MAX}, in the order of the rows.`,
     }),
+    last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null before the first.' }),
+    changes: Type.Union([Changed, Type.Null()], {
+      description:
+        'Null when there is nothing to compare: the census breaks the contract, there was no upload yet, or the last one was staged by an older release or compared by a hash key that is gone.',
+    }),
   },
-  'What is wrong with a census.',
+  'What is wrong with a census, and what it would change.',
 );
 
 const CENSUS = { ...Census, description: 'An organization and all of its active employees.' };
@@ -107,7 +144,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
         operationId: 'validateCensus',
         tags: ['Census'],
         summary: 'Check a census and keep nothing of it',
-        description: `Names what \`PUT\` would refuse it for. ${BODY_IN_WORDS}`,
+        description: `Names what \`PUT\` would refuse it for and, where it passes, what it would change against the last census that the service took. ${BODY_IN_WORDS}`,
         params: EmployerId,
         headers,
         body: Body,
@@ -115,8 +152,10 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
       },
     },
     async (request) => {
-      const { employees, problemCount, problems } = await inTurn(() => checkCensus(streamedCensus(request)));
-      return { valid: problemCount === 0, employees, problem_count: problemCount, problems };
+      const { employer_id } = request.params;
+      return comparedShape(
+        await inTurn(() => compareCensus({ db, sealer }, employer_id, streamedCensus(request))),
+      );
     },
   );
 }

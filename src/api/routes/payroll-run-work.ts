@@ -11,7 +11,7 @@ import { invalid, Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { runOfView } from '../run-view.ts';
 import { type Api, closed } from '../schemas.ts';
-import { compileValidator } from '../validation.ts';
+import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, RunAnswer, storedRun, withEtag } from './payroll-runs.ts';
 
 const REASON_MAX_CHARACTERS = 500;
@@ -168,11 +168,3 @@ function forceOf({ force, reason }: Finalizing): { reason: string } | null {
   if (reason !== undefined) throw invalid([{ path: 'reason', rule: 'is for force: true' }]);
   return null;
 }
-
-/** Headers are looked at by the handler: each request has some that no schema names. */
-const bodyMayBeLeftOut: typeof compileValidator = (part) => {
-  if (part.httpPart === 'headers') return () => true;
-  const check = compileValidator(part);
-  return (given: unknown) =>
-    part.httpPart === 'body' && (given === undefined || given === null) ? { value: {} } : check(given);
-};

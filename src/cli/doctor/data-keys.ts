@@ -4,15 +4,20 @@ import { readDataKeys } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
 import { placeOf } from '../../outbound/outbox.ts';
+import { hashKeyPlace } from '../../security/hashing.ts';
 import { createSealer, type Place } from '../../security/sealing.ts';
 import { describeFailure } from '../failure.ts';
 import { type Finding, fail, pass } from './finding.ts';
 
-/** Whether DATA_KEYS opens what is stored: the head of every staged census, and of the oldest requests. */
+/** Whether DATA_KEYS opens what is stored: the hash key, the head of every staged census, and of the oldest requests. */
 export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]> {
   const id = 'data-keys';
   const sealer = createSealer(readDataKeys(env));
-  const samples = [...(await stagedSamples(db)), ...(await requestSamples(db))];
+  const samples = [
+    ...(await hashKeySamples(db)),
+    ...(await stagedSamples(db)),
+    ...(await requestSamples(db)),
+  ];
   for (const { sealed, place } of samples) {
     try {
       sealer.open(sealed, place);
@@ -21,7 +26,7 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
         fail(
           id,
           describeFailure(error),
-          'Put every key that was ever used into DATA_KEYS, the newest first.',
+          'Put that key into DATA_KEYS behind the first one; "benefits-sidecar keys rotate" says when it is needed no longer.',
         ),
       ];
     }
@@ -34,6 +39,12 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
 const REQUESTS_OPENED = 1_000;
 
 type Sample = { sealed: Buffer; place: Place };
+
+/** The key of keyed hashes, without which nothing can be accepted or staged. */
+async function hashKeySamples(db: Db): Promise<Sample[]> {
+  const rows = await db.selectFrom('hash_keys').select(['key_id', 'sealed']).execute();
+  return rows.map(({ key_id, sealed }) => ({ sealed, place: hashKeyPlace(key_id) }));
+}
 
 /** The organizations: one small chunk of each current census. */
 async function stagedSamples(db: Db): Promise<Sample[]> {

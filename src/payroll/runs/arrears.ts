@@ -6,6 +6,8 @@ import { isIncluded, type Line, lineKey, NOTHING } from './line.ts';
 /** A line of a run of which payroll took another amount than was finalized. */
 export type Owed = { runId: string; line: string; owed: string };
 
+type EarlierRun = Pick<Earlier, 'runId' | 'freezeId'>;
+
 /** What is owed of one deduction in one run. */
 type Account = { line: Line; finalized: string; owed: string; collected: string };
 
@@ -14,7 +16,7 @@ type Account = { line: Line; finalized: string; owed: string; collected: string 
  * yet, or have collected although payroll had taken it. Nothing for a line of coverage whose lines cancel out.
  */
 export function arrearsLines(
-  earlier: readonly Earlier[],
+  earlier: readonly EarlierRun[],
   owed: readonly Owed[],
   frozen: FrozenLines,
   carrier: Carrier,
@@ -39,7 +41,7 @@ export function arrearsLines(
 
 /** By deduction: a run may have several lines of one, its own and those that settle something. */
 function accountsOf(
-  { runId, freezeId }: Earlier,
+  { runId, freezeId }: EarlierRun,
   owed: readonly Owed[],
   frozen: FrozenLines,
 ): Map<string, Account> {

@@ -1,0 +1,181 @@
+import Type, { type Static } from 'typebox';
+import { identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { type ChangeBody, readBody } from '../../employment/bodies.ts';
+import { ATTEMPTS_SHOWN, type ChangeFilter, findChange, listChanges } from '../../employment/changes.ts';
+import { CHANGE_KINDS } from '../../outbound/by-hand.ts';
+import { employeeSubject } from '../../outbound/subject.ts';
+import { alsoNeeds, by } from '../auth.ts';
+import { cursorOf } from '../cursor.ts';
+import type { ApiParts } from '../parts.ts';
+import { writeReadDown } from '../pii-read.ts';
+import { notFound } from '../problem.ts';
+import {
+  type Api,
+  closed,
+  cursor,
+  instant,
+  LIMIT_DEFAULT,
+  limit,
+  named,
+  ownInstant,
+  pageOf,
+  toMilliseconds,
+} from '../schemas.ts';
+
+const STATES = ['pending', 'sending', 'delivered', 'rejected', 'cancelled'] as const;
+const nullableText = (description: string) => nullable(Type.String({ description }));
+const status = nullable(Type.Integer({ description: 'The HTTP status of the answer; null when none came.' }));
+
+const SUMMARY = {
+  change_id: Type.String({ description: 'The id that it was accepted under.' }),
+  kind: Type.Enum([...CHANGE_KINDS], { description: 'What was reported.' }),
+  employee_id: Type.String({ description: "Payroll's id of the employee." }),
+  state: Type.Enum([...STATES], {
+    description: 'pending: it is sent by itself. rejected: the service said no, and a person decides.',
+  }),
+  reason: nullableText('Why it is rejected or cancelled, or what came of the last attempt.'),
+  status,
+  created_at: ownInstant('When it was accepted.'),
+  due_at: nullableText('When it is sent next, if nothing is in its way; null once it is finished.'),
+  finished_at: nullableText('When it was delivered, rejected or cancelled.'),
+  attempts: Type.Integer({ minimum: 0, description: 'How often it was tried.' }),
+  may_have_been_applied: Type.Boolean({
+    description: 'It is not delivered, but an answer was lost: the service may know of it all the same.',
+  }),
+  holding: Type.Boolean({
+    description:
+      "A rejected new hire: the employee's later changes wait until it is retried, cancelled or released.",
+  }),
+  waits_behind: nullableText('The change of the same employee that must go first; null when nothing must.'),
+};
+
+export const ChangeSummary = closed(SUMMARY, 'An employment change, without what it says.');
+export type ChangeSummary = Static<typeof ChangeSummary>;
+/** The name of `ChangeSummary` in the reference, for the routes that answer it. */
+export const Summary = Type.Unsafe<ChangeSummary>({ $ref: 'AcceptedChange#' });
+
+const AttemptShown = closed({
+  attempt: Type.Integer({ minimum: 1, description: 'Which one, from 1.' }),
+  started_at: ownInstant('When it began.'),
+  finished_at: nullableText('When it ended; null while it is under way.'),
+  status,
+  reason: nullableText('What came of it; null when it was delivered.'),
+});
+
+const WholeChange = closed(
+  {
+    ...SUMMARY,
+    last_attempts: Type.Array(AttemptShown, {
+      description: `Its attempts, the newest first, at most ${ATTEMPTS_SHOWN}.`,
+    }),
+    body: Type.Optional(
+      Type.Unsafe<ChangeBody['body']>({
+        type: ['object', 'null'],
+        description:
+          'With `body=true`: what was reported, an SSN by its last four digits. Null once it is erased.',
+      }),
+    ),
+    body_absent: Type.Optional(nullableText('With `body=true`: why there is no body.')),
+    answer: Type.Optional(
+      nullableText('With `body=true`: what the service said when it rejected the change, its first 4 KiB.'),
+    ),
+  },
+  'An employment change and its attempts.',
+);
+
+export const ChangeId = closed({ change_id: Type.String({ minLength: 1, maxLength: 255 }) });
+
+const ChangeQuery = closed({
+  state: Type.Optional(oneOf(STATES)),
+  employee_id: Type.Optional({ ...identifier, description: 'Of this employee.' }),
+  kind: Type.Optional(oneOf(CHANGE_KINDS)),
+  from: Type.Optional(instant('Accepted at this instant or later.')),
+  until: Type.Optional(instant('Accepted before this instant.')),
+  cursor,
+  limit,
+});
+
+const BodyQuery = closed({
+  body: Type.Optional(
+    Type.Boolean({
+      rule: 'must be true or false',
+      description:
+        'Show what it says too. Needs the scope `pii:read` as well, and each look is written down.',
+    }),
+  ),
+});
+
+/** Where a page of changes ended. */
+export const changePosition = cursorOf('employee-changes', Type.Integer({ minimum: 1 }));
+
+/** What became of the changes that were accepted. */
+export function acceptedChangeRoutes(app: Api, parts: ApiParts): void {
+  const { db, sealer, log } = parts;
+  named(app, 'AcceptedChange', ChangeSummary);
+
+  app.get(
+    '/v1/employee-changes',
+    {
+      config: { scope: 'changes:read' },
+      schema: {
+        operationId: 'listEmployeeChanges',
+        tags: ['Employment'],
+        summary: 'List employment changes',
+        description: 'The newest first, without what they say. All parameters given must hold.',
+        querystring: ChangeQuery,
+        response: { 200: pageOf(Summary) },
+      },
+    },
+    async ({ query }) => {
+      const page = { before: changePosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const { changes, next } = await listChanges(db, filterOf(query), page);
+      return { data: changes, next_cursor: changePosition.encode(next) };
+    },
+  );
+
+  app.get(
+    '/v1/employee-changes/:change_id',
+    {
+      config: { scope: 'changes:read', refuses: ['not-found'] },
+      schema: {
+        operationId: 'getEmployeeChange',
+        tags: ['Employment'],
+        summary: 'Get an employment change',
+        description:
+          'With its attempts. With `body=true`, for tokens that also have the scope `pii:read`, what it says, and ' +
+          'what the service answered when it rejected it: personal data, and who looked is written down.',
+        params: ChangeId,
+        querystring: BodyQuery,
+        response: { 200: named(app, 'EmployeeChange', WholeChange) },
+      },
+    },
+    async (request) => {
+      const { change_id } = request.params;
+      const isBodyAsked = request.query.body === true;
+      if (isBodyAsked) alsoNeeds(request, 'pii:read');
+      const found = await findChange(db, change_id);
+      if (found === null) throw notFound('employment change');
+      const shown = { ...found.change, last_attempts: found.attempts };
+      if (!isBodyAsked) return shown;
+      const subject = employeeSubject(found.change.employee_id);
+      await writeReadDown(parts, request, { what: 'change', whatId: change_id, subject });
+      log.info(
+        { request_id: change_id, kind: found.change.kind, ...by(request) },
+        'what an employment change says was read',
+      );
+      const read = await readBody(db, sealer, change_id);
+      if (read === null) throw notFound('employment change');
+      return { ...shown, body: read.body, body_absent: read.absent, answer: read.answer };
+    },
+  );
+}
+
+function filterOf({ state, employee_id, kind, from, until }: Static<typeof ChangeQuery>): ChangeFilter {
+  return {
+    state,
+    employeeId: employee_id,
+    kind,
+    from: from === undefined ? undefined : toMilliseconds(from),
+    until: until === undefined ? undefined : toMilliseconds(until),
+  };
+}

@@ -1,0 +1,162 @@
+import Type, { type Static, type TSchema } from 'typebox';
+import { identifier, nullable } from '../../contract/fields.ts';
+import type { RosterFactTable } from '../../database/tables.ts';
+import { listChanges } from '../../employment/changes.ts';
+import { listDeductions } from '../../ledger/deductions.ts';
+import { employerOf, rosterOf } from '../../ledger/roster.ts';
+import { rosterHistory } from '../../ledger/roster-history.ts';
+import { arrearsOfEmployee } from '../../payroll/runs/arrears-of-employee.ts';
+import { mayAlso } from '../auth.ts';
+import type { ApiParts } from '../parts.ts';
+import { notFound } from '../problem.ts';
+import { type Api, closed, named, ownInstant } from '../schemas.ts';
+import { changePosition, Summary } from './accepted-changes.ts';
+import { deductionPosition, type StateOfDeduction, stateOf } from './deductions.ts';
+
+/** Of each list; the lists themselves go on. An employee has a handful of each. */
+const SHOWN = 100;
+/** Facts of one employee: one for each census that said something new, over decades. */
+const FACTS_SHOWN = 1_000;
+
+const nullableText = (description: string) => nullable(Type.String({ description }));
+
+const Fact = closed(
+  {
+    position: Type.Integer({ minimum: 1, description: "Its place in the ledger's order." }),
+    employer_id: Type.String({ description: 'With which employer.' }),
+    hire_date: nullableText('The first day.'),
+    termination_date: nullableText('The last day; one before the hire date is of an earlier employment.'),
+    employment_status: nullableText('full_time, part_time or variable_hours.'),
+    pay_frequency: nullableText('How often the employee is paid.'),
+    pay_group: nullableText("Payroll's own group, from a census."),
+    absent: Type.Boolean({ description: "The employer's census of that time lacks the employee." }),
+    source: Type.Enum(['census', 'new-hire', 'termination', 'compensation-change'], {
+      description: 'What said so.',
+    }),
+    source_id: Type.String({ description: 'The id of that census or change.' }),
+    recorded_at: ownInstant('When the ledger learned of it.'),
+  },
+  'What was known of an employment from a position of the ledger on.',
+);
+
+const ArrearsShown = closed(
+  {
+    employer_id: Type.String({ description: 'Whose run it was.' }),
+    run_id: Type.String({ description: 'The finalized run of which payroll took another amount.' }),
+    deduction_id: Type.String({ description: 'The deduction.' }),
+    line_of_coverage: Type.String({ description: 'Its line of coverage.' }),
+    amount: Type.String({ description: 'Still to be taken; negative: taken too much. Two decimals.' }),
+    explanation: Type.String({ description: 'How it comes about.' }),
+  },
+  'What payroll took too little of, and no later run has collected.',
+);
+
+/** The beginning of a list that has a route of its own. */
+const beginningOf = <const S extends TSchema>(row: S, path: string) =>
+  closed({
+    data: Type.Array(row, { description: 'The first of them.' }),
+    next_cursor: nullableText('Goes on in the list; null when this is all of it.'),
+    list: Type.String({ description: `Where the whole list is: \`${path}\`, of this employee.` }),
+  });
+
+const EmployeeId = closed({
+  employee_id: { ...identifier, description: "Payroll's id of the employee, percent-encoded." },
+});
+
+/** The parts for which a token needs another scope beside that of the route. */
+const MORE = [
+  { part: 'changes', scope: 'changes:read' },
+  { part: 'arrears', scope: 'runs:read' },
+] as const;
+
+const DEDUCTIONS = '/v1/deductions';
+const CHANGES = '/v1/employee-changes';
+
+const Employee = closed(
+  {
+    employee_id: Type.String({ description: "Payroll's id." }),
+    employer_id: nullableText(
+      'Whose employee it is today, by the roster; null when nobody knows, or two do.',
+    ),
+    roster: Type.Array(Fact, {
+      description: `All that was ever known, in the order of learning it; the last ${FACTS_SHOWN}.`,
+    }),
+    deductions: beginningOf(Type.Unsafe<StateOfDeduction>({ $ref: 'Deduction#' }), DEDUCTIONS),
+    changes: Type.Optional(beginningOf(Summary, CHANGES)),
+    arrears: Type.Optional(
+      Type.Array(ArrearsShown, { description: 'Over all finalized runs, by employer and pay date.' }),
+    ),
+    left_out: Type.Array(
+      closed({
+        part: Type.Enum(
+          MORE.map(({ part }) => part),
+          { description: 'What is not shown.' },
+        ),
+        scope: Type.Enum(
+          MORE.map(({ scope }) => scope),
+          { description: 'The scope that shows it.' },
+        ),
+      }),
+      { description: 'Parts that are not shown, and the scope that the token lacks for each.' },
+    ),
+  },
+  'All that is known of an employee. No names, no SSN.',
+);
+
+export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
+  app.get(
+    '/v1/employees/:employee_id',
+    {
+      config: { scope: 'ledger:read', refuses: ['not-found'] },
+      schema: {
+        operationId: 'getEmployee',
+        tags: ['Employment'],
+        summary: 'Get all that is known of an employee',
+        description:
+          'The roster with its history and the deductions; with the scope `changes:read` the employment changes, the ' +
+          `newest first, and with \`runs:read\` the arrears. Of deductions and changes the first ${SHOWN}.`,
+        params: EmployeeId,
+        response: { 200: named(app, 'Employee', Employee) },
+      },
+    },
+    async (request) => {
+      const { employee_id: employeeId } = request.params;
+      const today = now().toISOString().slice(0, 10);
+      const facts = await rosterHistory(db, employeeId, FACTS_SHOWN);
+      const newest = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
+      const deductions = await listDeductions(db, { employeeId }, { limit: SHOWN }, today);
+      const changes = mayAlso(request.caller, 'changes:read')
+        ? await listChanges(db, { employeeId }, { limit: SHOWN })
+        : null;
+      const isKnown = facts.length + deductions.deductions.length + (changes?.changes.length ?? 0) > 0;
+      if (!isKnown) throw notFound('employee');
+      const employers = newest.map((fact) => fact.employer_id);
+      const of = `?employee_id=${encodeURIComponent(employeeId)}`;
+      return {
+        employee_id: employeeId,
+        employer_id: employerOf(newest, today),
+        roster: facts.map(factOf),
+        deductions: {
+          data: deductions.deductions.map(stateOf),
+          next_cursor: deductionPosition.encode(deductions.next),
+          list: DEDUCTIONS + of,
+        },
+        ...(changes !== null && {
+          changes: {
+            data: changes.changes,
+            next_cursor: changePosition.encode(changes.next),
+            list: CHANGES + of,
+          },
+        }),
+        ...(mayAlso(request.caller, 'runs:read') && {
+          arrears: await arrearsOfEmployee(db, employeeId, employers),
+        }),
+        left_out: MORE.filter(({ scope }) => !mayAlso(request.caller, scope)),
+      };
+    },
+  );
+}
+
+function factOf({ employee_id: _, absent, ...fact }: RosterFactTable): Static<typeof Fact> {
+  return { ...fact, absent: absent === 1 };
+}

@@ -1,0 +1,92 @@
+import type { Employee } from '../contract/employee.ts';
+import type { Organization } from '../contract/organization.ts';
+import { FINGERPRINT_BYTES, type Hasher } from '../security/hashing.ts';
+
+/**
+ * What is kept of an uploaded census to compare a newer one with: for each employee one keyed hash a field. There are
+ * few salaries and few days of birth, so only the key, and the employee's id in it, keep them from being guessed; the
+ * same value of two employees has two fingerprints.
+ */
+
+/** What is compared. A stored fingerprint has its place by this order: append only. */
+export const EMPLOYEE_FIELDS = [
+  'first_name',
+  'last_name',
+  'dob',
+  'address',
+  'hire_date',
+  'email',
+  'hours_worked',
+  'pay_rate',
+  'employment_status',
+  'ssn',
+  'phone_number',
+  'termination_date',
+  'biological_sex',
+  'pay_frequency',
+  'job_title',
+] as const satisfies readonly (keyof Employee)[];
+/** The same of the organization. */
+export const ORGANIZATION_FIELDS = [
+  'legal_business_name',
+  'fein',
+  'entity_type',
+  'contact',
+  'address',
+] as const satisfies readonly (keyof Organization)[];
+
+/** In the place of an employee id, which has a character at least. */
+export const ORGANIZATION_ROW = '';
+
+/** An absent field, and every field that an older release did not know. */
+const ABSENT = Buffer.alloc(FINGERPRINT_BYTES);
+
+export function fingerprintEmployee(hasher: Hasher, employerId: string, employee: Employee): Buffer {
+  return fingerprint(hasher, [employerId, employee.employee_id], EMPLOYEE_FIELDS, employee);
+}
+
+export function fingerprintOrganization(
+  hasher: Hasher,
+  employerId: string,
+  organization: Organization,
+): Buffer {
+  return fingerprint(hasher, [employerId, ORGANIZATION_ROW], ORGANIZATION_FIELDS, organization);
+}
+
+/** The fields, of those named in their order, whose fingerprints differ. */
+export function changedFields(before: Buffer, now: Buffer, fields: readonly string[]): string[] {
+  if (before.equals(now)) return [];
+  return fields.filter((_, index) => !slot(before, index).equals(slot(now, index)));
+}
+
+function slot(fingerprints: Buffer, index: number): Buffer {
+  const from = index * FINGERPRINT_BYTES;
+  return fingerprints.length >= from + FINGERPRINT_BYTES
+    ? fingerprints.subarray(from, from + FINGERPRINT_BYTES)
+    : ABSENT;
+}
+
+function fingerprint<T extends object>(
+  hasher: Hasher,
+  of: readonly [employerId: string, employeeId: string],
+  fields: readonly (keyof T & string)[],
+  value: T,
+): Buffer {
+  const row = JSON.stringify(of);
+  const slots = fields.map((field) => {
+    const given = value[field];
+    if (given === undefined) return ABSENT;
+    return hasher.fingerprint(textOf(given), { table: 'census_fingerprints', row, column: field });
+  });
+  return Buffer.concat(slots);
+}
+
+/** The same for the same value of a field, in whichever order its own fields came. */
+function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
+      : part,
+  );
+}

@@ -1,0 +1,127 @@
+import { SEALED_CHUNKS } from '../census/chunks.ts';
+import { readDataKeys } from '../config.ts';
+import type { Db } from '../database/tables.ts';
+import { FORMER_HASHES, SEALED_REQUESTS } from '../outbound/outbox.ts';
+import { HASH_KEY } from '../security/hashing.ts';
+import { countRows, type KeysInUse, keysInUse, type Resealed, reseal } from '../security/rotation.ts';
+import { createSealer, type Sealer } from '../security/sealing.ts';
+import type { Context } from './context.ts';
+import { withDatabase } from './database.ts';
+import { CommandFailed } from './failure.ts';
+import { printable } from './output.ts';
+import { showProgress } from './progress.ts';
+import { printTable } from './table.ts';
+
+/** Everything that is sealed in a database; the hash key first, which everything else can be done without. */
+const SEALED = [HASH_KEY, ...SEALED_REQUESTS, SEALED_CHUNKS] as const;
+/** Another one while a `serve` seals with an older key, or had a row locked; more would not help. */
+const PASSES_MOST = 3;
+
+/**
+ * Seals everything again under the first of DATA_KEYS, beside whoever serves, and tells which keys are still needed.
+ * 1 when something could not be opened: its key is missing, or it is damaged.
+ */
+export async function keysRotate(context: Context, { json }: { json?: true }): Promise<number> {
+  const { out, env, stopped } = context;
+  const dataKeys = readDataKeys(env);
+  const sealer = createSealer(dataKeys);
+  const given = dataKeys.map(({ id }) => id);
+  return withDatabase(context, async (db) => {
+    const progress = await showProgress(out, 'values', await countRows(db, SEALED));
+    let done = 0;
+    const looked = (rows: number) => {
+      done += rows;
+      progress.set(done);
+    };
+    const signal = stopped();
+    const rotated = await rotate(db, sealer, given, { looked, signal })
+      .catch((error: unknown) => {
+        if (!signal.aborted) throw error;
+        throw new CommandFailed('stopped: what is done is done, and the next run goes on from there');
+      })
+      .finally(progress.end);
+    const keys = summary(rotated.inUse, await keysInUse(db, [FORMER_HASHES]), given);
+    const { resealed, broken } = rotated;
+    if (json) out.json({ first_key: sealer.keyId, resealed, keys, broken: Object.fromEntries(broken) });
+    else tell(context, sealer.keyId, rotated, keys);
+    return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
+  });
+}
+
+type Rotated = Resealed & { inUse: KeysInUse };
+
+async function rotate(
+  db: Db,
+  sealer: Sealer,
+  given: readonly string[],
+  on: { looked: (rows: number) => void; signal: AbortSignal },
+): Promise<Rotated> {
+  let resealed = 0;
+  for (let pass = 1; ; pass += 1) {
+    // The bar is for the first one: what is left after it is little.
+    const done = await reseal(db, sealer, SEALED, pass === 1 ? on : { ...on, looked: () => {} });
+    resealed += done.resealed;
+    const inUse = await keysInUse(db, SEALED);
+    const isLeft = given.some((id) => id !== sealer.keyId && inUse.has(id));
+    if (!isLeft || pass === PASSES_MOST) return { resealed, broken: done.broken, inUse };
+  }
+}
+
+type KeyUse = {
+  id: string;
+  /** `missing`: values need it and DATA_KEYS lacks it. */
+  state: 'first' | 'in-use' | 'unused' | 'missing';
+  /** How many values need it, by `table.column`. */
+  values: Record<string, number>;
+  /** Keyed hashes of the former form: without the key they can't be compared, and nothing else is lost. */
+  former_hashes: number;
+};
+
+function summary(inUse: KeysInUse, former: KeysInUse, given: readonly string[]): KeyUse[] {
+  const ids = [...new Set([...given, ...inUse.keys()])];
+  return ids.map((id, index) => {
+    const values = Object.fromEntries(inUse.get(id) ?? []);
+    const isUsed = inUse.has(id);
+    const known = index === 0 ? 'first' : isUsed ? 'in-use' : 'unused';
+    const former_hashes = [...(former.get(id)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
+    return { id, state: given.includes(id) ? known : 'missing', values, former_hashes };
+  });
+}
+
+function tell({ out }: Context, first: string, { resealed, broken }: Rotated, keys: readonly KeyUse[]): void {
+  out.print(`${resealed} ${resealed === 1 ? 'value' : 'values'} sealed again with key ${first}`);
+  out.print('');
+  printTable(
+    out,
+    ['key', 'state', 'needed by'],
+    keys.map(({ id, state, values, former_hashes }) => [
+      id,
+      state,
+      [
+        ...Object.entries(values).map(([name, count]) => `${name}: ${count}`),
+        ...(former_hashes > 0 ? [`former hashes: ${former_hashes}`] : []),
+      ].join(', '),
+    ]),
+  );
+  const named = (state: KeyUse['state']) =>
+    keys.filter((key) => key.state === state).map(({ id }) => printable(id));
+  const [unused, used, missing] = [named('unused'), named('in-use'), named('missing')];
+  if (unused.length > 0) {
+    out.note(`no longer needed: ${unused.join(', ')}: take it out of DATA_KEYS and restart`);
+  }
+  if (used.length > 0) {
+    out.note(
+      `still needed: ${used.join(', ')}: restart every serve with ${first} in front, then run this once more`,
+    );
+  }
+  if (missing.length > 0) {
+    out.note(
+      `${out.colour('red', 'missing')}: ${missing.join(', ')}: put it into DATA_KEYS behind the first one, then run this once more`,
+    );
+  }
+  for (const [name, count] of broken) {
+    out.note(
+      `${out.colour('red', 'damaged')}: ${count} of ${name} do not open with their key: restore a backup`,
+    );
+  }
+}

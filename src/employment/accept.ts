@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../clock.ts';
+import { insertMany, isOneOf, slices } from '../database/bulk.ts';
+import type { Db, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { lockLedger } from '../ledger/position.ts';
+import { enqueueMany, placeOf, type SealedBody, sealBody } from '../outbound/outbox.ts';
+import { employeeSubject } from '../outbound/subject.ts';
+import { type Hasher, openHasher } from '../security/hashing.ts';
+import type { Place, Sealer } from '../security/sealing.ts';
+import { bytesOf, type Change, type ChangeKind } from './change.ts';
+import { learnChanges } from './learn.ts';
+
+/** Accepting employment changes: from here on they are owed to the service, and payroll may forget them. */
+
+export type Accepting = { db: Db; sealer: Sealer; now: Clock };
+
+/** A change as it comes in. Its key is checked by `keyProblem`. */
+export type Submission = { readonly change: Change; readonly idempotencyKey: string | null };
+
+export type Accepted =
+  /** `repeated`: the same key came with the same change before, and this is what it led to. Instants are UTC texts. */
+  | { readonly outcome: 'accepted' | 'repeated'; readonly changeId: string; readonly createdAt: string }
+  /** The key came with another change before. Nothing was accepted. */
+  | { readonly outcome: 'conflict' };
+
+/**
+ * Changes in one transaction: some 10 ms of the 50 that the private side may hold the write lock, and no more facts
+ * than may be written at once.
+ */
+export const CHANGES_AT_ONCE = 100;
+
+/** Accepts one change; durable when it resolves. Throws what the database throws: then nothing was accepted. */
+export async function acceptChange(
+  accepting: Accepting,
+  change: Change,
+  idempotencyKey: string | null,
+): Promise<Accepted> {
+  const [accepted] = await acceptChanges(accepting, [{ change, idempotencyKey }]);
+  return accepted as Accepted;
+}
+
+/**
+ * Accepts changes in the order given, each by itself: a conflict leaves out only its own. They share one transaction,
+ * and with it one sync to disk; a failure of the database is the failure of all. At most `CHANGES_AT_ONCE`.
+ */
+export async function acceptChanges(
+  { db, sealer, now }: Accepting,
+  submissions: readonly Submission[],
+): Promise<Accepted[]> {
+  const hasher = await openHasher(db, sealer);
+  const prepared = submissions.map((submission) => prepare(sealer, hasher, submission));
+  return transact(db, async (trx) => {
+    // One at a time accepts, as one at a time writes the roster: what is known of a key or an employee stays true.
+    await lockLedger(trx);
+    const at = now().toISOString();
+    const first = await firstOf(trx, prepared);
+    const fresh: Prepared[] = [];
+    const accepted = prepared.map((one): Accepted => {
+      const before = one.keyHash === null ? undefined : first.get(one.keyHash);
+      if (before !== undefined) return repeatOf(hasher, before, one);
+      if (one.keyHash !== null) first.set(one.keyHash, { ...one, ...one.sealed, createdAt: at });
+      fresh.push(one);
+      return { outcome: 'accepted', changeId: one.changeId, createdAt: at };
+    });
+    await enqueueMany(trx, fresh.map(requestOf), at);
+    const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
+    await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
+    await learnChanges(trx, fresh, at);
+    return accepted;
+  });
+}
+
+type Prepared = {
+  changeId: string;
+  kind: ChangeKind;
+  change: Change;
+  bytes: Buffer;
+  keyHash: string | null;
+  sealed: SealedBody;
+};
+
+/** What a key led to. */
+type First = { changeId: string; kind: string; body_hash: Buffer | null; createdAt: string };
+
+function prepare(sealer: Sealer, hasher: Hasher, { change, idempotencyKey }: Submission): Prepared {
+  const changeId = randomUUID();
+  const bytes = bytesOf(change);
+  const sealed = sealBody(sealer, hasher, changeId, bytes);
+  const keyHash =
+    idempotencyKey === null ? null : hasher.hash(Buffer.from(idempotencyKey), KEY_PLACE).toString('base64');
+  return { changeId, kind: change.kind, change, bytes, keyHash, sealed };
+}
+
+/** The hash is what a key is looked up by: it can't depend on the row. */
+const KEY_PLACE: Place = { table: 'change_keys', row: '', column: 'key_hash' };
+
+async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<string, First>> {
+  const hashes = [...new Set(prepared.flatMap(({ keyHash }) => keyHash ?? []))];
+  const first = new Map<string, First>();
+  for (const slice of slices(trx, hashes)) {
+    const rows = await trx
+      .selectFrom('change_keys')
+      .innerJoin('outbox', 'outbox.request_id', 'change_keys.request_id')
+      .select(['key_hash', 'outbox.request_id as changeId', 'kind', 'body_hash', 'created_at as createdAt'])
+      .where(isOneOf(trx, 'key_hash', slice))
+      .execute();
+    for (const { key_hash, ...row } of rows) first.set(key_hash, row);
+  }
+  return first;
+}
+
+/** The body may be erased by now: its keyed hash, which stays, says whether this is the same. */
+function repeatOf(hasher: Hasher, first: First, { kind, bytes }: Prepared): Accepted {
+  const isSame =
+    first.kind === kind &&
+    first.body_hash !== null &&
+    hasher.isHashOf(first.body_hash, bytes, placeOf(first.changeId, 'body'));
+  if (!isSame) return { outcome: 'conflict' };
+  return { outcome: 'repeated', changeId: first.changeId, createdAt: first.createdAt };
+}
+
+function requestOf({ changeId, kind, change, sealed }: Prepared) {
+  return { requestId: changeId, kind, subject: employeeSubject(change.body.employee_id), sealed };
+}

@@ -1,0 +1,105 @@
+import type { Problem } from '../contract/check.ts';
+import type { ParsedJson } from '../contract/json.ts';
+import { codeOf, isFatal } from '../database/errors.ts';
+import type { Log } from '../observe/log.ts';
+import { CHANGE_KINDS } from '../outbound/by-hand.ts';
+import { type Accepted, type Accepting, acceptChanges, CHANGES_AT_ONCE, type Submission } from './accept.ts';
+import { checkChange } from './change.ts';
+import { keyProblem } from './key.ts';
+
+/** Many changes in one request, each of them by itself. */
+
+/** Changes of one batch: those of a large payroll's day, accepted within seconds. */
+export const BATCH_CHANGES_MAX = 10_000;
+/** As large as a change may be when it comes alone. */
+export const LINE_BYTES_MAX = 256 * 1024;
+/** Problems named of one line: it has fewer fields. Of 10,000 lines of nonsense the answer must fit in memory. */
+const LINE_PROBLEMS_MAX = 50;
+
+/** What became of a line. */
+export type LineResult =
+  | { readonly status: 'accepted' | 'repeated'; readonly changeId: string }
+  /** Nothing of the line was accepted. `unavailable`: for a reason of ours; it may be sent again. */
+  | { readonly status: 'refused' | 'conflict' | 'unavailable'; readonly problems: readonly Problem[] };
+
+/** `wakeSend` is called after each transaction. */
+export type BatchParts = Accepting & { log: Log; wakeSend: () => void };
+
+/**
+ * Accepts the lines of a batch in order and answers as many results. They are written `CHANGES_AT_ONCE` in a
+ * transaction, so that the write lock is held briefly and each sync to disk serves many; since every line counts by
+ * itself, it makes no difference to them where one transaction ends. Throws what the database throws while nothing was
+ * accepted; later the rest is `unavailable`, so that it can be sent again.
+ */
+export async function acceptBatch(parts: BatchParts, lines: Iterable<ParsedJson>): Promise<LineResult[]> {
+  const results: LineResult[] = [];
+  let some: (Submission | LineResult)[] = [];
+  let isLost = false;
+  const flush = async (): Promise<void> => {
+    const settled = isLost ? null : await acceptSome(parts, some, results.length === 0);
+    isLost = settled === null;
+    results.push(...(settled ?? some.map((one) => ('status' in one ? one : UNAVAILABLE))));
+    some = [];
+  };
+  for (const line of lines) {
+    some.push(submissionOf(line));
+    if (some.length === CHANGES_AT_ONCE) await flush();
+  }
+  if (some.length > 0) await flush();
+  return results;
+}
+
+const UNAVAILABLE: LineResult = {
+  status: 'unavailable',
+  problems: [{ path: '', rule: 'was not accepted because the database failed meanwhile: send it again' }],
+};
+
+/** Null when the database failed and something had been accepted before. */
+async function acceptSome(
+  { log, wakeSend, ...accepting }: BatchParts,
+  some: readonly (Submission | LineResult)[],
+  isFirst: boolean,
+): Promise<LineResult[] | null> {
+  const submissions = some.filter((one) => 'change' in one);
+  let accepted: Accepted[];
+  try {
+    accepted = await acceptChanges(accepting, submissions);
+  } catch (error) {
+    if (isFirst || isFatal(error)) throw error;
+    log.error({ code: codeOf(error) || 'INTERNAL' }, 'a batch of changes broke off');
+    return null;
+  }
+  wakeSend();
+  const next = accepted.values();
+  return some.map((one) => ('status' in one ? one : resultOf(next.next().value as Accepted)));
+}
+
+function resultOf(accepted: Accepted): LineResult {
+  if (accepted.outcome !== 'conflict') return { status: accepted.outcome, changeId: accepted.changeId };
+  const rule = 'came with another change before: a new change needs a new key';
+  return { status: 'conflict', problems: [{ path: 'idempotency_key', rule }] };
+}
+
+function submissionOf(line: ParsedJson): Submission | LineResult {
+  if (!line.ok) return refused([{ path: '', rule: line.reason }]);
+  const { value } = line;
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return refused([{ path: '', rule: 'must be an object' }]);
+  }
+  const { kind: given, idempotency_key: key = null, ...body } = value as Record<string, unknown>;
+  const wrongKey = key === null ? null : keyProblem('idempotency_key', key);
+  const problems = wrongKey === null ? [] : [wrongKey];
+  const kind = CHANGE_KINDS.find((one) => one === given);
+  if (kind === undefined) {
+    const rule = given === undefined ? 'is required' : `must be one of ${CHANGE_KINDS.join(', ')}`;
+    return refused([{ path: 'kind', rule }, ...problems]);
+  }
+  const checked = checkChange(kind, body, LINE_PROBLEMS_MAX);
+  if (!checked.ok) return refused([...problems, ...checked.problems]);
+  if (wrongKey !== null) return refused(problems);
+  return { change: checked.change, idempotencyKey: key as string | null };
+}
+
+function refused(problems: readonly Problem[]): LineResult {
+  return { status: 'refused', problems };
+}

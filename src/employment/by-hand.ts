@@ -1,0 +1,59 @@
+/** What people do about one change that was accepted: retry, cancel, release. Why not, in words, when it can't be done. */
+import type { Db, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { cancelByHand, releaseByHand, retryByHand } from '../outbound/by-hand.ts';
+import { type AcceptedChange, findChange } from './changes.ts';
+
+/** `change`: as it is afterwards. `why`: says what is in the way and what can be done instead. */
+export type ActedOn =
+  | { outcome: 'done'; change: AcceptedChange }
+  | { outcome: 'refused'; why: string }
+  | { outcome: 'not-found' };
+
+/** Sends a rejected change once more, before what waits behind it. `force`: also when that may undo a newer one. */
+export function retryChange(
+  db: Db,
+  changeId: string,
+  { force, now }: { force: boolean; now: string },
+): Promise<ActedOn> {
+  return act(db, changeId, (trx) => retryByHand(trx, changeId, { force, now }));
+}
+
+/** Gives a change up that waits or was rejected; what it says is erased. */
+export function cancelChange(
+  db: Db,
+  changeId: string,
+  { reason, now }: { reason: string; now: string },
+): Promise<ActedOn> {
+  return act(db, changeId, (trx) => cancelByHand(trx, changeId, { reason, now }));
+}
+
+/** Lets the changes behind a rejected new hire go out; it stays rejected. */
+export function releaseChange(db: Db, changeId: string): Promise<ActedOn> {
+  return act(db, changeId, (trx) => releaseByHand(trx, changeId));
+}
+
+async function act(
+  db: Db,
+  changeId: string,
+  work: (trx: Trx) => Promise<'done' | 'not-found' | keyof typeof WHY>,
+): Promise<ActedOn> {
+  const outcome = await transact(db, work);
+  const found = outcome === 'not-found' ? null : await findChange(db, changeId);
+  if (outcome === 'not-found' || found === null) return { outcome: 'not-found' };
+  const { change } = found;
+  return outcome === 'done' ? { outcome, change } : { outcome: 'refused', why: WHY[outcome](change) };
+}
+
+const WHY = {
+  'not-rejected': ({ state }: AcceptedChange) =>
+    state === 'pending' || state === 'sending'
+      ? `the change is ${state}: it is sent by itself`
+      : `the change is ${state}: report it anew if the service is to hear of it again`,
+  'newer-delivered': () =>
+    'a newer change of the employee was delivered, which this one may undo: cancel it, or retry it with force',
+  'being-sent': () => 'the change is being sent and can not be called back: look again in a minute',
+  finished: ({ state }: AcceptedChange) => `the change is ${state}: there is nothing to cancel`,
+  'not-holding': ({ kind, state }: AcceptedChange) =>
+    `the change holds nothing back: only a rejected new-hire does, and this is a ${kind}, ${state}`,
+};

@@ -1,0 +1,53 @@
+/** Employment changes as they are checked and compared. Pure. */
+import { type Checker, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
+import { type CompensationChange, compensationChange } from '../contract/compensation-change.ts';
+import { type Demographic, demographic } from '../contract/demographic.ts';
+import { type NewHire, newHire } from '../contract/new-hire.ts';
+import { type Termination, termination } from '../contract/termination.ts';
+import type { ChangeKind } from '../outbound/by-hand.ts';
+
+export type { ChangeKind };
+
+type Bodies = {
+  'new-hire': NewHire;
+  termination: Termination;
+  demographic: Demographic;
+  'compensation-change': CompensationChange;
+};
+
+/** One change whose body keeps the contract: what payroll reported, field by field. */
+export type Change = { [K in ChangeKind]: { readonly kind: K; readonly body: Bodies[K] } }[ChangeKind];
+
+export type CheckedChange =
+  | { readonly ok: true; readonly change: Change }
+  | { readonly ok: false; readonly problems: Problem[] };
+
+const CHECKERS: { readonly [K in ChangeKind]: Checker<Bodies[K]> } = {
+  'new-hire': newHire,
+  termination,
+  demographic,
+  'compensation-change': compensationChange,
+};
+
+/** Checks the body of a change by the contract; every field that breaks a rule is named, unknown ones too, `limit` at most. */
+export function checkChange(kind: ChangeKind, body: unknown, limit = PROBLEMS_MAX): CheckedChange {
+  const checker = CHECKERS[kind];
+  if (checker.accepts(body)) return { ok: true, change: { kind, body } as Change };
+  return { ok: false, problems: checker.problems(body, limit) };
+}
+
+/**
+ * The body as it is sent: its fields in the order of their names at every level, so that two bodies are equal bytes
+ * exactly when they say the same.
+ */
+export function bytesOf({ body }: Change): Buffer {
+  return Buffer.from(JSON.stringify(sorted(body)));
+}
+
+/** Texts stay as they were given: `150` and `150.00` are two. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+  return Object.fromEntries(fields.map(([name, field]) => [name, sorted(field)]));
+}

@@ -1,0 +1,61 @@
+/**
+ * How many requests may be under way at once, by how the last attempts ended. A service that was away, or is in
+ * trouble, is not met with all that waited: it is asked by one request at a time, with growing pauses, and when it
+ * answers again each answer allows one more, so that the number doubles with each round. Pure.
+ *
+ * The gate (gate.ts) is for an address or a key that is wrong, and is shared. This is each sender's own: a service
+ * that is away says nothing about the next request, so that a restart may find out again.
+ */
+
+export type Ramp = {
+  /** At once, now. */
+  readonly allowed: number;
+  /** Attempts in a row that found the service in trouble. */
+  readonly failed: number;
+  /** Nothing goes out before; in milliseconds of a clock that never jumps. Null: no pause. */
+  readonly pausedUntil: number | null;
+};
+
+/** `trouble`: 5xx, 429 and the like, no answer. `well`: any other answer, also a refusal. */
+export type Sign = 'well' | 'trouble';
+
+/**
+ * So many in a row, and it is not one request's fault: as many as are under way at once. Each of them comes again by
+ * its own backoff, which alone would ask a service that is away once a second for each of thousands of employees.
+ */
+export const FAILED_MAX = 8;
+/** A hiccup delays what comes next hardly at all. */
+export const PAUSE_MIN_MS = 1_000;
+/** A service that is back is found within a minute. */
+export const PAUSE_MAX_MS = 60_000;
+/** Doublings after which the pause is at its most. */
+const DOUBLINGS_MAX = 6;
+
+export function fullRamp(most: number): Ramp {
+  return { allowed: most, failed: 0, pausedUntil: null };
+}
+
+/** From one on again: the gate was closed, or is. */
+export function fromBottom(ramp: Ramp): Ramp {
+  return { ...ramp, allowed: 1 };
+}
+
+/** After an attempt. `random` gives numbers from 0 up to 1. */
+export function rampAfter(
+  ramp: Ramp,
+  sign: Sign,
+  { most, at, random }: { most: number; at: number; random: () => number },
+): Ramp {
+  if (sign === 'well') return { allowed: Math.min(most, ramp.allowed + 1), failed: 0, pausedUntil: null };
+  const failed = ramp.failed + 1;
+  const allowed = Math.max(1, Math.floor(ramp.allowed / 2));
+  if (failed < FAILED_MAX) return { allowed, failed, pausedUntil: null };
+  const longest = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(failed - FAILED_MAX, DOUBLINGS_MAX));
+  // Half of it by chance, so that several sidecars don't ask together.
+  return { allowed: 1, failed, pausedUntil: at + longest * (0.5 + random() / 2) };
+}
+
+/** How many more may go out. */
+export function roomIn({ allowed, pausedUntil }: Ramp, inFlight: number, at: number): number {
+  return pausedUntil !== null && at < pausedUntil ? 0 : Math.max(0, allowed - inFlight);
+}

@@ -1,0 +1,96 @@
+import { sql } from 'kysely';
+import { isOneOf } from '../../database/bulk.ts';
+import type { Db } from '../../database/tables.ts';
+import { type FrozenLines, frozenLinesOf } from './adjustments.ts';
+import { arrearsLines, type Owed } from './arrears.ts';
+import { codeFinder } from './codes.ts';
+import type { Line } from './line.ts';
+
+/** What payroll took too little of one deduction in one finalized run, less what later runs have collected. */
+export type Arrears = {
+  employer_id: string;
+  run_id: string;
+  deduction_id: string;
+  line_of_coverage: string;
+  /** With two decimals; negative when payroll took, or later runs collected, too much. */
+  amount: string;
+  explanation: string;
+};
+
+type Run = { run_id: string; freeze_id: string; employer_id: string };
+
+/** Only the amounts are shown, no codes. */
+const CARRIER = { codesOf: codeFinder([]), named: null };
+
+/**
+ * What an employee is in arrears with, over all finalized runs of the employers, as a run's arrears lines tell it of
+ * those of two years: by employer, and within each by run in the order of their pay dates.
+ */
+export async function arrearsOfEmployee(
+  db: Db,
+  employeeId: string,
+  employers: readonly string[],
+): Promise<Arrears[]> {
+  if (employers.length === 0) return [];
+  const runs = await runsOf(db, employeeId, employers);
+  if (runs.length === 0) return [];
+  const owed = await owedIn(db, employeeId, employers);
+  return [...Map.groupBy(runs, (run) => run.employer_id)].flatMap(([employer_id, own]) => {
+    const earlier = own.map(({ run_id, freeze_id }) => ({ runId: run_id, freezeId: freeze_id }));
+    return arrearsLines(earlier, owed, frozenOf(own), CARRIER).map((line) => ({
+      employer_id,
+      run_id: line.adjustment_for as string,
+      deduction_id: line.deduction_id,
+      line_of_coverage: line.line_of_coverage,
+      amount: line.member_amount,
+      explanation: line.explanation,
+    }));
+  });
+}
+
+/** The finalized runs that the employee had something to do with, and what it had in each. */
+function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
+  return db
+    .selectFrom('payroll_runs')
+    .innerJoin('run_employees', 'run_employees.freeze_id', 'payroll_runs.freeze_id')
+    .select(['run_id', 'payroll_runs.employer_id', 'run_employees.freeze_id', 'roster_position', 'lines'])
+    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
+    .where('payroll_runs.state', '=', sql.lit('finalized'))
+    .where('run_employees.employee_id', '=', employeeId)
+    .orderBy('payroll_runs.employer_id')
+    .orderBy('payroll_runs.pay_date')
+    .orderBy('run_id')
+    .execute();
+}
+
+function frozenOf(runs: readonly (Run & { roster_position: number | null; lines: string })[]): FrozenLines {
+  return frozenLinesOf(
+    runs.map(({ freeze_id, roster_position, lines }) => ({
+      freezeId: freeze_id,
+      isIn: roster_position !== null,
+      lines: JSON.parse(lines) as Line[],
+    })),
+  );
+}
+
+/** Of which lines payroll took another amount, by the report on each run that stands: the last one. */
+async function owedIn(db: Db, employeeId: string, employers: readonly string[]): Promise<Owed[]> {
+  const rows = await db
+    .selectFrom('payroll_runs')
+    .innerJoin('taken_lines', 'taken_lines.run_id', 'payroll_runs.run_id')
+    .select(['taken_lines.run_id', 'line', 'owed'])
+    .where(isOneOf(db, 'payroll_runs.employer_id', employers))
+    .where('payroll_runs.state', '=', sql.lit('finalized'))
+    .where('taken_lines.employee_id', '=', employeeId)
+    .where('taken_lines.report', '=', (eb) =>
+      eb
+        .selectFrom('taken_reports')
+        .select((sub) => sub.fn.max('taken_reports.report').as('report'))
+        .whereRef('taken_reports.run_id', '=', 'payroll_runs.run_id'),
+    )
+    // As an SQL text: the partial index of what is owed stands for it.
+    .where('owed', '<>', sql.lit('0.00'))
+    .orderBy('line')
+    .execute();
+  return rows.map(({ run_id, line, owed }) => ({ runId: run_id, line, owed }));
+}

@@ -1,0 +1,79 @@
+/**
+ * A batch that is in memory whole, cut into its values, so that one that can't be read harms no other. What is larger
+ * than memory is read by ndjson.ts and json-list.ts, where such a value ends the reading. Pure.
+ */
+import { isUtf8 } from 'node:buffer';
+import { type ParsedJson, parseJson } from '../contract/json.ts';
+
+/** Where a value lies. `line` counts from 1: the lines of a text, the elements of an array. */
+export type Cut = { readonly line: number; readonly from: number; readonly end: number };
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const LINE_FEED = 0x0a;
+const [OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d];
+const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d]);
+const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+
+/** The lines of newline-delimited JSON; those of white space alone are left out. */
+export function cutLines(bytes: Buffer): Cut[] {
+  const cuts: Cut[] = [];
+  let line = 1;
+  for (let from = begin(bytes); from < bytes.length; line += 1) {
+    const found = bytes.indexOf(LINE_FEED, from);
+    const end = found === -1 ? bytes.length : found;
+    if (!isBlank(bytes, from, end)) cuts.push({ line, from, end });
+    from = end + 1;
+  }
+  return cuts;
+}
+
+/** The elements of a JSON array, whatever is between its commas. Null when its end can't be told. */
+export function cutArray(bytes: Buffer): Cut[] | null {
+  const cuts: Cut[] = [];
+  let depth = 0;
+  let inString = false;
+  let from = -1;
+  let isEnded = false;
+  for (let at = begin(bytes); at < bytes.length; at += 1) {
+    const code = bytes[at] as number;
+    if (inString) {
+      if (code === BACKSLASH) at += 1;
+      else if (code === QUOTE) inString = false;
+    } else if (isEnded || depth === 0) {
+      if (SPACES.has(code)) continue;
+      if (isEnded || code !== OPENING_BRACKET) return null;
+      depth = 1;
+      from = at + 1;
+    } else if (code === QUOTE) inString = true;
+    else if (code === OPENING_BRACKET || code === OPENING_BRACE) depth += 1;
+    else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
+      depth -= 1;
+      if (depth > 0) continue;
+      if (code !== CLOSING_BRACKET) return null;
+      if (cuts.length > 0 || !isBlank(bytes, from, at)) cuts.push({ line: cuts.length + 1, from, end: at });
+      isEnded = true;
+    } else if (code === COMMA && depth === 1) {
+      cuts.push({ line: cuts.length + 1, from, end: at });
+      from = at + 1;
+    }
+  }
+  return isEnded ? cuts : null;
+}
+
+/** One value, by the contract's strict parser. */
+export function parseCut(bytes: Buffer, { from, end }: Cut, bytesMax: number): ParsedJson {
+  if (end - from > bytesMax) return { ok: false, reason: `must be at most ${bytesMax / 1024} KiB` };
+  const value = bytes.subarray(from, end);
+  return isUtf8(value) ? parseJson(value.toString('utf8')) : { ok: false, reason: 'is not valid UTF-8' };
+}
+
+function begin(bytes: Buffer): number {
+  return bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK.length : 0;
+}
+
+function isBlank(bytes: Buffer, from: number, end: number): boolean {
+  for (let at = from; at < end; at += 1) if (!SPACES.has(bytes[at] as number)) return false;
+  return true;
+}

@@ -1,0 +1,32 @@
+/** The audit log of personal data that was shown: who, when, what, and whose. Rows are only ever added. */
+import type { Trx } from '../database/tables.ts';
+import type { Caller } from './tokens.ts';
+
+export type PiiRead = {
+  caller: Caller;
+  /** `change`: the body of an employment change. `census`: a staged census. */
+  what: 'change' | 'census';
+  /** The id of the change or census. */
+  whatId: string;
+  /** Whose data it is: an employee, or all employees of an employer, as the outbox names its subjects. */
+  subject: string;
+  now: string;
+};
+
+/** Writes a read down. Called, and committed, before the data is shown: what can't be written down is not shown. */
+export async function recordPiiRead(
+  trx: Trx,
+  { caller, what, whatId, subject, now }: PiiRead,
+): Promise<void> {
+  await trx
+    .insertInto('pii_reads')
+    .values({
+      read_at: now,
+      token_id: caller.tokenId,
+      token_name: caller.name,
+      what,
+      what_id: whatId,
+      subject,
+    })
+    .execute();
+}

@@ -1,0 +1,113 @@
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import Type, { type Static } from 'typebox';
+import { compile } from '../contract/check.ts';
+import type { DestinationState } from './destinations.ts';
+import { FaultRefused, type FaultState } from './faults.ts';
+import type { Delivery } from './provider.ts';
+import type { ReceivedRequest } from './record.ts';
+import { isScenario, type ScenarioName } from './scenarios.ts';
+
+/** On the simulator's own listener, beside the endpoints and without a key: nothing of it is the interface's. */
+export const CONTROL_PATH = '/__control';
+
+/** What a control request may have. What it leaves out stays as it is. */
+const Orders = Type.Object(
+  {
+    faults: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
+    api_key: Type.Optional(Type.String({ minLength: 1 })),
+    webhook_secrets: Type.Optional(
+      Type.Array(
+        Type.String({
+          pattern: '^whsec_[A-Za-z0-9+/]{32,88}={0,2}$',
+          rule: 'must be whsec_ and 24 to 64 bytes in base64',
+        }),
+        { minItems: 1, maxItems: 10 },
+      ),
+    ),
+    enable_endpoints: Type.Optional(Type.Literal(true)),
+    scenario: Type.Optional(Type.String()),
+  },
+  { additionalProperties: false, minProperties: 1, rule: 'must have at least one order' },
+);
+export type Orders = Static<typeof Orders>;
+
+const orders = compile(Orders);
+
+const NOT_UNDERSTOOD = 'the orders are not understood';
+const NO_SCENARIO = 'is none: "benefits-sidecar simulate --scenario list" shows them';
+
+export type ScenarioState = {
+  name: string;
+  state: 'playing' | 'played' | 'failed';
+  /** What it said so far, a line each. */
+  said: string[];
+};
+
+export type ControlState = {
+  faults: FaultState[];
+  endpoints: DestinationState[];
+  /** The newest; null before the first. */
+  scenario: ScenarioState | null;
+  requests: ReceivedRequest[];
+  deliveries: Delivery[];
+};
+
+export type Control = {
+  state(): ControlState;
+  /** Throws `FaultRefused` for a fault that is none. */
+  setFaults(texts: readonly string[]): void;
+  setApiKey(apiKey: string): void;
+  signWith(secrets: readonly string[]): void;
+  enableEndpoints(): Promise<void>;
+  /** Why it can't be played now; `playing`: another one is not over. Null when it can. */
+  hinders(scenario: string): 'unknown' | 'playing' | null;
+  /** Begins to play what nothing hinders. */
+  beginScenario(name: ScenarioName): void;
+};
+
+/**
+ * `GET` answers the state and the record; `POST` gives orders, all or none of them, and answers the same. Errors are
+ * `{"error", "details"}` as the endpoints' own: 422 for a body that is not understood, 409 while a scenario plays.
+ */
+export function addControl(app: FastifyInstance, control: Control): void {
+  app.get(CONTROL_PATH, async () => shown(control.state()));
+  app.post(CONTROL_PATH, async (request, reply) => {
+    const { body } = request;
+    if (!orders.accepts(body)) {
+      const problems = orders.problems(body).map(({ path, rule }) => [path === '' ? 'body' : path, rule]);
+      return refuse(reply, 422, NOT_UNDERSTOOD, Object.fromEntries(problems));
+    }
+    const { faults, api_key: apiKey, webhook_secrets: secrets, scenario } = body;
+    const hindered = scenario === undefined ? null : control.hinders(scenario);
+    if (hindered === 'unknown') return refuse(reply, 422, NOT_UNDERSTOOD, { scenario: NO_SCENARIO });
+    if (hindered === 'playing') return refuse(reply, 409, 'a scenario is being played: wait for its end', {});
+    try {
+      if (faults !== undefined) control.setFaults(faults);
+    } catch (error) {
+      if (!(error instanceof FaultRefused)) throw error;
+      return refuse(reply, 422, NOT_UNDERSTOOD, { faults: error.message });
+    }
+    if (apiKey !== undefined) control.setApiKey(apiKey);
+    if (secrets !== undefined) control.signWith(secrets);
+    if (body.enable_endpoints) void control.enableEndpoints();
+    if (scenario !== undefined && isScenario(scenario)) control.beginScenario(scenario);
+    return shown(control.state());
+  });
+}
+
+/** As it goes out: no body and no secret, for bodies are of people. */
+function shown({ faults, endpoints, scenario, requests, deliveries }: ControlState) {
+  return {
+    ...{ faults, scenario },
+    endpoints: endpoints.map(({ disabledAt, ...one }) => ({ ...one, disabled_at: disabledAt })),
+    requests: requests.map(({ body, bodyHash, idempotencyKey, ...one }) => ({
+      ...one,
+      ...{ idempotency_key: idempotencyKey, body_hash: bodyHash },
+    })),
+    deliveries: deliveries.map(({ eventId, ...one }) => ({ event_id: eventId, ...one })),
+  };
+}
+
+function refuse(reply: FastifyReply, status: number, error: string, details: Record<string, string>) {
+  return reply.code(status).send({ error, details });
+}

@@ -1,0 +1,206 @@
+/** Scenarios of what is delivered: twice, out of order, forged, and about the unusual. */
+import { DEDUCTION_CREATED } from '../contract/events.ts';
+import type { MadeEvent } from './events.ts';
+import { FORGERIES } from './forgery.ts';
+import {
+  dayFrom,
+  enrolOne,
+  type Scenario,
+  type Scene,
+  sendInOrder,
+  somebody,
+  takeCensuses,
+} from './scene.ts';
+
+export const EVENT_SCENARIOS = {
+  'quiet-day': {
+    about: 'censuses are asked for, employees enrol, one deduction changes and one ends; nothing goes wrong',
+    see: '`census show` has completed syncs, `deductions list` everybody',
+    play: async (scene) => {
+      await takeCensuses(scene);
+      const employees = [...scene.world.values()].flatMap((census) => census.employees);
+      const events = employees.flatMap(({ employee_id }) => scene.enrol(employee_id));
+      scene.say(`${employees.length} employees enrol: ${events.length} events, each once and in order`);
+      await sendInOrder(scene, events);
+      const changed = enrolOne(scene, somebody(scene), 'vision');
+      const ended = enrolOne(scene, somebody(scene, 1), 'dental');
+      await sendInOrder(scene, [
+        ...[changed.event, ended.event],
+        scene.changeDeduction(changed.id, { member_contribution: '12.50' }),
+        scene.endDeduction(ended.id, dayFrom(scene, 30)),
+      ]);
+    },
+  },
+  duplicates: {
+    about: 'every event is delivered three times, and one twenty times at once',
+    see: '`events list` has each once; `deductions versions ID` one version for each',
+    play: async (scene) => {
+      const events = scene.enrol(somebody(scene), ['medical', 'hsa', 'life']);
+      await scene.deliverShuffled(events, { duplicates: 2 });
+      const { event } = enrolOne(scene, somebody(scene, 1), 'vision');
+      await scene.send(event, { times: 20 });
+      scene.say(`${events.length} events three times each, event ${event.id} twenty times at once`);
+    },
+  },
+  reordered: {
+    about: 'a deduction changes four times, and the news of it arrives newest first',
+    see: '`deductions versions ID`: the newest stands, four are marked late',
+    play: async (scene) => {
+      const { id, event } = enrolOne(scene, somebody(scene), 'dental');
+      const changes = ['11.00', '12.00', '13.00', '14.00'].map((amount) =>
+        scene.changeDeduction(id, { member_contribution: amount }),
+      );
+      await sendInOrder(scene, [event, ...changes].reverse());
+      scene.say(`Deduction ${id}: five events, delivered newest first; 14.00 must stand`);
+    },
+  },
+  ties: {
+    about: 'two events of one deduction have the same created_at, in whole seconds, and differ',
+    see: '`readiness`: ties-changed-content; the later received stands',
+    play: async (scene) => {
+      const { id, event } = enrolOne(scene, somebody(scene), 'dental');
+      const second = `${event.body.created_at?.slice(0, 19)}Z`;
+      const change = scene.changeDeduction(id, { member_contribution: '21.00' });
+      await sendInOrder(
+        scene,
+        [event, change].map((made) => withBody(made, { created_at: second })),
+      );
+      scene.say(`Deduction ${id}: two events of ${second}; 21.00 came last`);
+    },
+  },
+  'bad-signatures': {
+    about: 'somebody else signs: with another secret, over another body, with an old timestamp',
+    see: '`readiness`: signatures-refused; `events list` has none of them',
+    play: async (scene) => {
+      const { id, event } = enrolOne(scene, somebody(scene), 'life');
+      await scene.send(event);
+      for (const forgery of FORGERIES) {
+        const forged = withBody(event, { data: { ...event.body.data, member_contribution: '0.01' } });
+        await scene.send({ ...forged, id: `${event.id}_${forgery}` }, { forgery });
+        scene.say(`Forged: ${forgery}, ${answerTo(scene, `${event.id}_${forgery}`)}`);
+      }
+      scene.say(`Deduction ${id} must not have an amount of 0.01`);
+    },
+  },
+  'secret-rotation': {
+    about: 'events are signed with a new secret and with the old one, as in the first day of a rotation',
+    see: 'all are acknowledged; with both in WEBHOOK_SECRETS the old one can go',
+    play: async (scene) => {
+      const next = scene.newSecret();
+      scene.signWith([next, ...scene.secrets()]);
+      const events = scene.enrol(somebody(scene), ['medical', 'vision']);
+      await sendInOrder(scene, events);
+      scene.say(`${events.length} events signed with both. The new secret, for WEBHOOK_SECRETS: ${next}`);
+    },
+  },
+  'unknown-employee': {
+    about: 'a deduction of an employee comes who is in no census and was never hired',
+    see: '`deductions list --matched false`; `readiness`: deductions-unmatched',
+    play: async (scene) => {
+      const [employerId = ''] = scene.world.keys();
+      const employeeId = `${employerId}-unlisted`;
+      const { id, event } = enrolOne(scene, employeeId, 'medical');
+      await scene.send(event);
+      scene.say(`Deduction ${id} is of ${employeeId}: a new hire or a census that has them matches it`);
+    },
+  },
+  ended: {
+    about: 'a deduction ends by its last day, another by amounts of zero, and one comes for who has left',
+    see: '`deductions list --on DAY`; after a termination a run has open_after_termination',
+    play: async (scene) => {
+      const byDay = enrolOne(scene, somebody(scene), 'vision');
+      const byZero = enrolOne(scene, somebody(scene, 1), 'vision');
+      const yesterday = dayFrom(scene, -1);
+      await sendInOrder(scene, [
+        ...[byDay.event, byZero.event, scene.endDeduction(byDay.id, yesterday)],
+        scene.changeDeduction(byZero.id, { member_contribution: '0.00', employer_contribution: '0.00' }),
+      ]);
+      scene.say(`Deduction ${byDay.id} ended on ${yesterday}, ${byZero.id} has amounts of zero`);
+      const gone = whoLeft(scene);
+      if (gone === null) {
+        scene.say('Nobody has left yet: report a termination and play this again');
+        return;
+      }
+      const late = enrolOne(scene, gone, 'dental');
+      await scene.send(late.event);
+      scene.say(`Deduction ${late.id} is of ${gone}, whose employment has ended`);
+    },
+  },
+  retroactive: {
+    about: 'a deduction changes as from three months ago',
+    see: 'the next payroll run has adjustments for the runs that are finalized',
+    play: async (scene) => {
+      const { id, event } = enrolOne(scene, somebody(scene), 'medical');
+      const start = `${dayFrom(scene, -90)}T00:00:00Z`;
+      const change = scene.changeDeduction(id, { effective_start: start, member_contribution: '31.00' });
+      await sendInOrder(scene, [event, change]);
+      scene.say(`Deduction ${id}: 31.00 as from ${start}`);
+    },
+  },
+  'future-dated': {
+    about: 'in two months one deduction begins, one goes to another amount, and one ends',
+    see: '`deductions list --on DAY` before and after that day',
+    play: async (scene) => {
+      const day = dayFrom(scene, 60);
+      const start = { effective_start: `${day}T00:00:00Z` };
+      const begins = enrolOne(scene, somebody(scene), 'hsa');
+      const changes = enrolOne(scene, somebody(scene, 1), 'medical');
+      const ends = enrolOne(scene, somebody(scene, 2), 'hsa');
+      await sendInOrder(scene, [
+        // Nothing was told of it before.
+        scene.changeDeduction(begins.id, start),
+        ...[changes.event, scene.changeDeduction(changes.id, { ...start, member_contribution: '51.00' })],
+        ...[ends.event, scene.endDeduction(ends.id, day)],
+      ]);
+      scene.say(`On ${day}: ${begins.id} begins, ${changes.id} goes to 51.00, ${ends.id} ends`);
+    },
+  },
+  deprecated: {
+    about: 'employee.deduction-created comes, with a deduction and with something else',
+    see: '`events list --type employee.deduction-created`: the first is applied, the other ignored',
+    play: async (scene) => {
+      const { id, event } = enrolOne(scene, somebody(scene), 'life');
+      await scene.send(withBody(event, { event_type: DEDUCTION_CREATED }));
+      const other = { event_type: DEDUCTION_CREATED, data: { plan: 'of another form' } };
+      await scene.send({ ...withBody(event, other), id: `${event.id}_other` });
+      scene.say(`Deduction ${id} came as deduction-created; event ${event.id}_other is no deduction`);
+    },
+  },
+  'endpoint-disabled': {
+    about:
+      'the endpoint refuses everything until the provider disables it; then it is mended and gets what it missed',
+    see: 'no event arrives, `readiness`: signatures-refused; at the end `events list` has all of them',
+    play: async (scene) => {
+      const right = scene.secrets();
+      scene.signWith([scene.newSecret()]);
+      const [first, ...others] = scene.enrol(somebody(scene), ['medical', 'dental', 'vision']);
+      scene.say('The provider signs with a secret that the receiver does not have');
+      await scene.send(first!);
+      await scene.until(() => scene.destinations().every(({ disabledAt }) => disabledAt !== null));
+      scene.say('All attempts of an event failed: the endpoint is disabled, what comes now is not sent');
+      await sendInOrder(scene, others);
+      scene.signWith(right);
+      await scene.enableEndpoints();
+      await scene.settled();
+      scene.say(`The secret is right again, the endpoint enabled, ${1 + others.length} events sent anew`);
+    },
+  },
+} as const satisfies Record<string, Scenario>;
+
+/** The event with other fields in its body. */
+function withBody(event: MadeEvent, fields: Partial<MadeEvent['body']>): MadeEvent {
+  return { id: event.id, body: { ...event.body, ...fields } };
+}
+
+function answerTo(scene: Scene, eventId: string): string {
+  const delivery = scene.deliveries().findLast((one) => one.eventId === eventId);
+  return delivery?.status == null ? 'not answered' : `answered ${delivery.status}`;
+}
+
+/** An employee whose termination was reported and is past. */
+function whoLeft(scene: Scene): string | null {
+  const today = dayFrom(scene, 0);
+  const employees = [...scene.world.keys()].flatMap((id) => [...scene.employeesOf(id).values()]);
+  const gone = employees.find(({ termination_date: last }) => last != null && last < today);
+  return gone?.employee_id ?? null;
+}

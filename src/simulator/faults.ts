@@ -1,0 +1,176 @@
+/**
+ * What the simulator does wrong on purpose, in the words that flags and the control endpoint share:
+ * `NAME[=VALUE][:COUNT][@ID]`. Faults are counted ("the next three requests"), never drawn by chance, so that what is
+ * played once can be played again.
+ */
+
+type FaultKind = {
+  /** What meets it: a request to the endpoints, or a delivery of an event. */
+  meets: 'request' | 'delivery';
+  /** What VALUE is; `none` takes no value. */
+  value: 'none' | 'duration' | 'status' | 'number';
+  /** What VALUE is when it is not given; null: it must be. */
+  usual: number | null;
+  about: string;
+};
+
+export const FAULTS = {
+  latency: request('duration', null, 'the answer comes this much later'),
+  hang: request('none', 0, 'it is taken and never answered'),
+  reset: request('none', 0, 'the connection is reset, nothing is applied'),
+  'rate-limit': request('duration', 1_000, '429 with Retry-After, in whole seconds'),
+  error: request('status', 500, 'a status of 5xx, nothing is applied'),
+  'lost-answer': request('none', 0, 'it is applied, then the connection is reset'),
+  'half-answer': request('none', 0, 'it is applied, and the answer breaks off in its body'),
+  'wrong-key': request('none', 0, '401, whatever the key'),
+  forbidden: request('none', 0, '403'),
+  'ignore-keys': request('none', 0, 'a repeated idempotency key is applied again'),
+  duplicate: delivery('number', 2, 'an event is delivered this often, at once'),
+  reorder: delivery('number', 2, 'so many events are held back and delivered newest first'),
+  'bad-signature': delivery('none', 0, 'an attempt is signed with a secret that nobody knows'),
+} as const satisfies Record<string, FaultKind>;
+
+export type FaultName = keyof typeof FAULTS;
+type NameOf<Meets> = { [N in FaultName]: (typeof FAULTS)[N]['meets'] extends Meets ? N : never }[FaultName];
+export type RequestFault = NameOf<'request'>;
+export type DeliveryFault = NameOf<'delivery'>;
+
+/** These two change a request that another fault may meet as well. */
+const BESIDE: ReadonlySet<FaultName> = new Set(['latency', 'ignore-keys']);
+
+export type Fault = {
+  name: FaultName;
+  /** Milliseconds, a status or a number. */
+  value: number;
+  /** How many meet it; null until it is taken back. */
+  times: number | null;
+  /** Of whom a request must be to meet it; null: anybody. */
+  id: string | null;
+};
+
+/** A fault as it was given: how many have met it, and how many will (null: all until it is taken back). */
+export type FaultState = { fault: string; met: number; left: number | null };
+
+/** What one request meets: at most one fault that decides its answer, and those beside it. */
+export type Met = { fault: Fault | null; delayMs: number; ignoresKeys: boolean };
+
+export type Faults = {
+  /** Takes back all that were there. Throws `FaultRefused`, and then changes nothing. */
+  set(texts: readonly string[]): void;
+  states(): FaultState[];
+  /** Counts a request about any of these employers and employees. */
+  meetRequest(ids: readonly string[]): Met;
+  /** Counts a delivery. The fault's value, or null when there is none. */
+  meetDelivery(name: DeliveryFault): number | null;
+};
+
+/** The text is no fault; the message says what one looks like. */
+export class FaultRefused extends Error {
+  readonly code = 'FAULT_REFUSED';
+}
+
+export function createFaults(texts: readonly string[] = []): Faults {
+  let entries: { text: string; fault: Fault; met: number }[] = [];
+  const set = (next: readonly string[]): void => {
+    entries = next.map((text) => ({ text, fault: parseFault(text), met: 0 }));
+  };
+  const meet = (applies: (fault: Fault) => boolean): Fault | null => {
+    const entry = entries.find(
+      ({ fault, met }) => applies(fault) && (fault.times === null || met < fault.times),
+    );
+    if (entry === undefined) return null;
+    entry.met += 1;
+    return entry.fault;
+  };
+  set(texts);
+  return {
+    set,
+    states: () =>
+      entries.map(({ text, fault: { times }, met }) => ({
+        fault: text,
+        met,
+        left: times === null ? null : times - met,
+      })),
+    meetRequest: (ids) => {
+      const isFor = ({ name, id }: Fault) =>
+        FAULTS[name].meets === 'request' && (id === null || ids.includes(id));
+      return {
+        fault: meet((fault) => isFor(fault) && !BESIDE.has(fault.name)),
+        delayMs: meet((fault) => isFor(fault) && fault.name === 'latency')?.value ?? 0,
+        ignoresKeys: meet((fault) => isFor(fault) && fault.name === 'ignore-keys') !== null,
+      };
+    },
+    meetDelivery: (name) => meet((fault) => fault.name === name)?.value ?? null,
+  };
+}
+
+const TEXT = /^([a-z-]+)(?:=([^:@]*))?(?::([^@]*))?(?:@(.+))?$/s;
+const COUNT_MOST = 1_000_000;
+/** Longer than any client waits. */
+const DURATION_MOST_MS = 3_600_000;
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
+/** More at once is a load test, which this is not. */
+const NUMBER_MOST = 1_000;
+
+/** Reads `NAME[=VALUE][:COUNT][@ID]`. Throws `FaultRefused`. */
+export function parseFault(text: string): Fault {
+  const [, name = '', value, count, id] = TEXT.exec(text) ?? [];
+  if (!isName(name)) {
+    throw new FaultRefused(
+      `It must be NAME[=VALUE][:COUNT][@ID], NAME one of ${Object.keys(FAULTS).join(', ')}.`,
+    );
+  }
+  const kind: FaultKind = FAULTS[name];
+  if (id !== undefined && kind.meets === 'delivery') {
+    throw new FaultRefused(`${name} takes no @ID: it is about events, not about requests of somebody.`);
+  }
+  return { name, value: readValue(name, kind, value), times: readTimes(name, count), id: id ?? null };
+}
+
+function isName(text: string): text is FaultName {
+  return Object.hasOwn(FAULTS, text);
+}
+
+function readValue(name: FaultName, kind: FaultKind, text: string | undefined): number {
+  if (text === undefined) {
+    if (kind.usual !== null) return kind.usual;
+    throw new FaultRefused(`${name} needs a value, such as ${name}=200ms.`);
+  }
+  switch (kind.value) {
+    case 'none':
+      throw new FaultRefused(`${name} takes no value; a count is written ${name}:3.`);
+    case 'duration':
+      return durationOf(name, text);
+    case 'status':
+      if (/^5\d\d$/.test(text)) return Number(text);
+      throw new FaultRefused(`${name} takes a status of 500 to 599, such as ${name}=503.`);
+    case 'number':
+      return wholeNumber(text, 2, NUMBER_MOST, `${name} takes a number of 2 to ${NUMBER_MOST}.`);
+  }
+}
+
+function durationOf(name: FaultName, text: string): number {
+  const [, count, unit = ''] = /^(\d{1,7})(ms|s|m)$/.exec(text) ?? [];
+  const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);
+  if (ms > 0 && ms <= DURATION_MOST_MS) return ms;
+  throw new FaultRefused(`${name} takes a time of at most an hour, such as 200ms, 2s or 1m.`);
+}
+
+function readTimes(name: FaultName, text: string | undefined): number | null {
+  if (text === undefined) return null;
+  return wholeNumber(text, 1, COUNT_MOST, `The count of ${name} must be 1 to ${COUNT_MOST}.`);
+}
+
+function wholeNumber(text: string, least: number, most: number, refusal: string): number {
+  const number = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
+  if (number >= least && number <= most) return number;
+  throw new FaultRefused(refusal);
+}
+
+function request<V extends FaultKind['value']>(value: V, usual: number | null, about: string) {
+  return { meets: 'request', value, usual, about } as const;
+}
+
+function delivery<V extends FaultKind['value']>(value: V, usual: number | null, about: string) {
+  return { meets: 'delivery', value, usual, about } as const;
+}

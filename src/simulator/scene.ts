@@ -1,0 +1,112 @@
+import type { LineOfCoverage } from '../contract/deduction.ts';
+import type { Enrolments } from './enrolments.ts';
+import type { MadeEvent, OutgoingEvent } from './events.ts';
+import type { FaultState } from './faults.ts';
+import type { Provider } from './provider.ts';
+import type { ReceivedRequest } from './record.ts';
+import type { KnownEmployee } from './workforce.ts';
+import type { World } from './world.ts';
+
+/** What a scenario plays with: the simulator, and a way to tell what happens. */
+export type Scene = Enrolments &
+  Pick<
+    Provider,
+    'send' | 'deliveries' | 'settled' | 'signWith' | 'secrets' | 'enableEndpoints' | 'destinations'
+  > & {
+    world: World;
+    now: () => Date;
+    requestCensus(employerId: string): Promise<MadeEvent>;
+    deliverShuffled(events: readonly OutgoingEvent[], options?: { duplicates?: number }): Promise<void>;
+    requests(): ReceivedRequest[];
+    employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
+    setFaults(texts: readonly string[]): void;
+    faults(): FaultState[];
+    setApiKey(apiKey: string): void;
+    /** One that nobody had before, made from the seed. */
+    newSecret(): string;
+    newKey(): string;
+    /** Resolves once this holds, looked at after each request and delivery. Rejects when the simulator is closed. */
+    until(holds: () => boolean): Promise<void>;
+    /** A line for people. */
+    say(text: string): void;
+  };
+
+export type Scenario = {
+  /** What happens. */
+  about: string;
+  /** What is to be seen at the sidecar, and where. */
+  see: string;
+  play(scene: Scene): Promise<void>;
+};
+
+/** The employees of the first employer, of whom the scenarios' events are. */
+export function somebody(scene: Scene, nth = 0): string {
+  const [census] = scene.world.values();
+  const employees = census?.employees ?? [];
+  const employee = employees[nth % employees.length];
+  if (employee === undefined) throw new Error('the simulated world has nobody: give it an employee');
+  return employee.employee_id;
+}
+
+/** One new deduction, and the event that tells of it. */
+export function enrolOne(
+  scene: Scene,
+  employeeId: string,
+  line: LineOfCoverage,
+): { id: string; event: MadeEvent } {
+  const [event] = scene.enrol(employeeId, [line]);
+  return { id: idOf(event!), event: event! };
+}
+
+function idOf({ body }: MadeEvent): string {
+  return (body.data as { id: string }).id;
+}
+
+/** A day so many days from now, `YYYY-MM-DD`. */
+export function dayFrom(scene: Scene, days: number): string {
+  return new Date(scene.now().getTime() + days * DAY_MS).toISOString().slice(0, 10);
+}
+
+const DAY_MS = 86_400_000;
+
+/** Sends one after the other, each once. */
+export async function sendInOrder(scene: Scene, events: readonly OutgoingEvent[]): Promise<void> {
+  for (const event of events) await scene.send(event);
+}
+
+/** Asks for the censuses of these employers, and waits until each has one that was applied after that. */
+export async function takeCensuses(
+  scene: Scene,
+  employerIds: readonly string[] = [...scene.world.keys()],
+): Promise<void> {
+  const before = scene.requests().length;
+  for (const employerId of employerIds) {
+    scene.say(`Asking for the census of ${employerId}`);
+    await scene.requestCensus(employerId);
+  }
+  const wanted = employerIds.map((id) => `employer:${id}`);
+  await scene.until(() => {
+    const applied = scene
+      .requests()
+      .slice(before)
+      .filter((request) => request.applied);
+    return wanted.every((subject) => applied.some((request) => request.subject === subject));
+  });
+  await scene.settled();
+}
+
+/** Sets faults, acts, and takes them back whatever happens. */
+export async function withFaults(
+  scene: Scene,
+  faults: readonly string[],
+  act: () => Promise<void>,
+): Promise<void> {
+  scene.say(`From now on: ${faults.join(', ')}`);
+  scene.setFaults(faults);
+  try {
+    await act();
+  } finally {
+    scene.setFaults([]);
+  }
+  scene.say('From now on the service does nothing wrong');
+}

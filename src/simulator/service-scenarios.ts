@@ -1,0 +1,103 @@
+/**
+ * Scenarios of how the service treats requests. Each asks for the censuses and so makes the sidecar send; employment
+ * changes that are reported meanwhile meet the same faults.
+ */
+import { enrolOne, type Scenario, type Scene, somebody, takeCensuses, withFaults } from './scene.ts';
+
+const ALL_ARRIVE = 'every request arrives, later; `census show` has completed syncs';
+
+export const SERVICE_SCENARIOS = {
+  'slow-service': {
+    about: 'every answer comes a second late',
+    see: ALL_ARRIVE,
+    play: (scene) => withFaults(scene, ['latency=1s'], () => takeCensuses(scene)),
+  },
+  'hanging-service': {
+    about: 'as many requests as there are employers are never answered, until the service is started anew',
+    see: 'events are acknowledged meanwhile; then every request arrives',
+    play: async (scene) => {
+      await withFaults(scene, [`hang:${scene.world.size}`], async () => {
+        const restarted = untilUsedUp(scene).then(async () => {
+          const { event } = enrolOne(scene, somebody(scene), 'medical');
+          await scene.send(event);
+          scene.say(`Requests hang; event ${event.id} was delivered meanwhile; the service starts anew`);
+          scene.setFaults([]);
+        });
+        await Promise.all([restarted, takeCensuses(scene)]);
+      });
+    },
+  },
+  resets: {
+    about: 'three connections are reset before anything is applied',
+    see: ALL_ARRIVE,
+    play: (scene) => survive(scene, 'reset:3'),
+  },
+  'rate-limited': {
+    about: 'three requests are answered 429 with Retry-After',
+    see: 'no attempt comes sooner than it was asked to; every request arrives',
+    play: (scene) => survive(scene, 'rate-limit=1s:3'),
+  },
+  outage: {
+    about: 'four requests are answered 503, then the service is well',
+    see: ALL_ARRIVE,
+    play: (scene) => survive(scene, 'error=503:4'),
+  },
+  'lost-answers': {
+    about: 'two requests are applied and their answers are lost',
+    see: 'they are not applied twice: the idempotency key is the same',
+    play: (scene) => survive(scene, 'lost-answer:2'),
+  },
+  'half-answers': {
+    about: 'two requests are applied and their answers break off',
+    see: 'they are not applied twice: the idempotency key is the same',
+    play: (scene) => survive(scene, 'half-answer:2'),
+  },
+  'wrong-key': {
+    about: 'the service takes another API key from now on: 401 until the sidecar has it',
+    see: '`readiness`: gate-closed; it opens by itself once BENEFITS_API_KEY_FILE has the new key',
+    play: async (scene) => {
+      const key = scene.newKey();
+      scene.setApiKey(key);
+      scene.say(
+        `The API key is now ${key}: put it into BENEFITS_API_KEY_FILE, or restart the sidecar with it`,
+      );
+      await takeCensuses(scene);
+    },
+  },
+  'forbidden-employer': {
+    about: 'everything about one employer is answered 403',
+    see: 'its requests wait and are tried slowly, those of others arrive; `census sync --employer ID` tries at once',
+    play: async (scene) => {
+      const [forbidden = '', ...others] = scene.world.keys();
+      await withFaults(scene, [`forbidden@${forbidden}`], async () => {
+        await scene.requestCensus(forbidden);
+        await untilMet(scene);
+        scene.say(`${forbidden} was answered 403`);
+        await takeCensuses(scene, others);
+      });
+    },
+  },
+} as const satisfies Record<string, Scenario>;
+
+/** All that the fault counts is met, and every census comes through. */
+async function survive(scene: Scene, fault: string): Promise<void> {
+  await withFaults(scene, [fault], async () => {
+    await takeCensuses(scene);
+    // An upload whose answer is lost is complete once the service says so, and then makes no second request.
+    while (!isUsedUp(scene)) await takeCensuses(scene);
+  });
+}
+
+/** Some request has met what is set. */
+function untilMet(scene: Scene): Promise<void> {
+  return scene.until(() => scene.faults().some(({ met }) => met > 0));
+}
+
+function untilUsedUp(scene: Scene): Promise<void> {
+  return scene.until(() => isUsedUp(scene));
+}
+
+/** As many requests as were to meet what is set have met it; what somebody else set meanwhile may have no end. */
+function isUsedUp(scene: Scene): boolean {
+  return scene.faults().every(({ left }) => left === 0 || left === null);
+}

@@ -1,0 +1,80 @@
+/** `benefits-sidecar/testing`: the other side, for users' own tests: signed events, fixtures, a benefits service. */
+import { randomBytes } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
+import { type Fixture, loadFixtures as load } from './simulator/fixtures.ts';
+import { startSimulator as start, type Simulator as Whole } from './simulator/simulator.ts';
+
+export type { MadeEvent, OutgoingEvent } from './simulator/events.ts';
+export type { Becomes, Fixture } from './simulator/fixtures.ts';
+export type { Delivery, SendOptions } from './simulator/provider.ts';
+export type { ReceivedRequest } from './simulator/record.ts';
+export { type SignedHeaders, signEvent } from './simulator/sign.ts';
+
+/** The package's own, beside `dist` as beside `src`. */
+const SHIPPED = fileURLToPath(new URL('../fixtures', import.meta.url));
+/** As the delivery provider makes its secrets. */
+const SECRET_BYTES = 32;
+
+export type SimulatorOptions = {
+  /** What requests must carry as their bearer token; a new one when none is given. */
+  readonly apiKey?: string;
+  /** `whsec_…`, at least one; all of them sign every delivery. A new one when none is given. */
+  readonly secrets?: readonly string[];
+  /** Decides the employers' people, the enrolments and the ids: the same seed, the same world. */
+  readonly seed?: number;
+  readonly employerIds?: readonly string[];
+  readonly employeesEach?: number;
+};
+
+/** A benefits service that listens on a free port of 127.0.0.1. */
+export type Simulator = Pick<
+  Whole,
+  /** Its base address, for BENEFITS_BASE_URL. */
+  | 'url'
+  /** The censuses of its employers, by employer id: what an honest payroll would upload. */
+  | 'world'
+  /** Delivers every event to this address from now on. */
+  | 'subscribe'
+  /** Sends an event; resolves when its first attempt has its outcome. What is not acknowledged is sent again. */
+  | 'send'
+  /** Asks for an employer's census, as `send` does. */
+  | 'requestCensus'
+  /** Make events for `send`: an employee enrols, a deduction changes or ends. */
+  | 'enrol'
+  | 'changeDeduction'
+  | 'endDeduction'
+  /** The latest state of every deduction made so: what the ledger must show in the end. */
+  | 'deductions'
+  /** What it received, in order of its answers. */
+  | 'requests'
+  /** Every attempt to deliver an event. */
+  | 'deliveries'
+  /** What it does wrong from now on, in the place of what it did: docs/simulator.md lists the faults. */
+  | 'setFaults'
+  /** Resolves when every event was acknowledged or given up. */
+  | 'settled'
+  | 'close'
+> & {
+  /** For BENEFITS_API_KEY. */
+  readonly apiKey: string;
+  /** For WEBHOOK_SECRETS. */
+  readonly secrets: readonly string[];
+};
+
+/** Starts a benefits service to test against. The caller closes it. */
+export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const { apiKey = random('base64url'), secrets = [`whsec_${random('base64')}`], ...rest } = options;
+  return Object.assign(await start({ ...rest, apiKey, secrets }), { apiKey, secrets });
+}
+
+/**
+ * The fixtures of this package, in the order in which they arrive, or those of a file or a folder of one's own
+ * (fixtures/README.md has the form). Throws, naming the path, when one can't be read or is no event.
+ */
+export function loadFixtures(path: string = SHIPPED): Fixture[] {
+  return load(path);
+}
+
+function random(encoding: 'base64' | 'base64url'): string {
+  return randomBytes(SECRET_BYTES).toString(encoding);
+}

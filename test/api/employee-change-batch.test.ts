@@ -1,0 +1,212 @@
+import { request as httpRequest } from 'node:http';
+import t from 'tap';
+import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { FIRST_TOKEN, type Running, start } from './start.ts';
+
+const URL = '/v1/employee-changes/batch';
+const NDJSON = { 'content-type': 'application/x-ndjson' };
+
+const batch = ({ call }: Running, body: unknown, headers: Record<string, string> = {}) =>
+  call({ method: 'POST', url: URL, body, headers });
+const linesOf = (text: string) =>
+  text
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+const accepted = async ({ db }: Running) =>
+  db.selectFrom('outbox').select(['request_id', 'kind', 'subject', 'head']).orderBy('seq').execute();
+
+const hire = { kind: 'new-hire', ...newHire };
+const leave = { kind: 'termination', ...termination };
+const leaveOf = (employee_id: string) => ({ ...leave, employee_id });
+
+t.test('an array is answered with a result for each change, in their order', async (t) => {
+  const running = await start(t);
+  const changes = [
+    hire,
+    { kind: 'demographic', ...demographic },
+    { kind: 'compensation-change', ...compensationChange },
+    leave,
+  ];
+  const { status, json } = await batch(running, changes);
+  t.equal(status, 200);
+  const rows = await accepted(running);
+  t.strictSame(
+    json.data,
+    rows.map(({ request_id }, index) => ({ line: index + 1, status: 'accepted', change_id: request_id })),
+  );
+  t.strictSame(
+    rows.map(({ kind, head }) => [kind, head]),
+    [
+      ['new-hire', 1],
+      ['demographic', 0],
+      ['compensation-change', 0],
+      ['termination', 0],
+    ],
+    'owed in that order',
+  );
+  t.equal(running.woken.send, 1);
+  t.match(running.logged, [{ fields: { count: 4, token: 'API_TOKEN' } }]);
+});
+
+t.test('a line that is bad harms no other, and says why', async (t) => {
+  const running = await start(t);
+  const good = JSON.stringify(leave);
+  const text = [
+    good,
+    '{"kind":"termination"',
+    JSON.stringify({ ...leave, termination_date: '2026-02-29', reason: 'x' }),
+    '',
+    JSON.stringify({ ...leave, kind: 'census' }),
+    JSON.stringify(termination),
+    '[]',
+    JSON.stringify({ ...leaveOf('e'), employee_id: 'x'.repeat(2 * 1024 * 1024) }),
+    good.replace('{', '{"kind":"termination",'),
+    JSON.stringify({ ...leave, idempotency_key: 'k'.repeat(1024) }),
+    JSON.stringify({ ...hire, idempotency_key: 7, dob: '' }),
+    JSON.stringify(leaveOf('emp-2')),
+  ].join('\n');
+  const { status, text: answer, headers } = await batch(running, text, NDJSON);
+  t.equal(status, 200);
+  t.match(headers['content-type'], /^application\/x-ndjson/);
+  const results = linesOf(answer);
+  t.strictSame(
+    results.map(({ line, status: one, errors }) => [
+      line,
+      one,
+      errors?.map((error: { path: string }) => error.path),
+    ]),
+    [
+      [1, 'accepted', undefined],
+      [2, 'refused', ['line']],
+      [3, 'refused', ['reason', 'termination_date']],
+      [5, 'refused', ['kind']],
+      [6, 'refused', ['kind']],
+      [7, 'refused', ['line']],
+      [8, 'refused', ['line']],
+      [9, 'refused', ['line']],
+      [10, 'refused', ['idempotency_key']],
+      [11, 'refused', ['idempotency_key', 'dob']],
+      [12, 'accepted', undefined],
+    ],
+  );
+  t.match(results[6].errors[0].rule, 'must be at most 256 KiB');
+  t.strictSame(
+    (await accepted(running)).map(({ subject }) => subject),
+    ['employee:emp-1', 'employee:emp-2'],
+  );
+});
+
+t.test('a line with a key is accepted once, in one batch and in the next', async (t) => {
+  const running = await start(t);
+  const keyed = [
+    { ...leaveOf('a'), idempotency_key: '1' },
+    { ...leaveOf('b'), idempotency_key: '2' },
+    { idempotency_key: '1', ...leaveOf('a') },
+    { ...leaveOf('b'), idempotency_key: '1' },
+    leaveOf('c'),
+  ];
+  const first = (await batch(running, keyed)).json.data;
+  t.strictSame(
+    first.map(({ status }: { status: string }) => status),
+    ['accepted', 'accepted', 'repeated', 'conflict', 'accepted'],
+  );
+  t.equal(first[2].change_id, first[0].change_id);
+  t.match(first[3].errors, [{ path: 'idempotency_key', rule: /^came with another change before/ }]);
+  const second = (await batch(running, keyed)).json.data;
+  t.strictSame(
+    second.map(({ status }: { status: string }) => status),
+    ['repeated', 'repeated', 'repeated', 'conflict', 'accepted'],
+    'without a key it is a change of its own',
+  );
+  t.strictSame(
+    second.slice(0, 3).map(({ change_id }: { change_id: string }) => change_id),
+    first.slice(0, 3).map(({ change_id }: { change_id: string }) => change_id),
+  );
+  const single = { method: 'POST', url: '/v1/employee-changes/termination' } as const;
+  const { employee_id, termination_date } = leaveOf('a');
+  const alone = await running.call({
+    ...single,
+    body: { employee_id, termination_date },
+    headers: { 'idempotency-key': '1' },
+  });
+  t.equal(alone.json.change_id, first[0].change_id, 'and the same as when it comes alone');
+});
+
+t.test('10,000 changes are accepted, one more are refused as a whole', async (t) => {
+  const running = await start(t);
+  const text = Array.from({ length: 10_000 }, (_, at) => JSON.stringify(leaveOf(`e${at % 4_000}`)));
+  const { text: answer } = await batch(running, text.join('\n'), NDJSON);
+  const results = linesOf(answer);
+  const rows = await accepted(running);
+  t.equal(results.length, 10_000);
+  t.strictSame(
+    results.map(({ change_id }) => change_id),
+    rows.map(({ request_id }) => request_id),
+  );
+  t.equal(rows.filter(({ head }) => head === 1).length, 4_000, 'one head an employee');
+  const refused = await batch(running, [...text, text[0]].join('\n'), NDJSON);
+  t.equal(refused.status, 400);
+  t.match(refused.json.errors, [{ path: 'body', rule: /at most 10000 changes/ }]);
+  t.equal((await accepted(running)).length, 10_000);
+});
+
+t.test('what is no batch is refused as a whole, and nothing of it accepted', async (t) => {
+  const running = await start(t);
+  const line = JSON.stringify(leave);
+  const cases: [string, unknown, Record<string, string>, number][] = [
+    ['nothing', '', NDJSON, 400],
+    ['an empty array', '[]', {}, 400],
+    ['one change, no array', line, {}, 400],
+    ['an array without end', `[${line},`, {}, 400],
+    ['another type', line, { 'content-type': 'text/csv' }, 415],
+    ['another charset', line, { 'content-type': 'application/x-ndjson; charset=utf-16' }, 415],
+    ['compressed', line, { ...NDJSON, 'content-encoding': 'gzip' }, 415],
+    ['UTF-16', Buffer.from(`[${line}]`, 'utf16le'), {}, 400],
+    ['more than 16 MiB', `${line}\n${' '.repeat(16 * 1024 * 1024)}`, NDJSON, 413],
+  ];
+  for (const [name, body, headers, expected] of cases) {
+    t.equal((await batch(running, body, headers)).status, expected, name);
+  }
+  t.strictSame(await accepted(running), []);
+});
+
+t.test('in a batch of UTF-16 every line is a bad one', async (t) => {
+  const running = await start(t);
+  const body = Buffer.from(`${JSON.stringify(leave)}\n${JSON.stringify(leave)}`, 'utf16le');
+  const { status, text } = await batch(running, body, NDJSON);
+  t.equal(status, 200);
+  t.strictSame(
+    linesOf(text).map((result) => result.status),
+    ['refused', 'refused'],
+  );
+});
+
+t.test('no personal value of a batch is in its answer', async (t) => {
+  const running = await start(t);
+  const canary = 'canary-7f3a';
+  const { text } = await batch(running, [
+    { ...hire, ssn: canary, dob: canary, [canary]: canary, kind: canary },
+    { ...hire, ssn: canary, dob: canary, [canary]: canary },
+    { ...hire, first_name: canary, idempotency_key: canary },
+  ]);
+  t.notMatch(text + JSON.stringify(running.logged), canary);
+});
+
+t.test('a batch without an announced length is read to its limit, and no further', async (t) => {
+  const running = await start(t);
+  const address = await running.app.listen({ host: '127.0.0.1', port: 0 });
+  const status = await new Promise<number | undefined>((resolve, reject) => {
+    const headers = { ...NDJSON, authorization: `Bearer ${FIRST_TOKEN}`, 'transfer-encoding': 'chunked' };
+    const request = httpRequest(`${address}${URL}`, { method: 'POST', headers }, (response) => {
+      response.resume();
+      resolve(response.statusCode);
+    });
+    // The listener closes the connection behind its answer.
+    request.on('error', reject);
+    request.write(`${JSON.stringify(leave)}\n`);
+    for (let mebibytes = 0; mebibytes < 16; mebibytes += 1) request.write(' '.repeat(1024 * 1024));
+  });
+  t.equal(status, 413);
+  t.strictSame(await accepted(running), []);
+});

@@ -1,0 +1,265 @@
+import type { KyselyPlugin } from 'kysely';
+import t, { type Test } from 'tap';
+import { createSealer } from '../../src/security/sealing.ts';
+import { oweCensus, report, service } from '../employment/stage.ts';
+import { START, sealer } from '../outbound/parts.ts';
+import { type Request, type Running, start } from './start.ts';
+
+const CHANGES = '/v1/employee-changes';
+/** In no answer but the one that asks for it, and in no log. */
+const MARKER = 'Marker-7f3a';
+const HIRE = { first_name: MARKER, ssn: '987-65-4321' };
+
+/** Nothing can be added to the audit log. */
+const REFUSES_READS: KyselyPlugin = {
+  transformQuery({ node }) {
+    if (node.kind === 'InsertQueryNode' && node.into?.table.identifier.name === 'pii_reads') {
+      throw new Error('not now');
+    }
+    return node;
+  },
+  transformResult: async ({ result }) => result,
+};
+
+async function staged(t: Test) {
+  const running = await start(t, { sealer, now: () => START });
+  const { db } = running;
+  return { ...running, ...(await service(t, db)) };
+}
+
+const post = ({ call }: Running, path: string, body?: unknown, more: Partial<Request> = {}) =>
+  call({ method: 'POST', url: `${CHANGES}/${path}`, ...(body !== undefined && { body }), ...more });
+
+const readsOf = ({ db }: Running) => db.selectFrom('pii_reads').selectAll().orderBy('seq').execute();
+
+t.test('changes are listed newest first, by state, employee, kind and time, page by page', async (t) => {
+  const running = await staged(t);
+  const { db, call, clock } = running;
+  const ids: string[] = [];
+  for (const employee of ['a/b c.d', 'a/b c.d', 'Zoë 🙂']) {
+    ids.push(await report(db, 'demographic', employee, { clock }));
+    clock.advance(1_000);
+  }
+  const list = async (query: string) =>
+    (await call({ url: `${CHANGES}?${query}` })).json.data.map((one: { change_id: string }) => one.change_id);
+  t.strictSame(await list(''), ids.toReversed());
+  t.strictSame(await list(`employee_id=${encodeURIComponent('a/b c.d')}`), [ids[1], ids[0]]);
+  t.strictSame(await list(`employee_id=${encodeURIComponent('Zoë 🙂')}&state=pending&kind=demographic`), [
+    ids[2],
+  ]);
+  t.strictSame(await list('kind=termination'), []);
+  t.strictSame(await list('from=2026-01-31T09:30:01Z&until=2026-01-31T09:30:02Z'), [ids[1]]);
+  const first = (await call({ url: `${CHANGES}?limit=2` })).json;
+  t.equal(first.data.length, 2);
+  const rest = (await call({ url: `${CHANGES}?limit=2&cursor=${first.next_cursor}` })).json;
+  t.match(rest, { data: [{ change_id: ids[0] }], next_cursor: null });
+});
+
+t.test('a change is shown with its attempts and what is in its way, and without what it says', async (t) => {
+  const running = await staged(t);
+  const { db, call, answers, says, send, logged } = running;
+  const id = await report(db, 'new-hire', 'e', { fields: HIRE });
+  const behind = await report(db, 'demographic', 'e');
+  answers.set(id, 422);
+  says.error = `${MARKER} is known already`;
+  await send();
+  const { status, json, text } = await call({ url: `${CHANGES}/${id}` });
+  t.equal(status, 200);
+  t.match(json, {
+    change_id: id,
+    kind: 'new-hire',
+    employee_id: 'e',
+    state: 'rejected',
+    status: 422,
+    reason: 'answered 422',
+    attempts: 1,
+    holding: true,
+    due_at: null,
+    last_attempts: [{ attempt: 1, status: 422, reason: 'answered 422' }],
+  });
+  t.notOk('body' in json);
+  t.match((await call({ url: `${CHANGES}/${behind}` })).json, { state: 'pending', waits_behind: id });
+  t.notMatch(text + (await call({ url: CHANGES })).text + JSON.stringify(logged), /Marker|4321/);
+});
+
+t.test(
+  'what a change says is shown to who may read personal data, its SSN masked, and written down',
+  async (t) => {
+    const running = await staged(t);
+    const { db, call, answers, says, send, logged, tokenWith } = running;
+    const id = await report(db, 'new-hire', 'e', { fields: HIRE });
+    const url = `${CHANGES}/${id}?body=true`;
+    const reader = await tokenWith('changes:read', 'pii:read');
+    const { status, json, text } = await call({ url, token: reader });
+    t.equal(status, 200);
+    t.match(json, {
+      body: { first_name: MARKER, ssn: '***-**-4321', email: String },
+      body_absent: null,
+      answer: null,
+    });
+    t.notMatch(text, '987-65');
+    t.match(await readsOf(running), [
+      {
+        read_at: START.toISOString(),
+        token_name: 'token 1',
+        what: 'change',
+        what_id: id,
+        subject: 'employee:e',
+      },
+    ]);
+    answers.set(id, 422);
+    says.error = `987-65-4321 or 987654321 of ${MARKER} is known`;
+    await send();
+    const { answer } = (await call({ url })).json;
+    t.equal(answer, `{"error":"***-**-4321 or ***-**-4321 of ${MARKER} is known"}`);
+    t.match((await readsOf(running))[1], { token_id: 'API_TOKEN', token_name: 'API_TOKEN' });
+    t.notMatch(JSON.stringify(logged), /Marker|4321/);
+  },
+);
+
+t.test('without the scope for personal data nothing of it is shown, found or written down', async (t) => {
+  const running = await staged(t);
+  const { db, call, tokenWith } = running;
+  const id = await report(db, 'new-hire', 'e', { fields: HIRE });
+  const token = await tokenWith('changes:read', 'changes:write', 'ledger:read');
+  for (const one of [id, 'unknown']) {
+    const { status, json } = await call({ url: `${CHANGES}/${one}?body=true`, token });
+    t.equal(status, 403);
+    t.match(json.detail, 'pii:read');
+  }
+  t.equal((await call({ url: `${CHANGES}/${id}?body=false`, token })).status, 200);
+  t.strictSame(await readsOf(running), []);
+  t.equal((await call({ url: `${CHANGES}/unknown?body=true` })).status, 404);
+  t.strictSame(await readsOf(running), [], 'nor of what there is not');
+});
+
+t.test('what can not be written down is not shown', async (t) => {
+  const running = await staged(t);
+  const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
+  const other = await start(t, { db: running.db.withPlugin(REFUSES_READS), sealer, now: () => START });
+  const { status, text } = await other.call({ url: `${CHANGES}/${id}?body=true` });
+  t.equal(status, 500);
+  t.notMatch(text, MARKER);
+});
+
+t.test('an erased body is null, with the reason', async (t) => {
+  const running = await staged(t);
+  const { db, call, send } = running;
+  const gone = await report(db, 'demographic', 'e');
+  await send();
+  const given = await report(db, 'demographic', 'e');
+  await post(running, `${given}/cancel`, { reason: 'a typo' });
+  const shown = async (id: string) => (await call({ url: `${CHANGES}/${id}?body=true` })).json;
+  t.match(await shown(gone), { body: null, body_absent: 'erased: the service has taken it' });
+  t.match(await shown(given), { body: null, body_absent: 'erased: the change was cancelled' });
+});
+
+t.test('a rejected change is retried, before what waits behind it', async (t) => {
+  const running = await staged(t);
+  const { db, answers, send, received, woken, logged } = running;
+  const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
+  const move = await report(db, 'demographic', 'e');
+  answers.set(hire, 422);
+  await send();
+  answers.clear();
+  const { status, json } = await post(running, `${hire}/retry`);
+  t.equal(status, 202);
+  t.match(json, { state: 'pending', holding: false, waits_behind: null });
+  t.equal(woken.send, 1);
+  t.match(logged.at(-1), {
+    fields: { request_id: hire, kind: 'new-hire', token: 'API_TOKEN' },
+    message: 'an employment change was retried',
+  });
+  await send();
+  t.strictSame(received, [hire, hire, move]);
+});
+
+t.test('a retry that may undo a newer change is refused, unless forced', async (t) => {
+  const running = await staged(t);
+  const { db, answers, send } = running;
+  const old = await report(db, 'demographic', 'e');
+  answers.set(old, 422);
+  await report(db, 'demographic', 'e');
+  await send();
+  const refused = await post(running, `${old}/retry`, {});
+  t.equal(refused.status, 409);
+  t.match(refused.json.detail, /newer change.*force/);
+  t.equal((await post(running, `${old}/retry`, { force: false })).status, 409);
+  t.match(await post(running, `${old}/retry`, { force: true }), { status: 202, json: { state: 'pending' } });
+});
+
+t.test('a change is cancelled with a reason that is kept, and what waits behind it goes out', async (t) => {
+  const running = await staged(t);
+  const { db, answers, send, received, woken } = running;
+  const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
+  const move = await report(db, 'demographic', 'e');
+  answers.set(hire, 422);
+  await send();
+  const { status, json } = await post(running, `${hire}/cancel`, { reason: 'entered by hand' });
+  t.equal(status, 200);
+  t.match(json, { state: 'cancelled', reason: 'entered by hand', holding: false });
+  t.equal(woken.send, 1);
+  await send();
+  t.strictSame(received, [hire, move]);
+  t.match(await post(running, `${move}/cancel`, { reason: 'x' }), {
+    status: 409,
+    json: { detail: /is delivered: there is nothing to cancel/ },
+  });
+});
+
+t.test('released, a rejected new hire stays rejected and holds nothing', async (t) => {
+  const running = await staged(t);
+  const { db, answers, send, received } = running;
+  const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
+  const move = await report(db, 'demographic', 'e');
+  answers.set(hire, 422);
+  await send();
+  t.match(await post(running, `${hire}/release`), {
+    status: 200,
+    json: { state: 'rejected', holding: false },
+  });
+  await send();
+  t.strictSame(received, [hire, move]);
+  t.match(await post(running, `${hire}/release`), { status: 409, json: { detail: /holds nothing back/ } });
+});
+
+t.test('what is no change, or unknown, is 404; a wrong body names its fields', async (t) => {
+  const running = await staged(t);
+  const census = await oweCensus(running.db);
+  for (const id of ['unknown', census, 'a%2Fb']) {
+    t.equal((await running.call({ url: `${CHANGES}/${id}` })).status, 404);
+    t.equal((await post(running, `${id}/retry`)).status, 404);
+    t.equal((await post(running, `${id}/cancel`, { reason: 'x' })).status, 404);
+    t.equal((await post(running, `${id}/release`)).status, 404);
+  }
+  for (const [path, body, field] of [
+    ['retry', { force: 'yes' }, 'force'],
+    ['retry', { forced: true }, 'forced'],
+    ['cancel', {}, 'reason'],
+    ['cancel', { reason: ' ' }, 'reason'],
+    ['cancel', { reason: 'x'.repeat(501) }, 'reason'],
+  ] as const) {
+    const { status, json } = await post(running, `unknown/${path}`, body);
+    t.equal(status, 400);
+    t.strictSame(
+      json.errors.map((error: { path: string }) => error.path),
+      [field],
+    );
+  }
+  for (const query of ['state=lost', 'kind=census', 'from=yesterday', 'cursor=x', 'employe=1']) {
+    t.equal((await running.call({ url: `${CHANGES}?${query}` })).status, 400, query);
+  }
+  t.equal((await running.call({ url: `${CHANGES}/unknown?body=yes` })).status, 400);
+});
+
+t.test('a change whose key is missing names the key', async (t) => {
+  const running = await staged(t);
+  const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
+  const other = await start(t, {
+    db: running.db,
+    sealer: createSealer([{ id: 'k2', key: Buffer.alloc(32, 8) }]),
+  });
+  const { status, json } = await other.call({ url: `${CHANGES}/${id}?body=true` });
+  t.equal(status, 503);
+  t.match(json.detail, /DATA_KEYS has no key k1/);
+});

@@ -1,0 +1,151 @@
+import t from 'tap';
+import { report } from '../employment/stage.ts';
+import { sealer } from '../outbound/parts.ts';
+import { taken } from '../payroll/finalized.ts';
+import { deduct, EMPLOYER, employ, LATELY, NOW } from '../payroll/ready.ts';
+import { deductionOf, deliver } from './deliver.ts';
+import { bodyOn, PAY_DATE, startPayroll } from './payroll-stage.ts';
+import { type Running, start } from './start.ts';
+
+const EMPLOYEES = '/v1/employees';
+const clock = () => NOW;
+
+const show = async ({ call }: Running, id: string, token?: string) =>
+  call({ url: `${EMPLOYEES}/${encodeURIComponent(id)}`, ...(token !== undefined && { token }) });
+
+t.test('an employee is shown with the history of the roster, deductions, changes and arrears', async (t) => {
+  const payroll = await startPayroll(t, { sealer });
+  const { db, finalized } = payroll;
+  const move = await report(db, 'demographic', 'emp-1', { clock });
+  const fields = { termination_date: '2026-08-31' };
+  const leaves = await report(db, 'termination', 'emp-1', { clock, fields });
+  await finalized('r', { pay_date: PAY_DATE });
+  await taken(db, 'r', { employee_id: 'emp-1', amount: '60.00' });
+  const { status, json } = await show(payroll, 'emp-1');
+  t.equal(status, 200);
+  t.match(json, { employee_id: 'emp-1', employer_id: EMPLOYER, left_out: [] });
+  t.match(json.roster, [
+    { employer_id: EMPLOYER, termination_date: null, absent: false, source: 'census', source_id: 'c-1' },
+    { termination_date: '2026-08-31', source: 'termination', source_id: leaves, pay_frequency: 'biweekly' },
+  ]);
+  t.ok(json.roster[0].position < json.roster[1].position, 'in the order of positions');
+  t.match(json.deductions, {
+    data: [{ id: 'ded-1', member_contribution: '150.00', employer_id: EMPLOYER, version: 1 }],
+    next_cursor: null,
+    list: '/v1/deductions?employee_id=emp-1',
+  });
+  t.match(json.changes, {
+    data: [{ change_id: leaves }, { change_id: move }],
+    next_cursor: null,
+    list: '/v1/employee-changes?employee_id=emp-1',
+  });
+  t.match(json.arrears, [
+    {
+      employer_id: EMPLOYER,
+      run_id: 'r',
+      deduction_id: 'ded-1',
+      line_of_coverage: 'medical',
+      amount: '9.23',
+      explanation: 'run r: 69.23 finalized - 60.00 taken = 9.23',
+    },
+  ]);
+  t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });
+});
+
+t.test('arrears are what the report that stands leaves, less what later runs collected', async (t) => {
+  const payroll = await startPayroll(t, { sealer });
+  const { db, finalized, post } = payroll;
+  const arrears = async () =>
+    (await show(payroll, 'emp-1')).json.arrears.map((one: { amount: string }) => one.amount);
+  await finalized('r1', bodyOn('2026-07-03'));
+  await taken(db, 'r1', { employee_id: 'emp-1', amount: '60.00' });
+  await taken(db, 'r1', { employee_id: 'emp-1', amount: '50.00' });
+  t.strictSame(await arrears(), ['19.23'], 'the last report stands');
+  await finalized('r2', bodyOn('2026-07-17', { arrears: 'include' }));
+  t.strictSame(await arrears(), [], 'collected');
+  await taken(db, 'r1', { employee_id: 'emp-1', amount: '69.23' });
+  t.strictSame(await arrears(), ['-19.23'], 'collected although it had been taken');
+  await post('/r2/void', { reason: 'wrong' });
+  t.strictSame(await arrears(), []);
+});
+
+t.test('a token sees the parts that it has the scopes for, and which are left out', async (t) => {
+  const payroll = await startPayroll(t, { sealer });
+  await report(payroll.db, 'demographic', 'emp-1', { clock });
+  const some = await show(payroll, 'emp-1', await payroll.tokenWith('ledger:read', 'runs:read'));
+  t.strictSame(some.json.left_out, [{ part: 'changes', scope: 'changes:read' }]);
+  t.notOk('changes' in some.json);
+  t.strictSame(some.json.arrears, []);
+  const least = await show(payroll, 'emp-1', await payroll.tokenWith('ledger:read'));
+  t.strictSame(
+    least.json.left_out.map((one: { part: string }) => one.part),
+    ['changes', 'arrears'],
+  );
+  t.notOk('arrears' in least.json);
+  t.equal((await show(payroll, 'emp-1', await payroll.tokenWith('changes:read', 'runs:read'))).status, 403);
+});
+
+t.test('any id that payroll gives is found, percent-encoded', async (t) => {
+  const running = await start(t, { sealer });
+  for (const id of ['a/b', 'a b', 'a.b', '..x', 'Zoë 🙂', '50%', 'a+b', "o'neill", 'a\\b', '%2F', 'x?y#z']) {
+    await employ(running.db, id);
+    const { status, json } = await show(running, id);
+    t.equal(status, 200, id);
+    t.equal(json.employee_id, id);
+    t.equal(json.deductions.list, `/v1/deductions?employee_id=${encodeURIComponent(id)}`);
+    t.equal((await running.call({ url: json.changes.list })).status, 200);
+  }
+});
+
+t.test('whoever has a fact, a deduction or a change is known; anybody else is 404', async (t) => {
+  const running = await start(t, { sealer });
+  const { db, tokenWith } = running;
+  await deliver(db, [deductionOf('evt-1', { employee_id: 'deducted' })]);
+  await report(db, 'demographic', 'moved');
+  t.match((await show(running, 'deducted')).json, {
+    employer_id: null,
+    roster: [],
+    deductions: { data: [{ employer_id: null }] },
+  });
+  t.match((await show(running, 'moved')).json, { roster: [], changes: { data: [{}] } });
+  t.equal((await show(running, 'nobody')).status, 404);
+  t.equal(
+    (await show(running, 'moved', await tokenWith('ledger:read'))).status,
+    404,
+    'what it may see is nothing',
+  );
+});
+
+t.test('of many deductions and changes the first are shown, and their lists go on', async (t) => {
+  const running = await start(t, { sealer });
+  const { db, call } = running;
+  const many = Array.from({ length: 130 }, (_, index) => index);
+  await deliver(
+    db,
+    many.map((index) => deductionOf(`evt-${index}`, { id: `d-${index}`, employee_id: 'e' })),
+  );
+  for (const _ of many.slice(0, 101)) await report(db, 'demographic', 'e');
+  const { json } = await show(running, 'e');
+  for (const [part, left] of [
+    ['deductions', 30],
+    ['changes', 1],
+  ] as const) {
+    const { data, next_cursor, list } = json[part];
+    t.equal(data.length, 100);
+    t.equal((await call({ url: `${list}&cursor=${next_cursor}` })).json.data.length, left, part);
+  }
+});
+
+t.test('an employee of two employers is shown with both, and with no employer of today', async (t) => {
+  const running = await start(t, { sealer });
+  const { db } = running;
+  await employ(db, 'e', { employer_id: 'a' });
+  await employ(db, 'e', { employer_id: 'b' });
+  await deduct(db, 'evt-1', { employee_id: 'e' }, LATELY);
+  const { json } = await show(running, 'e');
+  t.equal(json.employer_id, null);
+  t.strictSame(
+    json.roster.map((fact: { employer_id: string }) => fact.employer_id),
+    ['a', 'b'],
+  );
+});

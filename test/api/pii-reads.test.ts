@@ -1,0 +1,40 @@
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { census } from '../contract/samples.ts';
+import { report } from '../employment/stage.ts';
+import { START, sealer } from '../outbound/parts.ts';
+import { start } from './start.ts';
+
+t.test('who reads a census back is written down; a census that there is not leaves nothing', async (t) => {
+  const { db, call, tokenWith } = await start(t, { sealer, now: () => START });
+  const url = '/v1/employers/acme%2F1/census';
+  const token = await tokenWith('pii:read');
+  const reads = () => db.selectFrom('pii_reads').selectAll().orderBy('seq').execute();
+  t.equal((await call({ url, token })).status, 404);
+  t.strictSame(await reads(), []);
+  const put = await call({ method: 'PUT', url, body: census });
+  t.equal((await call({ url, token })).status, 200);
+  t.match(await reads(), [
+    {
+      read_at: START.toISOString(),
+      token_id: /^tok_/,
+      token_name: 'token 1',
+      what: 'census',
+      what_id: put.json.census_id,
+      subject: 'employer:acme/1',
+    },
+  ]);
+  t.equal((await call({ url, token: await tokenWith('census:read') })).status, 403);
+  t.equal((await reads()).length, 1);
+});
+
+t.test('the audit log can only be added to', async (t) => {
+  const { db, call } = await start(t, { sealer, now: () => START });
+  const id = await report(db, 'demographic', 'e');
+  await call({ url: `/v1/employee-changes/${id}?body=true` });
+  const change = () => transact(db, (trx) => trx.updateTable('pii_reads').set({ subject: 'x' }).execute());
+  const remove = () => transact(db, (trx) => trx.deleteFrom('pii_reads').execute());
+  await t.rejects(change(), /pii_reads are append-only/);
+  await t.rejects(remove(), /pii_reads are append-only/);
+  t.match(await db.selectFrom('pii_reads').select('subject').execute(), [{ subject: 'employee:e' }]);
+});

@@ -1,0 +1,263 @@
+import t from 'tap';
+import { type Changes, compareCensus, LISTED_MAX } from '../../src/census/diff.ts';
+import { EMPLOYEE_FIELDS, ORGANIZATION_FIELDS } from '../../src/census/fingerprints.ts';
+import { currentCensus } from '../../src/census/staged.ts';
+import { tidyCensuses } from '../../src/census/tidy.ts';
+import { lastUpload, recordUpload } from '../../src/census/uploads.ts';
+import { Employee } from '../../src/contract/employee.ts';
+import { Organization } from '../../src/contract/organization.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { address } from '../contract/samples.ts';
+import { scratch } from '../database/scratch.ts';
+import { type SetClock, sealer, setClock } from '../outbound/parts.ts';
+import { rawBytes } from '../support/engine.ts';
+import { censusOf, contentOf, type Fields, organization, person, stage } from './parts.ts';
+
+const HOUR_MS = 3_600_000;
+
+/** Stages a census, and says that the service took it. */
+async function upload(db: Db, clock: SetClock, text: string, employerId = 'a'): Promise<string> {
+  const staged = await stage(db, clock, text, { employerId });
+  if (!staged.ok) throw new Error('it was refused');
+  await transact(db, (trx) => recordUpload(trx, employerId, staged.censusId, clock().toISOString()));
+  return staged.censusId;
+}
+
+const compare = (db: Db, text: string, employerId = 'a') =>
+  compareCensus({ db, sealer }, employerId, contentOf(text));
+
+async function changesOf(db: Db, text: string): Promise<Changes> {
+  const { changes } = await compare(db, text);
+  if (changes === null) throw new Error('nothing was compared');
+  return changes;
+}
+
+const count = async (db: Db, censusId: string): Promise<number> =>
+  (
+    await db
+      .selectFrom('census_fingerprints')
+      .select('employee_id')
+      .where('census_id', '=', censusId)
+      .execute()
+  ).length;
+
+t.test('every field of the interface is compared', async (t) => {
+  t.strictSame(
+    [...EMPLOYEE_FIELDS].sort(),
+    Object.keys(Employee.properties)
+      .filter((name) => name !== 'employee_id')
+      .sort(),
+  );
+  t.strictSame([...ORGANIZATION_FIELDS].sort(), Object.keys(Organization.properties).sort());
+});
+
+t.test('added, absent and changed employees are told from those who are as they were', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const before = ['e-1', 'e-2', 'e-3', 'e-4'].map((id) => person(id, { ssn: '078-05-1120' }));
+  const censusId = await upload(db, clock, censusOf(before));
+  const { ssn: _, ...withoutSsn } = before[2] as Fields;
+  const now = [
+    before[1],
+    person('e-5'),
+    { ...withoutSsn, address: { ...address, line2: 'Apt 9' } },
+    { ...before[0], pay_rate: [{ amount: '26.00', period: 'hourly', effective_start: '2025-01-01' }] },
+  ];
+  const compared = await compare(
+    db,
+    censusOf(now, { organization: { ...organization, fein: '99-9999999' } }),
+  );
+  t.match(compared.report, { employees: 4, problemCount: 0 });
+  t.match(compared.lastUpload, { censusId, uploadedAt: clock().toISOString(), employees: 4 });
+  t.strictSame(compared.changes, {
+    added: { count: 1, employeeIds: ['e-5'] },
+    changed: {
+      count: 2,
+      employees: [
+        { employeeId: 'e-3', fields: ['address', 'ssn'] },
+        { employeeId: 'e-1', fields: ['pay_rate'] },
+      ],
+    },
+    absent: { count: 1, employeeIds: ['e-4'] },
+    unchanged: 1,
+    organization: ['fein'],
+  });
+});
+
+for (const field of EMPLOYEE_FIELDS) {
+  t.test(`a change of ${field} alone is told as that`, async (t) => {
+    const { db } = await scratch(t);
+    const full = person('e-1', {
+      ssn: '078-05-1120',
+      phone_number: '5550100',
+      termination_date: '2026-03-01',
+      biological_sex: 'male',
+      pay_frequency: 'weekly',
+      job_title: 'Baker',
+    });
+    const other: Fields = {
+      first_name: 'Other',
+      last_name: 'Other',
+      dob: '1991-01-01',
+      address: { ...address, zip_code: '00001' },
+      hire_date: '2001-01-01',
+      email: 'other@example.com',
+      hours_worked: '1',
+      pay_rate: [],
+      employment_status: full.employment_status === 'full_time' ? 'part_time' : 'full_time',
+      ssn: '078-05-1121',
+      phone_number: '5550101',
+      termination_date: '2026-03-02',
+      biological_sex: 'female',
+      pay_frequency: 'monthly',
+      job_title: 'Bakers',
+    };
+    await upload(db, setClock(), censusOf([full]));
+    const changes = await changesOf(db, censusOf([{ ...full, [field]: other[field] }]));
+    t.strictSame(changes.changed, { count: 1, employees: [{ employeeId: 'e-1', fields: [field] }] });
+  });
+}
+
+t.test('the same census in another order of rows and fields changes nothing', async (t) => {
+  const { db } = await scratch(t);
+  const reversed = (value: unknown): unknown =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? Object.fromEntries(
+          Object.entries(value)
+            .reverse()
+            .map(([name, part]) => [name, reversed(part)]),
+        )
+      : value;
+  const people = ['e-1', 'e-2'].map((id) => person(id));
+  await upload(db, setClock(), censusOf(people));
+  const changes = await changesOf(
+    db,
+    censusOf(people.map(reversed).reverse(), { organization: reversed(organization) }),
+  );
+  t.match(changes, { added: { count: 0 }, changed: { count: 0 }, absent: { count: 0 }, unchanged: 2 });
+  t.strictSame(changes.organization, []);
+  const grouped = people.map((fields) => ({ ...fields, pay_group: 'north' }));
+  t.equal((await changesOf(db, censusOf(grouped))).unchanged, 2, 'a pay group is never uploaded');
+});
+
+t.test('before the first upload there is nothing to compare with; a staged census is none', async (t) => {
+  const { db } = await scratch(t);
+  t.match(await compare(db, censusOf([person('e-1')])), {
+    report: { employees: 1, problemCount: 0 },
+    lastUpload: null,
+    changes: null,
+  });
+  t.strictSame(await db.selectFrom('hash_keys').selectAll().execute(), [], 'looking makes no key');
+  await stage(db, setClock(), censusOf([person('e-1')]));
+  await upload(db, setClock(), censusOf([person('e-1')]), 'another employer');
+  t.match(await compare(db, censusOf([person('e-1')])), { lastUpload: null, changes: null });
+});
+
+t.test('a census that breaks the contract is not compared', async (t) => {
+  const { db } = await scratch(t);
+  await upload(db, setClock(), censusOf([person('e-1')]));
+  const compared = await compare(db, censusOf([person('e-1', { dob: 'never' })]));
+  t.match(compared, { report: { problemCount: 1 }, lastUpload: { employees: 1 }, changes: null });
+});
+
+t.test('fingerprints of another hash key, or none, are not compared', async (t) => {
+  for (const fingerprint_key of ['other', null]) {
+    await t.test(String(fingerprint_key), async (t) => {
+      const { db } = await scratch(t);
+      await upload(db, setClock(), censusOf([person('e-1')]));
+      await transact(db, (trx) => trx.updateTable('staged_censuses').set({ fingerprint_key }).execute());
+      t.match(await compare(db, censusOf([person('e-1')])), { lastUpload: { employees: 1 }, changes: null });
+    });
+  }
+});
+
+t.test('of many changes the first are listed and all are counted', async (t) => {
+  const { db } = await scratch(t);
+  const many = (from: number, fields: Fields = {}) =>
+    Array.from({ length: LISTED_MAX + 100 }, (_, n) =>
+      person(`e-${String(from + n).padStart(5, '0')}`, fields),
+    );
+  await upload(db, setClock(), censusOf([...many(0), ...many(10_000)]));
+  const changes = await changesOf(db, censusOf([...many(0, { last_name: 'New' }), ...many(20_000)]));
+  for (const [name, some] of Object.entries({
+    added: changes.added.employeeIds,
+    changed: changes.changed.employees,
+    absent: changes.absent.employeeIds,
+  })) {
+    t.equal(some.length, LISTED_MAX, name);
+    t.equal(changes[name as 'added'].count, LISTED_MAX + 100, name);
+  }
+  t.equal(changes.absent.employeeIds[0], 'e-10000');
+  t.equal(changes.unchanged, 0);
+});
+
+t.test(
+  'the last upload stays to compare with while newer censuses come, and goes when it is replaced',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const first = await upload(db, clock, censusOf([person('e-1'), person('e-2')]));
+    await stage(db, clock, censusOf([person('e-1')]));
+    clock.advance(HOUR_MS);
+    t.equal(await tidyCensuses(db, clock()), 1);
+    t.equal(await tidyCensuses(db, clock()), 0, 'what is kept of it is not looked at again');
+    const chunks = db.selectFrom('census_chunks').select('chunk').where('census_id', '=', first);
+    t.strictSame(await chunks.execute(), [], 'its personal data is removed');
+    t.equal(await count(db, first), 3);
+    t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 1, employeeIds: ['e-2'] } });
+
+    const second = await upload(db, clock, censusOf([person('e-1')]));
+    t.equal((await lastUpload(db, 'a'))?.censusId, second);
+    await tidyCensuses(db, clock());
+    t.equal(await count(db, first), 0);
+    t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 0 }, unchanged: 1 });
+    clock.advance(HOUR_MS);
+    await tidyCensuses(db, clock());
+    t.equal((await db.selectFrom('staged_censuses').select('census_id').execute()).length, 1);
+  },
+);
+
+t.test(
+  'a census that is refused, and one that is being removed, leave no fingerprint and are no upload',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    const many = Array.from({ length: 1_500 }, (_, n) => person(`e-${n}`));
+    await stage(db, clock, censusOf([...many, person('e-x', { dob: 'never' })]));
+    t.strictSame(await db.selectFrom('census_fingerprints').select('census_id').execute(), []);
+    await stage(db, clock, censusOf(many));
+    const replaced = (await currentCensus(db, 'a'))!.censusId;
+    await stage(db, clock, censusOf([person('e-1')]));
+    clock.advance(HOUR_MS);
+    await transact(db, async (trx) => {
+      await trx
+        .updateTable('staged_censuses')
+        .set({ body_bytes: 0 })
+        .where('census_id', '=', replaced)
+        .execute();
+    });
+    await transact(db, (trx) => recordUpload(trx, 'a', replaced, clock().toISOString()));
+    t.equal(await lastUpload(db, 'a'), null);
+    await tidyCensuses(db, clock());
+    t.equal(await count(db, replaced), 0);
+  },
+);
+
+t.test('a fingerprint shows nothing: not the value, and not that two employees have the same', async (t) => {
+  const { db, url } = await scratch(t);
+  await upload(
+    db,
+    setClock(),
+    censusOf([person('e-1', { last_name: 'Canaryname' }), person('e-2', { last_name: 'Canaryname' })]),
+  );
+  t.notOk((await rawBytes(db, url)).includes('Canaryname'));
+  const rows = await db.selectFrom('census_fingerprints').selectAll().execute();
+  const slots = rows
+    .flatMap(({ fields }) =>
+      Array.from({ length: fields.length / 8 }, (_, at) => fields.toString('hex', at * 8, at * 8 + 8)),
+    )
+    .filter((slot) => !/^0+$/.test(slot));
+  t.ok(slots.length > 20);
+  t.equal(new Set(slots).size, slots.length);
+});

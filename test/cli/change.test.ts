@@ -1,0 +1,376 @@
+import t, { type Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { employ } from '../payroll/ready.ts';
+import { rawBytes } from '../support/engine.ts';
+import { filesOf } from './payroll-stage.ts';
+import { DATA_KEY, here, jsonOf, type Terminals, withDatabase } from './surroundings.ts';
+
+/** In no output. */
+const MARKER = 'Marker-7f3a';
+const SSN = '987-65-4321';
+
+const SAMPLES = {
+  'new-hire': { ...newHire, first_name: MARKER, ssn: SSN },
+  termination,
+  demographic,
+  'compensation-change': compensationChange,
+} as const;
+
+async function stage(t: Test) {
+  const { env, db } = await withDatabase(t);
+  const file = filesOf(t);
+  const change = (...argv: string[]) => here(t, env, ['change', ...argv]);
+  return {
+    ...{ env, db, file, change },
+    /** Reports the changes in a file of this content. */
+    report: (kind: string, name: string, content: string, more: string[] = [], terminals: Terminals = {}) =>
+      here(t, env, ['change', kind, '--file', file(name, content), ...more], terminals),
+    list: async (...filter: string[]) => jsonOf(await change('list', '--json', ...filter)).data,
+    /** What is owed, opened, in order. */
+    async bodies(): Promise<Record<string, unknown>[]> {
+      const [id = '', key = ''] = DATA_KEY.split(':');
+      const sealer = createSealer([{ id, key: Buffer.from(key, 'base64') }]);
+      const rows = await db.selectFrom('outbox').select(['request_id', 'body']).orderBy('seq').execute();
+      return rows.map(({ request_id, body }) =>
+        JSON.parse(
+          sealer.open(body as Buffer, { table: 'outbox', row: request_id, column: 'body' }).toString('utf8'),
+        ),
+      );
+    },
+    /** The service says no to the only change of an employee. */
+    reject: (employeeId: string, holding: 0 | 1 = 0) =>
+      transact(db, (trx) =>
+        trx
+          .updateTable('outbox')
+          .set({
+            ...{ state: 'rejected', head: 0, holding, status: 422, reason: 'answered 422' },
+            finished_at: '2026-01-31T09:30:00.000Z',
+          })
+          .where('subject', '=', `employee:${employeeId}`)
+          .execute(),
+      ),
+  };
+}
+
+const lines = (...rows: string[]) => `${rows.join('\r\n')}\r\n`;
+
+for (const [kind, sample] of Object.entries(SAMPLES)) {
+  t.test(`${kind}: one change in a JSON file, a list, and one a line are accepted as they are`, async (t) => {
+    const { report, bodies } = await stage(t);
+    const second = { ...sample, employee_id: 'emp-2' };
+    const one = await report(kind, 'one.json', JSON.stringify(sample));
+    t.match(one, {
+      code: 0,
+      stdout: '1 change: 1 accepted, 0 here before\n',
+      stderr: /running "serve" sends/,
+    });
+    await report(kind, 'list.json', JSON.stringify([sample, second]));
+    await report(kind, 'lines.ndjson', `${JSON.stringify(sample)}\n\n${JSON.stringify(second)}\n`);
+    t.strictSame(await bodies(), [sample, sample, second, sample, second]);
+  });
+}
+
+t.test('a CSV has a column for each field, by its path; an empty cell is an absent field', async (t) => {
+  const { report, bodies } = await stage(t);
+  const accepted = (count: number) => ({
+    code: 0,
+    stdout: `${count} changes: ${count} accepted, 0 here before\n`,
+  });
+  const ends = lines('employee_id,termination_date', 'e-1,2028-02-29', 'e-2,2026-03-31');
+  t.match(await report('termination', 'a.csv', ends), accepted(2));
+  const moves = lines(
+    'employee_id,address.line1,address.line2,address.city,address.state,address.zip_code',
+    'e-1,1 Main Street,,Albany,NY,12207',
+    'e-2,"2, Side Street",Apt 3,Albany,NY,12207',
+  );
+  t.match(await report('demographic', 'b.csv', moves), accepted(2));
+  const raises = lines(
+    'employee_id,pay_frequency,pay_rate.amount,pay_rate.period,pay_rate.effective_start,employment_status',
+    'e-1,,30.00,hourly,2026-04-01,',
+    'e-2,monthly,,,,variable_hours',
+  );
+  t.match(await report('compensation-change', 'c.csv', raises), accepted(2));
+  const { address, pay_rate, ...flat } = newHire;
+  const hire = {
+    ...flat,
+    'address.line1': address.line1,
+    ...{ 'address.city': address.city, 'address.state': address.state, 'address.zip_code': address.zip_code },
+    'pay_rate[0].amount': pay_rate[0]?.amount,
+    'pay_rate[0].period': pay_rate[0]?.period,
+    'pay_rate[0].effective_start': pay_rate[0]?.effective_start,
+  };
+  const hires = lines(Object.keys(hire).join(), Object.values(hire).join());
+  t.match(await report('new-hire', 'd.csv', hires), { code: 0 });
+  t.strictSame(await bodies(), [
+    { employee_id: 'e-1', termination_date: '2028-02-29' },
+    { employee_id: 'e-2', termination_date: '2026-03-31' },
+    {
+      employee_id: 'e-1',
+      address: { line1: '1 Main Street', city: 'Albany', state: 'NY', zip_code: '12207' },
+    },
+    {
+      employee_id: 'e-2',
+      address: { line1: '2, Side Street', line2: 'Apt 3', city: 'Albany', state: 'NY', zip_code: '12207' },
+    },
+    { employee_id: 'e-1', pay_rate: { amount: '30.00', period: 'hourly', effective_start: '2026-04-01' } },
+    { employee_id: 'e-2', pay_frequency: 'monthly', employment_status: 'variable_hours' },
+    newHire,
+  ]);
+});
+
+t.test(
+  'the same file again changes nothing, whatever it is called; another prefix reports it anew',
+  async (t) => {
+    const { report, list } = await stage(t);
+    const content = JSON.stringify([compensationChange, compensationChange]);
+    const first = jsonOf(await report('compensation-change', 'a.json', content, ['--json']));
+    t.match(first, { changes: 2, accepted: 2, repeated: 0, conflicts: 0 });
+    t.match(first.data, [
+      { path: 'changes[0]', outcome: 'accepted' },
+      { path: 'changes[1]', outcome: 'accepted' },
+    ]);
+    const again = await report('compensation-change', 'b.json', content);
+    t.match(again, {
+      code: 0,
+      stdout: '2 changes: 0 accepted, 2 here before\n',
+      stderr: /give a --key-prefix/,
+    });
+    const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
+    const idsOf = ({ data }: { data: { change_id: string }[] }) => data.map((one) => one.change_id);
+    t.strictSame(idsOf(repeated), idsOf(first));
+    t.equal((await list()).length, 2);
+    const prefix = ['--key-prefix', 'in-may'];
+    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 accepted/ });
+    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 here before/ });
+    t.equal((await list()).length, 4);
+  },
+);
+
+t.test('a row whose key came with another change is named, and the others are accepted', async (t) => {
+  const { report, list } = await stage(t);
+  const prefix = ['--key-prefix', 'in-may'];
+  const other = { ...termination, termination_date: '2026-04-30' };
+  await report('termination', 'a.json', JSON.stringify([termination]), prefix);
+  const ran = await report('termination', 'b.json', JSON.stringify([other, termination]), prefix);
+  t.equal(ran.code, 1);
+  t.match(ran.stdout, '2 changes: 1 accepted, 0 here before');
+  t.match(ran.stderr, /changes\[0\]: another change came under its key before/);
+  t.equal((await list()).length, 2);
+});
+
+t.test('one wrong row refuses the file: each row and field is named, and nothing is accepted', async (t) => {
+  const { report, list } = await stage(t);
+  const wrong = [
+    demographic,
+    { ...demographic, employee_id: '', address: { ...demographic.address, state: MARKER } },
+    { ...demographic, [`${MARKER} ${SSN}`]: 'x', nickname: MARKER },
+    [MARKER],
+  ];
+  for (const [name, content] of [
+    ['a.json', JSON.stringify(wrong)],
+    ['a.ndjson', `${wrong.map((one) => JSON.stringify(one)).join('\n')}\n{"${MARKER}`],
+  ] as const) {
+    const { code, stdout, stderr } = await report('demographic', name, content);
+    t.equal(code, 1);
+    t.equal(stdout, '');
+    t.match(stderr, /the file is refused, and nothing was changed:/);
+    t.match(stderr, /changes\[1\]\.employee_id: must have at least 1 character/);
+    t.match(stderr, /changes\[1\]\.address\.state: must be a US state code/);
+    t.match(stderr, /changes\[2\]\.nickname: is not a field/);
+    t.match(stderr, /changes\[2\]\[…\]: is not a field/);
+    t.match(stderr, /changes\[3\]: must be an object/);
+    t.notMatch(stderr, /Marker|4321/);
+    t.strictSame(await list(), []);
+  }
+});
+
+for (const [what, kind, name, content, told] of [
+  [
+    'a CSV of another table',
+    'termination',
+    'a.csv',
+    'employee_id,ended_on\ne,x\n',
+    /column 2: is not a column of a/,
+  ],
+  [
+    'a CSV with a column twice',
+    'termination',
+    'a.csv',
+    'employee_id,employee_id\ne,e\n',
+    /employee_id: is given twice/,
+  ],
+  [
+    'a CSV row that is too short',
+    'termination',
+    'a.csv',
+    'employee_id,termination_date\ne\n',
+    /changes\[0\].*at line 2/,
+  ],
+  ['semicolons', 'termination', 'a.csv', 'employee_id;termination_date\ne;x\n', /semicolons/],
+  ['an empty list', 'termination', 'a.json', '[]', /has no change/],
+  ['an empty file', 'termination', 'a.ndjson', '\n', /has no change/],
+  ['half a file', 'termination', 'a.json', '[{"employee_id":', /ends in the middle/],
+  [
+    'a field twice',
+    'termination',
+    'a.json',
+    '{"employee_id":"a","employee_id":"b"}',
+    /employee_id: is given twice/,
+  ],
+  [
+    'bytes that are no UTF-8',
+    'termination',
+    'a.ndjson',
+    Buffer.from('{"a":"\xff"}', 'latin1'),
+    /not valid UTF-8/,
+  ],
+  [
+    'a field beside a list',
+    'termination',
+    'a.json',
+    JSON.stringify({ changes: [termination], note: 1 }),
+    /note: is not/,
+  ],
+  [
+    'a day that is none',
+    'termination',
+    'a.json',
+    '{"employee_id":"e","termination_date":"2026-02-29"}',
+    /termination_date/,
+  ],
+  [
+    'a change that changes nothing',
+    'compensation-change',
+    'a.json',
+    '{"employee_id":"e"}',
+    /must have at least one of/,
+  ],
+] as const) {
+  t.test(`a file that can not be used is refused in a line: ${what}`, async (t) => {
+    const { report, list } = await stage(t);
+    t.match(await report(kind, name, content as string), { code: 1, stdout: '', stderr: told });
+    t.strictSame(await list(), []);
+  });
+}
+
+t.test('called wrongly it says how', async (t) => {
+  const { report, change } = await stage(t);
+  t.match(await report('termination', 'a.txt', 'x'), { code: 2, stderr: /\.csv, \.json or \.ndjson/ });
+  t.match(await change('termination'), { code: 2, stderr: /--file/ });
+  t.match(await change('termination', '--file', '/nowhere.json'), { code: 1, stderr: /does not exist/ });
+  const spaced = await report('termination', 'a.json', JSON.stringify(termination), ['--key-prefix', 'a b']);
+  t.match(spaced, { code: 2, stderr: /--key-prefix must be/ });
+});
+
+t.test('many changes are accepted in order, with progress on a terminal', async (t) => {
+  const { report, list, db } = await stage(t);
+  const rows = Array.from({ length: 1_203 }, (_, index) => `e-${index},2026-03-31`);
+  const content = lines('employee_id,termination_date', ...rows);
+  const ran = await report('termination', 'a.csv', content, [], { isTTY: true });
+  t.match(ran, { code: 0, stdout: /1203 accepted/ });
+  t.match(ran.stderr, /changes .*1203\/1203/);
+  const subjects = await db.selectFrom('outbox').select('subject').orderBy('seq').execute();
+  t.strictSame(
+    subjects.map(({ subject }) => subject),
+    rows.map((row) => `employee:${row.split(',')[0]}`),
+  );
+  t.equal((await report('termination', 'a.csv', content)).stderr.includes('1203/1203'), false);
+  t.equal((await list('--limit', '1000')).length, 1_000);
+});
+
+t.test('stopped before its end it ends with 1, and the same file again goes on', async (t) => {
+  const { report } = await stage(t);
+  const rows = Array.from({ length: 600 }, (_, index) => `e-${index},2026-03-31`);
+  const content = lines('employee_id,termination_date', ...rows);
+  const stopping = new AbortController();
+  const running = report('termination', 'a.csv', content, [], { signal: stopping.signal });
+  stopping.abort();
+  const stopped = await running;
+  t.match(stopped, { code: 1, stderr: /stopped after 0 of 600: the same file again goes on/ });
+  t.match(await report('termination', 'a.csv', content), { code: 0, stdout: /600 accepted/ });
+});
+
+t.test('what is accepted is in the roster, and shown without what it says', async (t) => {
+  const { env, report, list, change, db } = await stage(t);
+  await employ(db, 'emp-1');
+  await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id: 'emp-9' }));
+  await report('termination', 'b.json', JSON.stringify(termination));
+  const [, hire] = await list();
+  t.match(hire, {
+    kind: 'new-hire',
+    employee_id: 'emp-9',
+    state: 'pending',
+    attempts: 0,
+    waits_behind: null,
+  });
+  const ends = await db
+    .selectFrom('roster_facts')
+    .select(['employee_id', 'termination_date'])
+    .where('source', '=', 'termination')
+    .execute();
+  t.strictSame(ends, [{ employee_id: 'emp-1', termination_date: '2026-03-31' }]);
+  t.match(jsonOf(await change('show', hire.change_id, '--json')), { ...hire, last_attempts: [] });
+  const shown = await change('show', hire.change_id);
+  t.match(shown.stdout, /^change_id +\S+\nkind +new-hire\nemployee_id +emp-9$/m);
+  const table = await change('list');
+  t.match(table.stdout, /^accepted +change +kind +employee +state +attempts +reason\n/);
+  t.notMatch(shown.stdout + table.stdout, /Marker|4321/);
+  const bytes = await rawBytes(db, env.DATABASE_URL as string);
+  for (const secret of [MARKER, SSN]) t.notOk(bytes.includes(secret), 'nor is it readable in the database');
+  t.ok(bytes.includes('emp-9'));
+});
+
+t.test('filters narrow the list, page by page', async (t) => {
+  const { report, list, change } = await stage(t);
+  const rows = ['a/1', 'b', 'a/1'].map((employee_id) => ({ ...compensationChange, employee_id }));
+  await report('compensation-change', 'a.json', JSON.stringify(rows));
+  await report('demographic', 'b.json', JSON.stringify(demographic));
+  t.equal((await list('--employee', 'a/1')).length, 2);
+  t.equal((await list('--kind', 'demographic')).length, 1);
+  t.equal((await list('--state', 'delivered')).length, 0);
+  t.equal((await list('--from', '2020-01-01')).length, 4);
+  t.equal((await list('--until', '2020-01-01')).length, 0);
+  const page = jsonOf(await change('list', '--json', '--limit', '3'));
+  t.equal(page.data.length, 3);
+  t.equal((await list('--cursor', page.next_cursor)).length, 1);
+  t.match((await change('list', '--limit', '3')).stderr, /--cursor/);
+  t.match(await change('list', '--state', 'rejected'), { code: 0, stdout: '', stderr: /no such changes/ });
+});
+
+t.test('a rejected change is retried, cancelled with a reason, or released', async (t) => {
+  const { report, list, change, reject } = await stage(t);
+  for (const employee_id of ['a', 'b', 'c']) {
+    await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id }));
+    await reject(employee_id, 1);
+  }
+  const [c, b, a] = (await list()).map((one: { change_id: string }) => one.change_id);
+  t.match(await change('release', a), { code: 0, stdout: /holds nothing back any more: new-hire of a\n/ });
+  t.match(await change('release', a), { code: 1, stderr: /holds nothing back/ });
+  t.match(jsonOf(await change('retry', b, '--json')), { state: 'pending', holding: false });
+  t.match(await change('retry', b), { code: 1, stderr: /is pending: it is sent by itself/ });
+  t.match(await change('cancel', c, '--reason', 'a typo'), { code: 0, stdout: /is cancelled/ });
+  t.match(jsonOf(await change('show', c, '--json')), { state: 'cancelled', reason: 'a typo' });
+  t.match(await change('cancel', c, '--reason', 'a typo'), { code: 1, stderr: /nothing to cancel/ });
+  t.match(await change('cancel', c, '--reason', '  '), { code: 2, stderr: /must say why/ });
+  for (const act of [['show'], ['retry'], ['release'], ['cancel', '--reason', 'x']]) {
+    const [name = '', ...options] = act;
+    t.match(await change(name, 'unknown', ...options), { code: 1, stderr: /no employment change unknown/ });
+  }
+});
+
+t.test('readiness counts what was rejected, and names the commands for it', async (t) => {
+  const { env, report, reject } = await stage(t);
+  const check = async (id: string) =>
+    jsonOf(await here(t, env, ['readiness', '--json'])).checks.find((one: { id: string }) => one.id === id);
+  t.match(await check('requests-rejected'), { result: 'pass', count: 0 });
+  await report('demographic', 'a.json', JSON.stringify(demographic));
+  await reject('emp-1');
+  t.match(await check('requests-rejected'), {
+    result: 'fail',
+    count: 1,
+    examples: [/^demographic \S+: status 422$/],
+    advice: /change show.*change retry.*change cancel/,
+  });
+});

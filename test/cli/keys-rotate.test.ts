@@ -1,0 +1,102 @@
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { readDataKeys } from '../../src/config.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { acceptChange } from '../../src/employment/accept.ts';
+import type { Change } from '../../src/employment/change.ts';
+import { openHasher } from '../../src/security/hashing.ts';
+import { createSealer, type Place } from '../../src/security/sealing.ts';
+import { open } from '../database/scratch.ts';
+import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './surroundings.ts';
+
+const NEW_KEY = `k2:${Buffer.alloc(32, 'n').toString('base64')}`;
+const CENSUS = join(FIXTURES, 'census/json/maple-bakery.json');
+const CHANGE = {
+  kind: 'termination',
+  body: { employee_id: 'e-1', termination_date: '2026-02-01' },
+} as const;
+const now = () => new Date('2026-01-31T09:30:00.000Z');
+const PLACE: Place = { table: 'outbox', row: 'r', column: 'body' };
+
+/** A database with a staged census and a hash key, all sealed with `k1`. */
+async function sealed(t: Test) {
+  const surroundings = await withDatabase(t);
+  const { env, db } = surroundings;
+  t.equal((await here(t, env, ['census', 'stage', CENSUS, '--employer', 'maple-bakery'])).code, 0);
+  const hasher = await openHasher(db, createSealer(readDataKeys(env)));
+  return { ...surroundings, hash: hasher.hash(Buffer.from('x'), PLACE) };
+}
+
+const rotate = (t: Test, env: Variables, keys: string) =>
+  here(t, { ...env, DATA_KEYS: keys }, ['keys', 'rotate', '--json']);
+
+t.test(
+  'after rotating, the old key can be taken out: everything opens and hashes still compare',
+  async (t) => {
+    const { env, db, hash } = await sealed(t);
+    const accept = (on: Db, keys: string, change: Change = CHANGE) =>
+      acceptChange({ db: on, sealer: createSealer(readDataKeys({ DATA_KEYS: keys })), now }, change, 'key-1');
+    const { changeId } = (await accept(db, DATA_KEY)) as { changeId: string };
+    const ran = await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`);
+    t.equal(ran.code, 0);
+    t.match(jsonOf(ran), {
+      first_key: 'k2',
+      keys: [
+        {
+          id: 'k2',
+          state: 'first',
+          values: { 'hash_keys.sealed': 1, 'outbox.body': 1, 'census_chunks.sealed': 2 },
+        },
+        { id: 'k1', state: 'unused', values: {} },
+      ],
+      broken: {},
+    });
+    t.equal(jsonOf(ran).resealed, 4);
+
+    const without = { ...env, DATA_KEYS: NEW_KEY };
+    const doctor = jsonOf(await here(t, without, ['doctor', '--json']));
+    t.match(
+      doctor.checks.find((check: { id: string }) => check.id === 'data-keys'),
+      { result: 'pass' },
+    );
+    // A connection that has not opened the hash key yet.
+    const hasher = await openHasher(open(t, env.DATABASE_URL as string), createSealer(readDataKeys(without)));
+    t.equal(hasher.isHashOf(hash, Buffer.from('x'), PLACE), true);
+    const restarted = open(t, env.DATABASE_URL as string);
+    t.match(await accept(restarted, NEW_KEY), { outcome: 'repeated', changeId });
+    const other = { ...CHANGE, body: { ...CHANGE.body, termination_date: '2026-02-02' } };
+    t.match(await accept(restarted, NEW_KEY, other), { outcome: 'conflict' });
+    t.equal((await db.selectFrom('hash_keys').select('one').execute()).length, 1);
+    t.match(await rotate(t, env, NEW_KEY), { code: 0, stdout: /"resealed":0/ });
+  },
+);
+
+t.test('a person reads how much was done, and which key is needed no longer', async (t) => {
+  const { env } = await sealed(t);
+  const ran = await here(t, { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` }, ['keys', 'rotate']);
+  t.match(ran, {
+    code: 0,
+    stdout: /^3 values sealed again with key k2\n/,
+    stderr: /no longer needed: k1: take it out/,
+  });
+  t.match(ran.stdout, /k2 +first +hash_keys\.sealed: 1, census_chunks\.sealed: 2/);
+});
+
+t.test('a key that is missing is named with what needs it, and fails the command', async (t) => {
+  const { env } = await sealed(t);
+  const ran = await here(t, { ...env, DATA_KEYS: NEW_KEY }, ['keys', 'rotate']);
+  t.equal(ran.code, 1);
+  t.match(ran.stdout, /k1 +missing +hash_keys\.sealed: 1, census_chunks\.sealed: 2/);
+  t.match(ran.stderr, /missing: k1: put it into DATA_KEYS/);
+  t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"resealed":3/ });
+});
+
+t.test('stopped, it says so and that it can be run again', async (t) => {
+  const { env } = await sealed(t);
+  const stopping = new AbortController();
+  const keys = { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` };
+  const running = here(t, keys, ['keys', 'rotate'], { signal: stopping.signal });
+  stopping.abort();
+  const ran = await running;
+  t.match(ran, { code: 1, stdout: '', stderr: /the next run goes on from there/ });
+});

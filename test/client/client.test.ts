@@ -1,0 +1,185 @@
+/** The typed client against the private listener, over real HTTP. */
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import {
+  type Client,
+  type ClientOptions,
+  createClient,
+  type Problem,
+  type Schemas,
+} from '../../src/client.ts';
+import { loadFixtures } from '../../src/testing.ts';
+import { deliver } from '../api/deliver.ts';
+import { FIRST_TOKEN, NOW, type Running, start } from '../api/start.ts';
+import { organization, person } from '../census/parts.ts';
+
+async function clientOf(t: Test, more: Partial<ClientOptions> = {}): Promise<Running & { client: Client }> {
+  const running = await start(t);
+  const baseUrl = await running.app.listen({ host: '127.0.0.1', port: 0 });
+  return { ...running, client: createClient({ baseUrl, token: FIRST_TOKEN, ...more }) };
+}
+
+const census = { organization, employees: [person('maple-bakery-001')] } as unknown as Schemas['Census'];
+
+t.test('a list is asked for by its parameters and read page by page', async (t) => {
+  const { client, db } = await clientOf(t);
+  const events = loadFixtures().map(({ id, body }) => ({
+    eventId: id,
+    body: Buffer.from(JSON.stringify(body)),
+  }));
+  await deliver(db, events, NOW.toISOString());
+  const deductions: Schemas['Deduction'][] = [];
+  let cursor: string | undefined;
+  do {
+    const query = { limit: 3, matched: false, ...(cursor && { cursor }) };
+    const { data, error } = await client.GET('/v1/deductions', { params: { query } });
+    if (error) throw new Error(error.detail);
+    t.ok(data.data.length <= 3);
+    deductions.push(...data.data);
+    cursor = data.next_cursor ?? undefined;
+  } while (cursor);
+  t.equal(deductions.length, 8);
+  const life: Schemas['Deduction'] | undefined = deductions.find(({ id }) => id === 'ded_fixture_life');
+  t.match(life, { employee_id: 'harbor-clinic-002', line_of_coverage: 'life', member_contribution: '9.00' });
+});
+
+t.test('what was refused is a problem, and nothing is thrown', async (t) => {
+  const { client } = await clientOf(t);
+  const { data, error, response } = await client.GET('/v1/deductions/{deduction_id}', {
+    params: { path: { deduction_id: 'a/b c?é' } },
+  });
+  t.equal(data, undefined);
+  const problem: Problem | undefined = error;
+  t.match(problem, { type: 'urn:benefits-sidecar:problem:not-found', status: 404, detail: String });
+  t.equal(response.status, 404, 'an id with a slash stays one part of the path');
+
+  const broken = await client.PUT('/v1/employers/{employer_id}/census', {
+    params: { path: { employer_id: 'maple-bakery' } },
+    body: { ...census, employees: [] },
+  });
+  t.match(broken.error, { status: 422, errors: [{ path: 'employees', rule: String }] });
+});
+
+t.test('a wrong token is a problem; no answer at all is thrown', async (t) => {
+  const { client } = await clientOf(t, { token: 'another-token-of-the-same-length-0123' });
+  const { error } = await client.GET('/v1/readiness');
+  t.match(error, { type: 'urn:benefits-sidecar:problem:unauthorized', status: 401 });
+  const nowhere = createClient({ baseUrl: 'http://127.0.0.1:1', token: FIRST_TOKEN });
+  await t.rejects(nowhere.GET('/v1/readiness'), TypeError);
+});
+
+t.test('a body is JSON, or a text as it is with the content type of it', async (t) => {
+  const { client } = await clientOf(t);
+  const params = { path: { employer_id: 'maple-bakery' } };
+  const put = await client.PUT('/v1/employers/{employer_id}/census', { params, body: census });
+  t.match(put.data, { employees: 1 });
+  const validated = await client.POST('/v1/employers/{employer_id}/census/validate', {
+    params,
+    body: 'employee_id,first_name\nx,y\n',
+    headers: { 'content-type': 'text/csv' },
+  });
+  const rules = validated.error?.errors ?? validated.data;
+  t.match(JSON.stringify(rules), 'employees[0].last_name', 'it was read as CSV');
+});
+
+t.test('where an operation also answers CSV, the client gets JSON unless it asks', async (t) => {
+  const { client } = await clientOf(t);
+  await client.PUT('/v1/employers/{employer_id}/census', {
+    params: { path: { employer_id: 'maple-bakery' } },
+    body: census,
+  });
+  const path = { run_id: 'run-1' };
+  const run = await client.PUT('/v1/payroll-runs/{run_id}', {
+    params: { path },
+    body: {
+      employer_id: 'maple-bakery',
+      pay_frequency: 'monthly',
+      period_start: '2026-01-01',
+      period_end: '2026-01-31',
+      pay_date: '2026-01-31',
+      remainder: 'none',
+    },
+  });
+  t.match(run, { response: { status: 201 }, data: { run_id: 'run-1', state: 'open' } });
+  const lines = await client.GET('/v1/payroll-runs/{run_id}/lines', { params: { path } });
+  const rows: Schemas['Line'][] | undefined = lines.data?.data;
+  t.strictSame(rows, []);
+  const { data } = await client.GET('/v1/payroll-runs/{run_id}/lines', {
+    params: { path },
+    headers: { accept: 'text/csv' },
+    parseAs: 'text',
+  });
+  const csv: string | undefined = data;
+  t.match(csv, /employee_id/);
+  const gone = await client.DELETE('/v1/payroll-runs/{run_id}', { params: { path } });
+  t.equal(gone.response.status, 204);
+  t.equal(gone.error, undefined);
+});
+
+t.test('a change is reported once under its key, and many as a list or as lines', async (t) => {
+  const { client } = await clientOf(t);
+  const body = { employee_id: 'maple-bakery-001', termination_date: '2026-03-31' };
+  const params = { header: { 'idempotency-key': 'termination-1' } };
+  const first = await client.POST('/v1/employee-changes/termination', { params, body });
+  const again = await client.POST('/v1/employee-changes/termination', { params, body });
+  t.equal(first.response.status, 202);
+  t.type(first.data?.change_id, 'string');
+  t.equal(again.data?.change_id, first.data?.change_id);
+
+  const change = { kind: 'termination', ...body, idempotency_key: 'termination-1' } as const;
+  const list = await client.POST('/v1/employee-changes/batch', { body: [change] });
+  t.match(list.data?.data, [{ line: 1, status: 'repeated', change_id: first.data?.change_id }]);
+  const lines = await client.POST('/v1/employee-changes/batch', {
+    body: `${JSON.stringify(change)}\n`,
+    headers: { 'content-type': 'application/x-ndjson' },
+    parseAs: 'text',
+  });
+  t.match(JSON.parse(lines.data ?? ''), { line: 1, status: 'repeated' });
+});
+
+t.test('a redirect is not followed: it would lead the token elsewhere', async (t) => {
+  const asked: string[] = [];
+  const server = createServer((request, answer) => {
+    asked.push(request.url as string);
+    answer.writeHead(307, { location: '/elsewhere' }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as AddressInfo;
+  const client = createClient({ baseUrl: `http://127.0.0.1:${port}/`, token: FIRST_TOKEN });
+  await t.rejects(client.GET('/v1/readiness'));
+  t.strictSame(asked, ['/v1/readiness']);
+});
+
+t.test('an own fetch is used in the place of the runtime’s', async (t) => {
+  const seen: Request[] = [];
+  const client = createClient({
+    baseUrl: 'http://sidecar.example',
+    token: 'a-token',
+    fetch: async (request) => {
+      seen.push(request);
+      return Response.json({ ok: true });
+    },
+  });
+  t.match(await client.GET('/v1/readiness'), { data: { ok: true } });
+  t.equal(seen[0]?.url, 'http://sidecar.example/v1/readiness');
+  t.equal(seen[0]?.headers.get('authorization'), 'Bearer a-token');
+  t.equal(seen[0]?.headers.get('accept'), 'application/json', 'what its types promise');
+});
+
+/** Read by the compiler only: each of these is an error where the types are made. */
+export function isTyped(client: Client): unknown {
+  return [
+    // @ts-expect-error no such path
+    client.GET('/v1/deduction'),
+    // @ts-expect-error no such method of this path
+    client.POST('/v1/deductions'),
+    // @ts-expect-error a path parameter is missing
+    client.GET('/v1/deductions/{deduction_id}'),
+    // @ts-expect-error no such line of coverage
+    client.GET('/v1/deductions', { params: { query: { line_of_coverage: 'car' } } }),
+    // @ts-expect-error a field of the body is missing
+    client.PUT('/v1/payroll-runs/{run_id}', { params: { path: { run_id: '1' } }, body: { kind: 'regular' } }),
+  ];
+}

@@ -1,0 +1,256 @@
+import { randomUUID } from 'node:crypto';
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import {
+  type Accepted,
+  type Accepting,
+  acceptChange,
+  acceptChanges,
+  CHANGES_AT_ONCE,
+} from '../../src/employment/accept.ts';
+import { type Change, checkChange } from '../../src/employment/change.ts';
+import { createGathering } from '../../src/employment/gather.ts';
+import { recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
+import { placeOf } from '../../src/outbound/outbox.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { scratch } from '../database/scratch.ts';
+import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
+import { json, stubService } from '../outbound/stub-service.ts';
+import { rawBytes } from '../support/engine.ts';
+
+const START = new Date('2026-03-01T09:30:00.000Z');
+
+async function begin(t: Parameters<typeof scratch>[0]) {
+  const { db, url } = await scratch(t);
+  const now = setClock(START);
+  const accepting: Accepting = { db, sealer, now };
+  return { db, url, now, accepting };
+}
+
+function change(kind: Change['kind'], body: unknown): Change {
+  const checked = checkChange(kind, body);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return checked.change;
+}
+const hire = (fields: object = {}) => change('new-hire', { ...newHire, ...fields });
+const leave = (fields: object = {}) => change('termination', { ...termination, ...fields });
+
+const owed = (db: Db) =>
+  db.selectFrom('outbox').select(['request_id', 'kind', 'subject', 'state', 'head']).orderBy('seq').execute();
+const facts = (db: Db) =>
+  db
+    .selectFrom('roster_facts')
+    .select(['position', 'employee_id', 'employer_id', 'termination_date', 'source', 'source_id'])
+    .orderBy('position')
+    .execute();
+const idOf = (accepted: Accepted | undefined) =>
+  accepted === undefined || accepted.outcome === 'conflict' ? null : accepted.changeId;
+
+t.test('an accepted change is owed, sealed, and teaches the roster, all in one', async (t) => {
+  const { db, accepting } = await begin(t);
+  const accepted = await acceptChange(accepting, hire({ employer: 'Acme Inc.' }), 'key-1');
+  t.match(accepted, { outcome: 'accepted', createdAt: START.toISOString() });
+  const changeId = idOf(accepted) as string;
+  t.strictSame(await owed(db), [
+    { request_id: changeId, kind: 'new-hire', subject: 'employee:emp-1', state: 'pending', head: 1 },
+  ]);
+  const { body } = await db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
+  const sent = JSON.parse(sealer.open(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
+  t.strictSame(sent, { ...newHire, employer: 'Acme Inc.' }, 'the employer is passed on when given');
+  t.match(await facts(db), [
+    { position: 1, employee_id: 'emp-1', employer_id: 'employer-1', source: 'new-hire', source_id: changeId },
+  ]);
+});
+
+t.test(
+  'a key leads to one change for ever, also when its body is erased and the data key is another',
+  async (t) => {
+    const { db, now, accepting } = await begin(t);
+    const service = await stubService(t, (response) => json(response, 200));
+    const first = await acceptChange(accepting, leave(), 'key-1');
+    await sendAll(sendLoop(t, db, service.url, now));
+    t.strictSame(await db.selectFrom('outbox').select(['state', 'body']).execute(), [
+      { state: 'delivered', body: null },
+    ]);
+    now.advance(400 * 86_400_000);
+    const rotated = createSealer([
+      { id: 'k2', key: Buffer.alloc(32, 9) },
+      { id: 'k1', key: Buffer.alloc(32, 7) },
+    ]);
+    for (const later of [accepting, { ...accepting, sealer: rotated }]) {
+      t.strictSame(await acceptChange(later, leave(), 'key-1'), { ...first, outcome: 'repeated' });
+      t.strictSame(await acceptChange(later, leave({ employee_id: 'emp-2' }), 'key-1'), {
+        outcome: 'conflict',
+      });
+      t.strictSame(await acceptChange(later, change('demographic', demographic), 'key-1'), {
+        outcome: 'conflict',
+      });
+    }
+    t.equal((await owed(db)).length, 1);
+  },
+);
+
+t.test('of many at once with one key one is accepted, and the others are answered as it', async (t) => {
+  const { db, accepting } = await begin(t);
+  const all = await Promise.all(Array.from({ length: 20 }, () => acceptChange(accepting, leave(), 'key-1')));
+  t.equal(all.filter(({ outcome }) => outcome === 'accepted').length, 1);
+  t.equal(all.filter(({ outcome }) => outcome === 'repeated').length, 19);
+  t.equal(new Set(all.map(idOf)).size, 1);
+  t.equal((await owed(db)).length, 1);
+});
+
+t.test('many changes in one transaction are each by themselves, in their order', async (t) => {
+  const { db, accepting } = await begin(t);
+  const submissions = [
+    { change: hire(), idempotencyKey: 'a' },
+    { change: leave(), idempotencyKey: 'b' },
+    { change: leave(), idempotencyKey: 'a' },
+    { change: hire(), idempotencyKey: 'a' },
+    { change: change('compensation-change', compensationChange), idempotencyKey: null },
+    { change: leave({ employee_id: 'emp-2' }), idempotencyKey: null },
+  ];
+  const accepted = await acceptChanges(accepting, submissions);
+  t.strictSame(
+    accepted.map(({ outcome }) => outcome),
+    ['accepted', 'accepted', 'conflict', 'repeated', 'accepted', 'accepted'],
+  );
+  t.equal(idOf(accepted[3]), idOf(accepted[0]));
+  t.match(await owed(db), [
+    { request_id: idOf(accepted[0]), kind: 'new-hire', head: 1 },
+    { request_id: idOf(accepted[1]), kind: 'termination', head: 0 },
+    { request_id: idOf(accepted[4]), kind: 'compensation-change', head: 0 },
+    { request_id: idOf(accepted[5]), subject: 'employee:emp-2', head: 1 },
+  ]);
+  t.match(
+    await facts(db),
+    [
+      { position: 1, source: 'new-hire', source_id: idOf(accepted[0]), termination_date: null },
+      { position: 2, source: 'termination', source_id: idOf(accepted[1]), termination_date: '2026-03-31' },
+      {
+        position: 3,
+        source: 'compensation-change',
+        source_id: idOf(accepted[4]),
+        termination_date: '2026-03-31',
+      },
+    ],
+    'a later one builds on what an earlier one taught; of an unknown employee a termination teaches nothing',
+  );
+  t.match((await rosterOf(db, ['emp-1'])).get('emp-1'), [{ position: 3, pay_frequency: 'monthly' }]);
+});
+
+t.test('while an earlier change is unfinished or held, a new one waits behind it', async (t) => {
+  const { db, now, accepting } = await begin(t);
+  const service = await stubService(t, (response) => json(response, 422, { error: 'no' }));
+  await acceptChange(accepting, hire(), null);
+  await sendAll(sendLoop(t, db, service.url, now));
+  await acceptChange(accepting, leave(), null);
+  t.match(await owed(db), [
+    { kind: 'new-hire', state: 'rejected', head: 0 },
+    { kind: 'termination', state: 'pending', head: 0 },
+  ]);
+});
+
+t.test('what a run saw at its position stays as it was', async (t) => {
+  const { db, accepting } = await begin(t);
+  await acceptChange(accepting, hire(), null);
+  const before = await rosterAt(db, ['emp-1'], 1);
+  await acceptChange(accepting, leave(), null);
+  t.strictSame(await rosterAt(db, ['emp-1'], 1), before);
+  t.match((await rosterAt(db, ['emp-1'], 2)).get('emp-1'), [{ termination_date: '2026-03-31' }]);
+});
+
+t.test(
+  'a change stands against a census that was staged before it, and not against a later one',
+  async (t) => {
+    const { db, now, accepting } = await begin(t);
+    const row = {
+      employee_id: 'emp-1',
+      employer_id: 'employer-1',
+      hire_date: '2020-02-29',
+      absent: 0,
+    } as const;
+    const rest = {
+      termination_date: null,
+      employment_status: 'full_time',
+      pay_frequency: null,
+      pay_group: null,
+    };
+    const census = (asOf: Date) =>
+      transact(db, (trx) =>
+        recordFacts(
+          trx,
+          [{ ...row, ...rest }],
+          { source: 'census', source_id: randomUUID(), asOf: asOf.toISOString() },
+          now().toISOString(),
+        ),
+      );
+    const staged = now();
+    await census(staged);
+    now.advance(1_000);
+    await acceptChange(accepting, leave(), null);
+    now.advance(1_000);
+    t.equal(await census(staged), 0, 'learning that began before the change');
+    t.match((await rosterOf(db, ['emp-1'])).get('emp-1'), [{ termination_date: '2026-03-31' }]);
+    t.equal(await census(now()), 1);
+    t.match((await rosterOf(db, ['emp-1'])).get('emp-1'), [{ termination_date: null }]);
+  },
+);
+
+t.test('a change counts although the clock was set back since the fact before it', async (t) => {
+  const { db, now, accepting } = await begin(t);
+  await acceptChange(accepting, hire(), null);
+  now.advance(-2 * 86_400_000);
+  await acceptChange(accepting, leave(), null);
+  t.match((await rosterOf(db, ['emp-1'])).get('emp-1'), [{ termination_date: '2026-03-31' }]);
+});
+
+t.test('changes that arrive together share a transaction, and each gets its own answer', async (t) => {
+  const { db, now, accepting } = await begin(t);
+  const ticking = () => {
+    now.advance(1);
+    return now();
+  };
+  const gathering = createGathering({ ...accepting, now: ticking });
+  const changes = Array.from({ length: CHANGES_AT_ONCE + 50 }, (_, at) => leave({ employee_id: `e${at}` }));
+  const accepted = await Promise.all(
+    changes.map((one, at) =>
+      gathering.accept({ change: one, idempotencyKey: at % 2 === 0 ? `k${at}` : null }),
+    ),
+  );
+  const rows = await owed(db);
+  t.strictSame(
+    rows.map(({ request_id, subject }) => [request_id, subject]),
+    changes.map(({ body }, at) => [idOf(accepted[at]), `employee:${body.employee_id}`]),
+  );
+  const times = await db.selectFrom('outbox').select('created_at').distinct().execute();
+  t.equal(times.length, 2, 'one time a transaction');
+});
+
+t.test('when the database fails each caller hears of it, and the next change is accepted', async (t) => {
+  const { db, accepting } = await begin(t);
+  let isBroken = true;
+  const now = () => {
+    if (isBroken) throw new Error('no clock');
+    return START;
+  };
+  const gathering = createGathering({ ...accepting, now });
+  const both = await Promise.allSettled(
+    [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k' })),
+  );
+  t.strictSame(
+    both.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  );
+  t.strictSame(await owed(db), [], 'nothing of it is there');
+  isBroken = false;
+  t.match(await gathering.accept({ change: leave(), idempotencyKey: 'k' }), { outcome: 'accepted' });
+});
+
+t.test('neither a key nor a value of a change is stored in plain text', async (t) => {
+  const { db, url, accepting } = await begin(t);
+  const canary = 'canary-7f3a';
+  await acceptChange(accepting, hire({ ssn: canary, first_name: canary, employer: canary }), canary);
+  t.notOk((await rawBytes(db, url)).includes(canary));
+});

@@ -1,0 +1,68 @@
+import t, { type Test } from 'tap';
+import { parseJson } from '../../src/contract/json.ts';
+import { CHANGES_AT_ONCE } from '../../src/employment/accept.ts';
+import { acceptBatch, type BatchParts } from '../../src/employment/batch.ts';
+import type { LogFields } from '../../src/observe/log.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { termination } from '../contract/samples.ts';
+import { scratch } from '../database/scratch.ts';
+import { sealer, setClock } from '../outbound/parts.ts';
+
+const LINES = 2 * CHANGES_AT_ONCE + 10;
+const lines = Array.from({ length: LINES }, (_, at) =>
+  parseJson(
+    at === LINES - 1 ? '{}' : JSON.stringify({ kind: 'termination', ...termination, employee_id: `e${at}` }),
+  ),
+);
+
+/** A database that fails in the transaction of this number, from 1. */
+async function failingIn(t: Test, transaction: number) {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const told: LogFields[] = [];
+  const counts = { transactions: 0, woken: 0 };
+  const parts: BatchParts = {
+    db,
+    sealer,
+    now: () => {
+      counts.transactions += 1;
+      if (counts.transactions === transaction) throw new Error('the disk is away');
+      return clock();
+    },
+    log: { ...silentLog, error: (fields) => told.push(fields) },
+    wakeSend: () => {
+      counts.woken += 1;
+    },
+  };
+  const stored = async () => (await db.selectFrom('outbox').select('subject').execute()).length;
+  return { parts, told, counts, stored };
+}
+
+t.test('a batch is accepted in transactions of a bounded size, and the send loop told of each', async (t) => {
+  const { parts, counts, stored } = await failingIn(t, 0);
+  const results = await acceptBatch(parts, lines);
+  t.equal(results.filter(({ status }) => status === 'accepted').length, LINES - 1);
+  t.equal(await stored(), LINES - 1);
+  t.strictSame(counts, { transactions: 3, woken: 3 });
+});
+
+t.test(
+  'when the database fails in the middle, the rest is told to come again, and is not half there',
+  async (t) => {
+    const { parts, told, counts, stored } = await failingIn(t, 2);
+    const results = await acceptBatch(parts, lines);
+    t.equal(results.length, LINES);
+    t.ok(results.slice(0, CHANGES_AT_ONCE).every(({ status }) => status === 'accepted'));
+    t.ok(results.slice(CHANGES_AT_ONCE, -1).every(({ status }) => status === 'unavailable'));
+    t.equal(results.at(-1)?.status, 'refused', 'what is bad stays so');
+    t.equal(await stored(), CHANGES_AT_ONCE);
+    t.strictSame(counts, { transactions: 2, woken: 1 }, 'it is not tried further');
+    t.strictSame(told, [{ code: 'INTERNAL' }]);
+  },
+);
+
+t.test('when it fails before anything was accepted, the batch fails', async (t) => {
+  const { parts, stored } = await failingIn(t, 1);
+  await t.rejects(acceptBatch(parts, lines), { message: 'the disk is away' });
+  t.equal(await stored(), 0);
+});

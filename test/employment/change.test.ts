@@ -1,0 +1,62 @@
+import t from 'tap';
+import { bytesOf, type ChangeKind, checkChange } from '../../src/employment/change.ts';
+import { keyProblem } from '../../src/employment/key.ts';
+import { CHANGE_KINDS } from '../../src/outbound/by-hand.ts';
+import {
+  address,
+  compensationChange,
+  demographic,
+  newHire,
+  payRate,
+  termination,
+} from '../contract/samples.ts';
+
+const BODIES: Record<ChangeKind, object> = {
+  'new-hire': newHire,
+  termination,
+  demographic,
+  'compensation-change': compensationChange,
+};
+
+const bytes = (kind: ChangeKind, body: object): string => {
+  const checked = checkChange(kind, body);
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  return bytesOf(checked.change).toString('utf8');
+};
+
+t.test('a body is checked by the contract of its kind, and by no other', async (t) => {
+  for (const kind of CHANGE_KINDS) {
+    t.strictSame(checkChange(kind, BODIES[kind]), { ok: true, change: { kind, body: BODIES[kind] } });
+    for (const other of CHANGE_KINDS.filter((one) => one !== kind)) {
+      t.equal(checkChange(kind, BODIES[other]).ok, false, `${other} as ${kind}`);
+    }
+  }
+});
+
+t.test('problems are named up to a number', async (t) => {
+  const all = checkChange('new-hire', {});
+  const some = checkChange('new-hire', {}, 3);
+  t.ok(!all.ok && all.problems.length === 11);
+  t.ok(!some.ok && some.problems.length === 3);
+});
+
+t.test('what is sent has its fields in the order of their names, and every value as given', async (t) => {
+  const { employee_id, ...rest } = newHire;
+  const one = { ...rest, pay_rate: [payRate, { ...payRate, amount: '25.5' }], employee_id, employer: 'Acme' };
+  const sent = bytes('new-hire', one);
+  t.strictSame(JSON.parse(sent), one);
+  const { employer, ...others } = one;
+  const other = { employer, ...others, address: Object.fromEntries(Object.entries(address).reverse()) };
+  t.equal(bytes('new-hire', other), sent);
+  const turned = { ...one, pay_rate: one.pay_rate.toReversed() };
+  t.not(bytes('new-hire', turned), sent, 'the order of a list says something');
+  t.not(bytes('new-hire', { ...one, job_title: '' }), sent, 'an empty text too');
+});
+
+t.test('a key is 1 to 255 visible ASCII characters', async (t) => {
+  for (const key of ['a', '!', '~', 'k'.repeat(255), '3c1f-"x"/\\'])
+    t.equal(keyProblem('key', key), null, key);
+  for (const key of ['', ' ', 'a b', 'k'.repeat(256), '\u00e9', 'a\n', '\u007f', 7, null, undefined, {}]) {
+    t.match(keyProblem('key', key), { path: 'key', rule: /255 visible ASCII/ }, JSON.stringify(key));
+  }
+});

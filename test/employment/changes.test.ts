@@ -1,0 +1,195 @@
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { cancelChange, releaseChange, retryChange } from '../../src/employment/by-hand.ts';
+import { type ChangeFilter, findChange, listChanges } from '../../src/employment/changes.ts';
+import { scratch } from '../database/scratch.ts';
+import { START } from '../outbound/parts.ts';
+import { oweCensus, report, service } from './stage.ts';
+
+const NOW = START.toISOString();
+
+const idsOf = async (db: Db, filter: ChangeFilter = {}) =>
+  (await listChanges(db, filter, { limit: 100 })).changes.map((change) => change.change_id);
+
+const found = async (db: Db, id: string) => {
+  const whole = await findChange(db, id);
+  if (whole === null) throw new Error(`no change ${id}`);
+  return whole;
+};
+
+async function staged(t: Test) {
+  const { db } = await scratch(t);
+  return { db, ...(await service(t, db)) };
+}
+
+t.test(
+  'changes are listed newest first, page by page, each once, and census uploads not at all',
+  async (t) => {
+    const { db } = await staged(t);
+    const ids: string[] = [];
+    for (let index = 0; index < 5; index += 1) ids.push(await report(db, 'demographic', `e-${index}`));
+    await oweCensus(db);
+    const seen: string[] = [];
+    for (let before: number | undefined; ; ) {
+      const { changes, next } = await listChanges(db, {}, { before, limit: 2 });
+      seen.push(...changes.map((change) => change.change_id));
+      if (next === null) break;
+      before = next;
+    }
+    t.strictSame(seen, ids.toReversed());
+    t.equal(await findChange(db, 'no-such-change'), null);
+  },
+);
+
+t.test('the census upload of an employer is no change, by its id either', async (t) => {
+  const { db } = await staged(t);
+  t.equal(await findChange(db, await oweCensus(db)), null);
+});
+
+t.test('filters narrow the list by state, employee, kind and time, and all must hold', async (t) => {
+  const { db, answers, clock, send } = await staged(t);
+  const hire = await report(db, 'new-hire', 'a/1', { clock });
+  clock.advance(1_000);
+  const move = await report(db, 'demographic', 'a/1', { clock });
+  clock.advance(1_000);
+  const raise = await report(db, 'compensation-change', 'b', { clock });
+  answers.set(raise, 422);
+  await send();
+  const later = await report(db, 'demographic', 'b', { clock });
+  const gone = await report(db, 'termination', 'c', { clock });
+  await cancelChange(db, gone, { reason: 'a typo', now: NOW });
+  t.strictSame(await idsOf(db, { employeeId: 'a/1' }), [move, hire]);
+  t.strictSame(await idsOf(db, { kind: 'demographic' }), [later, move]);
+  t.strictSame(await idsOf(db, { state: 'pending' }), [later]);
+  t.strictSame(await idsOf(db, { state: 'sending' }), []);
+  t.strictSame(await idsOf(db, { state: 'delivered' }), [move, hire]);
+  t.strictSame(await idsOf(db, { state: 'rejected' }), [raise]);
+  t.strictSame(await idsOf(db, { state: 'cancelled' }), [gone]);
+  const second = new Date(START.getTime() + 1_000).toISOString();
+  t.strictSame(await idsOf(db, { until: second }), [hire]);
+  t.strictSame(await idsOf(db, { from: second }), [gone, later, raise, move]);
+  t.strictSame(await idsOf(db, { from: second, state: 'delivered', kind: 'demographic' }), [move]);
+  t.strictSame(await idsOf(db, { employeeId: 'nobody' }), []);
+});
+
+t.test('a change shows its attempts, the newest first, with status and reason', async (t) => {
+  const { db, answers, clock, send } = await staged(t);
+  const id = await report(db, 'demographic', 'e');
+  answers.set(id, 500);
+  await send();
+  t.match((await found(db, id)).change, {
+    state: 'pending',
+    attempts: 1,
+    status: 500,
+    reason: 'answered 500',
+    finished_at: null,
+    may_have_been_applied: true,
+  });
+  answers.set(id, 200);
+  clock.advance(60_000);
+  await send();
+  const { change, attempts } = await found(db, id);
+  t.match(change, {
+    state: 'delivered',
+    attempts: 2,
+    status: 200,
+    due_at: null,
+    may_have_been_applied: false,
+  });
+  t.match(attempts, [
+    { attempt: 2, status: 200, started_at: '2026-01-31T09:31:00.000Z', finished_at: String },
+    { attempt: 1, status: 500, reason: 'answered 500', started_at: NOW },
+  ]);
+});
+
+t.test('a change says which one of the employee goes first', async (t) => {
+  const { db, answers, send } = await staged(t);
+  const [first, second, third] = [
+    await report(db, 'demographic', 'e'),
+    await report(db, 'compensation-change', 'e'),
+    await report(db, 'demographic', 'e'),
+  ];
+  const behind = async (id: string) => (await found(db, id)).change.waits_behind;
+  t.strictSame([await behind(first), await behind(second), await behind(third)], [null, first, second]);
+  answers.set(first, 500);
+  await send();
+  t.strictSame([await behind(first), await behind(second)], [null, first], 'also while it is tried again');
+});
+
+t.test('behind a rejected new hire all wait for it, until it is released', async (t) => {
+  const { db, answers, send, received } = await staged(t);
+  const hire = await report(db, 'new-hire', 'e');
+  answers.set(hire, 422);
+  await send();
+  const move = await report(db, 'demographic', 'e');
+  const raise = await report(db, 'compensation-change', 'e');
+  t.match((await found(db, hire)).change, { state: 'rejected', holding: true, waits_behind: null });
+  for (const id of [move, raise]) t.equal((await found(db, id)).change.waits_behind, hire);
+  t.match(await releaseChange(db, hire), { outcome: 'done', change: { state: 'rejected', holding: false } });
+  t.equal((await found(db, move)).change.waits_behind, null);
+  await send();
+  t.strictSame(received, [hire, move, raise]);
+  t.match(await releaseChange(db, hire), { outcome: 'refused', why: /holds nothing back/ });
+});
+
+t.test('what can not be done by hand says why, and what can', async (t) => {
+  const { db, answers, send } = await staged(t);
+  const old = await report(db, 'demographic', 'e');
+  answers.set(old, 422);
+  t.match(await retryChange(db, old, { force: false, now: NOW }), {
+    outcome: 'refused',
+    why: 'the change is pending: it is sent by itself',
+  });
+  await report(db, 'demographic', 'e');
+  await send();
+  t.match(await retryChange(db, old, { force: false, now: NOW }), {
+    outcome: 'refused',
+    why: /newer change/,
+  });
+  answers.clear();
+  t.match(await retryChange(db, old, { force: true, now: NOW }), {
+    outcome: 'done',
+    change: { state: 'pending' },
+  });
+  await send();
+  t.match(await retryChange(db, old, { force: true, now: NOW }), {
+    outcome: 'refused',
+    why: /is delivered: report/,
+  });
+  t.match(await cancelChange(db, old, { reason: 'x', now: NOW }), {
+    outcome: 'refused',
+    why: /nothing to cancel/,
+  });
+  for (const acted of [
+    await retryChange(db, 'nobody', { force: true, now: NOW }),
+    await cancelChange(db, 'nobody', { reason: 'x', now: NOW }),
+    await releaseChange(db, 'nobody'),
+  ]) {
+    t.strictSame(acted, { outcome: 'not-found' });
+  }
+});
+
+t.test('given up after an answer was lost, a change says that it may have been applied', async (t) => {
+  const { db, answers, send } = await staged(t);
+  const id = await report(db, 'demographic', 'e');
+  answers.set(id, null);
+  await send();
+  await cancelChange(db, id, { reason: 'entered by hand', now: NOW });
+  t.match((await found(db, id)).change, {
+    state: 'cancelled',
+    reason: 'entered by hand',
+    may_have_been_applied: true,
+  });
+});
+
+t.test('nothing of what a change says is in what is known of it', async (t) => {
+  const { db, answers, says, send } = await staged(t);
+  const marker = 'Marker-7f3a';
+  const fields = { first_name: marker, ssn: '987-65-4321', email: `${marker}@example.org` };
+  const id = await report(db, 'new-hire', 'e', { fields });
+  answers.set(id, 422);
+  says.error = `${marker} 987-65-4321`;
+  await send();
+  const { changes } = await listChanges(db, {}, { limit: 9 });
+  t.notMatch(JSON.stringify([changes, await found(db, id)]), /Marker|4321/);
+});

@@ -1,0 +1,72 @@
+/** Employment changes as payroll reports them, and a service that answers each as the test says. */
+import type { Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { acceptChange } from '../../src/employment/accept.ts';
+import { type ChangeKind, checkChange } from '../../src/employment/change.ts';
+import { enqueue } from '../../src/outbound/outbox.ts';
+import { employerSubject } from '../../src/outbound/subject.ts';
+import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
+import { type SetClock, START, sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
+import { json, stubService } from '../outbound/stub-service.ts';
+
+const SAMPLES: Readonly<Record<ChangeKind, object>> = {
+  'new-hire': newHire,
+  termination,
+  demographic,
+  'compensation-change': compensationChange,
+};
+
+/** Accepts a change of the kind's sample with these fields in their place; answers its id. */
+export async function report(
+  db: Db,
+  kind: ChangeKind,
+  employeeId: string,
+  { fields = {}, clock = setClock() }: { fields?: object; clock?: () => Date } = {},
+): Promise<string> {
+  const checked = checkChange(kind, { ...SAMPLES[kind], employee_id: employeeId, ...fields });
+  if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
+  const accepted = await acceptChange({ db, sealer, now: clock }, checked.change, null);
+  if (accepted.outcome !== 'accepted') throw new Error(accepted.outcome);
+  return accepted.changeId;
+}
+
+/** Owes a census upload, which lies in the same outbox; answers its id. */
+export async function oweCensus(db: Db): Promise<string> {
+  const request = {
+    requestId: 'census-1',
+    kind: 'census',
+    subject: employerSubject('e'),
+    sealed: null,
+  } as const;
+  await transact(db, (trx) => enqueue(trx, request, START.toISOString()));
+  return request.requestId;
+}
+
+export type Service = {
+  clock: SetClock;
+  /** Ids of changes, and the status that each is answered from now on instead of 200; null: the connection is broken. */
+  answers: Map<string, number | null>;
+  /** What the service says when it does not answer 200. */
+  says: { error: string };
+  /** The ids of the changes as they came in. */
+  received: string[];
+  /** Sends until nothing more is due. */
+  send(): Promise<void>;
+};
+
+export async function service(t: Test, db: Db): Promise<Service> {
+  const answers = new Map<string, number | null>();
+  const received: string[] = [];
+  const says = { error: 'no' };
+  const { url } = await stubService(t, (response, { headers }) => {
+    const id = String(headers['idempotency-key']);
+    received.push(id);
+    const status = answers.has(id) ? answers.get(id) : 200;
+    if (status === null || status === undefined) response.socket?.destroy();
+    else json(response, status, status === 200 ? {} : says);
+  });
+  const clock = setClock();
+  const loop = sendLoop(t, db, url, clock);
+  return { clock, answers, says, received, send: () => sendAll(loop) };
+}

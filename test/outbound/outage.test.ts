@@ -1,0 +1,144 @@
+/** A service that is away for long, and comes back, with much that waits. */
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { claim } from '../../src/outbound/claims.ts';
+import { finish } from '../../src/outbound/finish.ts';
+import { fullRamp, rampAfter, roomIn } from '../../src/outbound/ramp.ts';
+import type { Outcome } from '../../src/outbound/retry.ts';
+import { scratch } from '../database/scratch.ts';
+import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+const SECOND_MS = 1_000;
+const HOUR_MS = 3_600_000;
+const employees = 40;
+const each = 3;
+
+t.test(
+  'a service that is down for a day is asked about once a minute, and is met with no storm',
+  async (t) => {
+    const { db } = await scratch(t);
+    const clock = setClock();
+    let isDown = true;
+    let now = 0;
+    let most = 0;
+    const { url, received } = await stubService(t, (response) => {
+      now += 1;
+      most = Math.max(most, now);
+      setImmediate(() => {
+        now -= 1;
+        json(response, isDown ? 503 : 200);
+      });
+    });
+    for (let n = 0; n < employees * each; n += 1) await owe(db, `r-${n}`, `e-${n % employees}`);
+    const loop = sendLoop(t, db, url, clock);
+    for (let waited = 0; waited < HOUR_MS; waited += 5 * SECOND_MS) {
+      await loop.runOnce();
+      clock.advance(5 * SECOND_MS);
+    }
+    t.ok(received.length > 55 && received.length < 80, `asked ${received.length} times in an hour`);
+    clock.advance(23 * HOUR_MS);
+    await loop.runOnce();
+    clock.advance(60 * SECOND_MS);
+
+    const asked = received.length;
+    isDown = false;
+    most = 0;
+    const rounds: number[] = [];
+    for (let waited = 0; waited < HOUR_MS; waited += SECOND_MS) {
+      const { delivered } = await loop.runOnce();
+      if (delivered > 0) rounds.push(delivered);
+      clock.advance(SECOND_MS);
+    }
+    t.strictSame(rounds.slice(0, 4), [1, 2, 4, 8], 'one probe, then twice as many each round');
+    t.equal(most, 8);
+    const left = await db.selectFrom('outbox').select('seq').where('state', '<>', 'delivered').execute();
+    t.strictSame(left, [], 'nothing is lost');
+    const sent = received
+      .slice(asked)
+      .map(({ headers }) => Number(String(headers['idempotency-key']).slice(2)));
+    t.equal(sent.length, employees * each, 'nothing is sent twice once it is back');
+    for (let employee = 0; employee < employees; employee += 1) {
+      t.strictSame(
+        sent.filter((n) => n % employees === employee),
+        [employee, employee + employees, employee + 2 * employees],
+      );
+    }
+  },
+);
+
+t.test('what failed together does not come back together', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const count = 400;
+  const unwell: Outcome = {
+    answered: true,
+    status: 503,
+    jsonError: false,
+    retryAfterMs: null,
+    answer: Buffer.alloc(0),
+  };
+  for (let n = 0; n < count; n += 1) await owe(db, `r-${n}`, `e-${n}`);
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+  const by = { owner: 'o', senders: {}, sealer, random };
+  await transact(db, (trx) => trx.updateTable('outbox').set({ attempts: 9 }).execute());
+  const wish = { owner: 'o', limit: count, inFlight: new Set<string>(), takesOver: true, senders: {} };
+  await transact(db, async (trx) => {
+    const { claims } = await claim(trx, wish, clock());
+    const ends = claims.map((claimed) => ({ claim: claimed, outcome: unwell }));
+    await finish(trx, by, ends, clock());
+  });
+  const due = await db.selectFrom('outbox').select('due_at').execute();
+  const minutes = Map.groupBy(due, ({ due_at }) =>
+    Math.floor((Date.parse(due_at) - clock().getTime()) / 60_000),
+  );
+  t.equal(minutes.size, 15, 'over all of the fifteen minutes');
+  for (const [minute, those] of minutes) t.ok(those.length < count / 8, `minute ${minute}: ${those.length}`);
+});
+
+t.test("one employee's change that always fails hardly holds up the others", async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const { url } = await stubService(t, (response, { body }) =>
+    json(response, body.includes('poison') ? 500 : 200),
+  );
+  await owe(db, 'poison', 'e-0');
+  const loop = sendLoop(t, db, url, clock);
+  for (let waited = 0; waited < 4 * HOUR_MS; waited += 60 * SECOND_MS) {
+    await loop.runOnce();
+    clock.advance(60 * SECOND_MS);
+  }
+  t.ok((await request(db, 'poison')).attempts > 15);
+  for (let n = 0; n < 100; n += 1) await owe(db, `r-${n}`, `e-${n + 1}`, 'demographic', clock());
+  let seconds = 0;
+  const isLeft = async () =>
+    (await db.selectFrom('outbox').select('seq').where('state', '=', 'pending').execute()).length > 1;
+  for (; await isLeft(); seconds += 1) {
+    await loop.runOnce();
+    clock.advance(SECOND_MS);
+  }
+  t.ok(seconds < 90, `all were through after ${seconds} s`);
+});
+
+t.test('a 429 to one request leaves the others a way', async (t) => {
+  const { db } = await scratch(t);
+  const { url } = await stubService(t, (response, { body }) =>
+    json(response, body.includes('r-0') ? 429 : 200, {}, { 'retry-after': '600' }),
+  );
+  for (let n = 0; n < 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
+  const clock = setClock();
+  await sendAll(sendLoop(t, db, url, clock));
+  const left = await db.selectFrom('outbox').select('request_id').where('state', '<>', 'delivered').execute();
+  t.strictSame(left, [{ request_id: 'r-0' }]);
+  t.equal(Date.parse((await request(db, 'r-0')).due_at) - clock().getTime(), 600_000);
+});
+
+t.test('a pause is over when its time is, whatever else goes on', async (t) => {
+  let ramp = fullRamp(8);
+  for (let n = 0; n < 8; n += 1) ramp = rampAfter(ramp, 'trouble', { most: 8, at: 5, random: () => 1 });
+  t.strictSame([roomIn(ramp, 0, 1_004), roomIn(ramp, 0, 1_005), roomIn(ramp, 1, 1_005)], [0, 1, 0]);
+});

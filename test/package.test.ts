@@ -1,0 +1,103 @@
+/** The package as it is published, and the examples of the pages, run as users would. */
+import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import t from 'tap';
+import { loadFixtures, startSimulator } from '../src/testing.ts';
+import { deliver } from './api/deliver.ts';
+import { FIRST_TOKEN, NOW, start } from './api/start.ts';
+import { newDatabaseUrl } from './support/engine.ts';
+import { eventually } from './support/eventually.ts';
+import { compile, installPackage, node } from './support/package.ts';
+import { makeKeys, variablesFor } from './support/settings.ts';
+
+const ROOT = fileURLToPath(new URL('..', import.meta.url));
+const CENSUSES = join(ROOT, 'fixtures/census/json');
+
+/** The blocks of a page in one language. */
+function blocks(page: string, language: string): string[] {
+  const text = readFileSync(join(ROOT, page), 'utf8');
+  return [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))].map(
+    ([, block = '']) => block,
+  );
+}
+
+/** The only one. */
+function example(page: string, language = 'ts'): string {
+  const [block, ...others] = blocks(page, language);
+  if (block === undefined || others.length > 0) throw new Error(`${page} has not one example in ${language}`);
+  return block;
+}
+
+t.test('the package', async (t) => {
+  const folder = await installPackage(t);
+  const save = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+
+  await t.test('each entry can be imported, and has what it promises', async (t) => {
+    const entries = {
+      'benefits-sidecar': ['createLog', 'createSidecar', 'readConfig'],
+      'benefits-sidecar/client': ['createClient'],
+      'benefits-sidecar/testing': ['loadFixtures', 'signEvent', 'startSimulator'],
+    };
+    for (const [entry, names] of Object.entries(entries)) {
+      const print = `console.log(Object.keys(await import('${entry}')).sort().join())`;
+      const { ended, said } = node(folder, ['--input-type=module', '--eval', print]);
+      t.equal(await ended, 0, said());
+      t.equal(said().trim(), names.join(), entry);
+    }
+    const count = `console.log((await import('benefits-sidecar/testing')).loadFixtures().length)`;
+    const { ended, said } = node(folder, ['--input-type=module', '--eval', count]);
+    t.equal(await ended, 0, said());
+    t.equal(said().trim(), '16', 'the fixtures come with it');
+  });
+
+  await t.test('the examples compile, and a call that is not in the API does not', async (t) => {
+    save('client.ts', example('README.md'));
+    save('embedding.ts', example('docs/embedding.md'));
+    save('testing.test.ts', example('docs/testing.md'));
+    t.equal(await compile(folder, ['client.ts', 'embedding.ts', 'testing.test.ts']), '');
+    const wrong = example('README.md').replace("'/v1/deductions'", "'/v1/deduction'");
+    save('wrong.ts', wrong);
+    t.match(await compile(folder, ['wrong.ts']), /wrong\.ts.*'"\/v1\/deduction"'/);
+  });
+
+  await t.test('the example of the client prints what the README shows', async (t) => {
+    const { app, db, call } = await start(t);
+    const events = loadFixtures().map(({ id, body }) => ({
+      eventId: id,
+      body: Buffer.from(JSON.stringify(body)),
+    }));
+    await deliver(db, events, NOW.toISOString());
+    const census = readFileSync(join(CENSUSES, 'maple-bakery.json'), 'utf8');
+    await call({ method: 'PUT', url: '/v1/employers/maple-bakery/census', body: census });
+    const address = await app.listen({ host: '127.0.0.1', port: 0 });
+    save('client.ts', example('README.md').replace('http://127.0.0.1:8081', address));
+    const { ended, said } = node(folder, ['client.ts'], { TOKEN: FIRST_TOKEN });
+    t.equal(await ended, 0, said());
+    t.equal(said(), example('README.md', 'text'));
+  });
+
+  await t.test('the example of embedding uploads the census when the service asks', async (t) => {
+    const keys = makeKeys();
+    const simulator = await startSimulator({ apiKey: keys.apiKey, secrets: [keys.webhookSecret] });
+    t.teardown(simulator.close);
+    cpSync(CENSUSES, join(folder, 'censuses'), { recursive: true });
+    const variables = variablesFor(await newDatabaseUrl(t), simulator.url, keys);
+    const { end, ended, said } = node(folder, ['embedding.ts'], variables);
+    t.teardown(() => end('SIGKILL'));
+    const started = /^\{.*"address":"([^"]+)".*"receiving webhooks".*\}$/m;
+    await eventually('it receives', said, (text) => started.test(text));
+    simulator.subscribe(`${started.exec(said())?.[1]}/webhooks`);
+    await simulator.requestCensus('maple-bakery');
+    const [upload] = await eventually('it uploads', simulator.requests, ({ length }) => length > 0);
+    t.match(upload, { path: '/employer/maple-bakery/census', status: 200 });
+    end('SIGTERM');
+    t.equal(await ended, 0, said());
+  });
+
+  await t.test('the example of a test passes', async (t) => {
+    const { ended, said } = node(folder, ['--test', 'testing.test.ts']);
+    t.equal(await ended, 0, said());
+    t.match(said(), /pass 2\n.*fail 0\n/s);
+  });
+});

@@ -1,0 +1,9 @@
+/** The tests of looking at and acting on employment changes once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../employment/changes.test.ts');
+await import('../api/employee-change-work.test.ts');
+await import('../api/employees.test.ts');
+await import('../api/pii-reads.test.ts');
+await import('../cli/change.test.ts');

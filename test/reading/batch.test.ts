@@ -1,0 +1,96 @@
+import t from 'tap';
+import { type Cut, cutArray, cutLines, parseCut } from '../../src/reading/batch.ts';
+
+const BYTES_MAX = 1024;
+
+const values = (text: string | Buffer, cut: (bytes: Buffer) => Cut[] | null) => {
+  const bytes = Buffer.from(text);
+  return (
+    cut(bytes)?.map((one) => {
+      const parsed = parseCut(bytes, one, BYTES_MAX);
+      return [one.line, parsed.ok ? parsed.value : parsed.reason];
+    }) ?? null
+  );
+};
+const inArray = (text: string | Buffer) => values(text, cutArray);
+const onLines = (text: string | Buffer) => values(text, cutLines);
+
+t.test('an array is cut into its elements, whatever they hold', async (t) => {
+  const elements = [{ a: '],[{}"\\' }, [1, [2, { b: '\\"' }]], 'x,y', 7, null, true, {}, [], ''];
+  const expected = elements.map((element, index) => [index + 1, element]);
+  t.strictSame(inArray(JSON.stringify(elements)), expected);
+  t.strictSame(
+    inArray(`\uFEFF ${JSON.stringify(elements, null, 2)}\r\n`),
+    expected,
+    'with white space and a mark',
+  );
+  t.strictSame(inArray('[]'), []);
+  t.strictSame(inArray(' [ \n ] '), []);
+});
+
+t.test('an element that can not be read harms no other', async (t) => {
+  t.strictSame(inArray('[{"a":1,"a":2},{"b":},,{"c":1}]'), [
+    [1, 'names a field twice in one object'],
+    [2, 'is not valid JSON'],
+    [3, 'is not valid JSON'],
+    [4, { c: 1 }],
+  ]);
+  t.strictSame(inArray(`["${'x'.repeat(BYTES_MAX)}",1]`), [
+    [1, 'must be at most 1 KiB'],
+    [2, 1],
+  ]);
+  t.strictSame(inArray(Buffer.concat([Buffer.from('["'), Buffer.from([0xff]), Buffer.from('",1]')])), [
+    [1, 'is not valid UTF-8'],
+    [2, 1],
+  ]);
+  t.strictSame(inArray('[1,]'), [
+    [1, 1],
+    [2, 'is not valid JSON'],
+  ]);
+});
+
+t.test('what is no array, or has no end, is not cut', async (t) => {
+  for (const text of [
+    '',
+    ' ',
+    '{}',
+    '{"a":[1]}',
+    '1',
+    '"[]"',
+    '[',
+    '[1',
+    '[1}',
+    '["a]',
+    '["a\\"]',
+    '[1]]',
+    '[1] 2',
+    'x[1]',
+  ]) {
+    t.equal(inArray(text), null, text);
+  }
+  t.equal(inArray(Buffer.from('[1]', 'utf16le')), null, 'UTF-16');
+});
+
+t.test('lines are cut at their ends, and counted with the blank ones', async (t) => {
+  t.strictSame(onLines('\uFEFF{"a":1}\r\n\n \t\n{"b":"\\n"}\n3'), [
+    [1, { a: 1 }],
+    [4, { b: '\n' }],
+    [5, 3],
+  ]);
+  t.strictSame(onLines('1\n'), [[1, 1]], 'the last end may be there or not');
+  for (const text of ['', '\n', ' \r\n ']) t.strictSame(onLines(text), [], 'nothing');
+});
+
+t.test('a line that can not be read harms no other', async (t) => {
+  const bytes = Buffer.concat([
+    Buffer.from('{"a"\n"'),
+    Buffer.from([0xc3]),
+    Buffer.from(`"\n"${'x'.repeat(2_000)}"\n[1]`),
+  ]);
+  t.strictSame(onLines(bytes), [
+    [1, 'is not valid JSON'],
+    [2, 'is not valid UTF-8'],
+    [3, 'must be at most 1 KiB'],
+    [4, [1]],
+  ]);
+});

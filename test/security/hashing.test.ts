@@ -1,0 +1,112 @@
+import { createHmac, hkdfSync } from 'node:crypto';
+import t from 'tap';
+import type { DataKey } from '../../src/config.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { FINGERPRINT_BYTES, type Hasher, hashKeyPlace, openHasher } from '../../src/security/hashing.ts';
+import { createSealer, type Place } from '../../src/security/sealing.ts';
+import { open, scratch } from '../database/scratch.ts';
+import { rawBytes } from '../support/engine.ts';
+
+const old = { id: 'old', key: Buffer.alloc(32, 1) };
+const fresh = { id: 'new', key: Buffer.alloc(32, 2) };
+const place: Place = { table: 'outbox', row: 'r-1', column: 'body' };
+const plain = Buffer.from('{"ssn":"078-05-1120"}');
+
+/** A hash as it was made before the database had a key of its own. */
+function formerHash({ id, key }: DataKey): Buffer {
+  const header = Buffer.concat([Buffer.from([1, id.length]), Buffer.from(id)]);
+  const hashing = Buffer.from(hkdfSync('sha256', key, '', 'benefits-sidecar keyed hash', 32));
+  const bound = JSON.stringify([place.table, place.row, place.column]);
+  return Buffer.concat([
+    header,
+    createHmac('sha256', hashing).update(header).update(`${bound}\n`).update(plain).digest(),
+  ]);
+}
+
+t.test('a keyed hash tells the same value from another one, at its place only', async (t) => {
+  const { db } = await scratch(t);
+  const hasher = await openHasher(db, createSealer([old]));
+  const hash = hasher.hash(plain, place);
+  t.equal(hasher.isHashOf(hash, plain, place), true);
+  t.equal(hasher.isHashOf(hash, Buffer.from('{}'), place), false);
+  for (const other of [{ table: 'attempts' }, { row: 'r-2' }, { column: 'answer' }]) {
+    t.equal(hasher.isHashOf(hash, plain, { ...place, ...other }), false);
+  }
+  t.throws(() => hasher.isHashOf(hash.subarray(0, -1), plain, place), { code: 'SEAL_BROKEN' });
+});
+
+t.test('a restart, and every other process, has the same key', async (t) => {
+  const { db, url } = await scratch(t);
+  const first = await openHasher(db, createSealer([old]));
+  const again = await openHasher(open(t, url), createSealer([fresh, old]));
+  t.equal(again.isHashOf(first.hash(plain, place), plain, place), true);
+  t.strictSame(again.hash(plain, place), first.hash(plain, place), 'so that a hash can be looked up');
+});
+
+t.test('of several first uses one makes the key', async (t) => {
+  const { db, url } = await scratch(t);
+  const connections = [db, ...Array.from({ length: 5 }, () => open(t, url))];
+  const hashers = await Promise.all(connections.map((each) => openHasher(each, createSealer([old]))));
+  t.equal(new Set(hashers.map((hasher) => hasher.hash(plain, place).toString('hex'))).size, 1);
+  t.equal((await db.selectFrom('hash_keys').select('one').execute()).length, 1);
+});
+
+t.test('two databases have two keys', async (t) => {
+  const hashers: Hasher[] = [];
+  for (const name of ['one', 'other']) {
+    await t.test(name, async (t) =>
+      hashers.push(await openHasher((await scratch(t)).db, createSealer([old]))),
+    );
+  }
+  const [one, other] = hashers as [Hasher, Hasher];
+  t.notSame(one.hash(plain, place), other.hash(plain, place));
+  t.throws(() => other.isHashOf(one.hash(plain, place), plain, place), {
+    keyId: one.keyId,
+    message: /backup/,
+  });
+});
+
+t.test('a hash of the former form goes on to compare, as long as its data key is there', async (t) => {
+  const { db } = await scratch(t);
+  const hasher = await openHasher(db, createSealer([fresh, old]));
+  t.equal(hasher.isHashOf(formerHash(old), plain, place), true);
+  t.equal(hasher.isHashOf(formerHash(old), Buffer.from('{}'), place), false);
+  const without = await openHasher(db, createSealer([fresh]));
+  t.throws(() => without.isHashOf(formerHash(old), plain, place), { code: 'DATA_KEY_MISSING', keyId: 'old' });
+});
+
+t.test(
+  'the key lies sealed, bound to its place; without its data key it is missed by name, and found again',
+  async (t) => {
+    const { db, url } = await scratch(t);
+    await openHasher(db, createSealer([old]));
+    const row = await db.selectFrom('hash_keys').selectAll().executeTakeFirstOrThrow();
+    const key = createSealer([old]).open(row.sealed, hashKeyPlace(row.key_id));
+    t.equal(key.length, 32);
+    t.notOk((await rawBytes(db, url)).includes(key));
+    t.throws(() => createSealer([old]).open(row.sealed, hashKeyPlace('other')), { code: 'SEAL_BROKEN' });
+
+    const other = open(t, url);
+    await t.rejects(openHasher(other, createSealer([fresh])), { code: 'DATA_KEY_MISSING', keyId: 'old' });
+    t.ok(await openHasher(other, createSealer([fresh, old])));
+  },
+);
+
+t.test('what failed once is tried again at the next use', async (t) => {
+  const { db } = await scratch(t);
+  const sealer = createSealer([old]);
+  await t.rejects(
+    transact(db, () => openHasher(db, sealer)),
+    { code: 'USED_OUTSIDE_TRANSACTION' },
+  );
+  t.ok(await openHasher(db, sealer));
+});
+
+t.test('a fingerprint is short, the same for the same value, and bound to its place', async (t) => {
+  const { db } = await scratch(t);
+  const { fingerprint } = await openHasher(db, createSealer([old]));
+  t.equal(fingerprint('52000.00', place).length, FINGERPRINT_BYTES);
+  t.strictSame(fingerprint('52000.00', place), fingerprint('52000.00', place));
+  t.notSame(fingerprint('52000.01', place), fingerprint('52000.00', place));
+  t.notSame(fingerprint('52000.00', { ...place, row: 'r-2' }), fingerprint('52000.00', place));
+});

@@ -1,0 +1,167 @@
+import t from 'tap';
+import { createFaults, type FaultName, parseFault } from '../../src/simulator/faults.ts';
+import { makeCensus } from '../../src/simulator/world.ts';
+import { manualTimer } from './manual-timer.ts';
+import { API_KEY, post, start } from './start.ts';
+
+const CENSUS_PATH = '/employer/maple-bakery/census';
+const upload = makeCensus(1, 'maple-bakery', 3);
+const termination = (employeeId: string) => ({ employee_id: employeeId, termination_date: '2026-03-31' });
+const TERMINATIONS = '/employee-changes/termination';
+
+t.test('a fault is NAME[=VALUE][:COUNT][@ID]', async (t) => {
+  const read = (text: string) => parseFault(text);
+  const usual = { value: 0, times: null, id: null };
+  t.same(read('hang'), { ...usual, name: 'hang' });
+  t.same(read('latency=200ms'), { ...usual, name: 'latency', value: 200 });
+  t.same(read('latency=2s:3'), { ...usual, name: 'latency', value: 2_000, times: 3 });
+  t.same(read('rate-limit:3'), { ...usual, name: 'rate-limit', value: 1_000, times: 3 });
+  t.same(read('error=503:2@a:b@c='), { name: 'error', value: 503, times: 2, id: 'a:b@c=' });
+  t.same(read('forbidden@maple bakery'), { ...usual, name: 'forbidden', id: 'maple bakery' });
+  t.same(read('duplicate=3:10'), { ...usual, name: 'duplicate', value: 3, times: 10 });
+});
+
+t.test('what is no fault is refused with what one looks like', async (t) => {
+  const refusals: Record<string, RegExp> = {
+    '': /NAME\[=VALUE\]\[:COUNT\]\[@ID\], NAME one of latency, hang,/,
+    explode: /NAME one of/,
+    toString: /NAME one of/,
+    'Latency=1s': /NAME one of/,
+    latency: /latency needs a value, such as latency=200ms/,
+    'latency=': /latency takes a time/,
+    'latency=5': /latency takes a time/,
+    'latency=0ms': /latency takes a time/,
+    'latency=61m': /latency takes a time of at most an hour/,
+    'hang=3': /hang takes no value; a count is written hang:3/,
+    'error=404': /error takes a status of 500 to 599/,
+    'reset:0': /The count of reset must be 1 to/,
+    'reset:many': /The count of reset must be/,
+    'reset:': /The count of reset must be/,
+    'reset@': /NAME one of/,
+    'duplicate=1': /duplicate takes a number of 2 to/,
+    'reorder:2@acme': /reorder takes no @ID/,
+  };
+  for (const [text, message] of Object.entries(refusals)) t.throws(() => parseFault(text), { message }, text);
+});
+
+t.test('the first fault that fits and is not used up is met; latency is met beside it', async (t) => {
+  const faults = createFaults(['latency=5ms', 'reset:1@b', 'error:1', 'hang@a']);
+  const met = (id: string) => {
+    const { fault, delayMs } = faults.meetRequest([id]);
+    return `${fault?.name ?? null} ${delayMs}`;
+  };
+  t.same(['a', 'b', 'b', 'a', 'c'].map(met), ['error 5', 'reset 5', 'null 5', 'hang 5', 'null 5']);
+  t.same(faults.states(), [
+    { fault: 'latency=5ms', met: 5, left: null },
+    { fault: 'reset:1@b', met: 1, left: 0 },
+    { fault: 'error:1', met: 1, left: 0 },
+    { fault: 'hang@a', met: 1, left: null },
+  ]);
+  t.throws(() => faults.set(['hang', 'nonsense']));
+  t.equal(faults.states().length, 4, 'what is refused changes nothing');
+});
+
+const ANSWERED: { fault: FaultName; status: number; headers?: object }[] = [
+  { fault: 'rate-limit', status: 429, headers: { 'retry-after': '1' } },
+  { fault: 'error', status: 500 },
+  { fault: 'wrong-key', status: 401 },
+  { fault: 'forbidden', status: 403 },
+];
+for (const { fault, status, headers = {} } of ANSWERED) {
+  t.test(`${fault} answers ${status}, once, and nothing is applied`, async (t) => {
+    const simulator = await start(t, { faults: [`${fault}:1`] });
+    const answer = await raw(simulator.url, CENSUS_PATH, upload);
+    t.equal(answer.status, status);
+    t.match(Object.fromEntries(answer.headers), headers);
+    t.match(await answer.json(), { error: String });
+    t.equal(simulator.employeesOf('maple-bakery').size, 0);
+    t.match(simulator.requests(), [{ status, applied: false, fault, subject: 'employer:maple-bakery' }]);
+    t.equal((await post(simulator, CENSUS_PATH, upload)).status, 200);
+  });
+}
+
+const SILENT: { fault: FaultName; applied: boolean }[] = [
+  { fault: 'reset', applied: false },
+  { fault: 'lost-answer', applied: true },
+  { fault: 'half-answer', applied: true },
+];
+for (const { fault, applied } of SILENT) {
+  t.test(`${fault}: no whole answer comes, and it is ${applied ? '' : 'not '}applied`, async (t) => {
+    const simulator = await start(t, { faults: [`${fault}:1`] });
+    const headers = { 'idempotency-key': 'k-1' };
+    await t.rejects(post(simulator, CENSUS_PATH, upload, headers));
+    t.equal(simulator.employeesOf('maple-bakery').size, applied ? 3 : 0);
+    t.equal((await post(simulator, CENSUS_PATH, upload, headers)).status, 200);
+    t.match(simulator.requests(), [
+      { status: null, applied, fault, idempotencyKey: 'k-1' },
+      { status: 200, applied: !applied, repeated: applied, fault: null },
+    ]);
+  });
+}
+
+t.test('half an answer has its head and a part of its body', async (t) => {
+  const simulator = await start(t, { faults: ['half-answer'] });
+  const answer = await raw(simulator.url, CENSUS_PATH, upload);
+  t.equal(answer.status, 200);
+  await t.rejects(answer.text());
+});
+
+t.test('what hangs is recorded at once, and is reset when the faults are taken back', async (t) => {
+  const simulator = await start(t, { faults: ['hang'] });
+  const hanging = t.rejects(post(simulator, CENSUS_PATH, upload));
+  while (simulator.requests().length === 0) await new Promise(setImmediate);
+  t.match(simulator.requests(), [{ status: null, applied: false, fault: 'hang' }]);
+  simulator.setFaults([]);
+  await hanging;
+});
+
+t.test('latency keeps an answer back for that long, and what it is about is applied before', async (t) => {
+  const { timer, pass } = manualTimer();
+  const simulator = await start(t, { timer, faults: ['latency=3s:1'] });
+  const answered = post(simulator, CENSUS_PATH, upload);
+  await pass(3_000);
+  t.equal(simulator.employeesOf('maple-bakery').size, 3);
+  t.equal((await answered).status, 200);
+});
+
+t.test(
+  'a fault for one employer is met by its census, its hires and its employees, and by nobody else',
+  async (t) => {
+    const simulator = await start(t, { faults: ['forbidden@maple-bakery'] });
+    const hire = { ...upload.employees[0], employee_id: 'new', employer_id: 'maple-bakery' };
+    const statuses = [
+      await post(simulator, CENSUS_PATH, upload),
+      await post(simulator, '/employee-changes/new-hire', hire),
+      await post(simulator, TERMINATIONS, termination('maple-bakery-001')),
+      await post(simulator, TERMINATIONS, termination('harbor-clinic-001')),
+      await post(simulator, '/employer/harbor-clinic/census', upload),
+    ].map(({ status }) => status);
+    t.same(statuses, [403, 403, 403, 200, 200]);
+    simulator.setFaults(['forbidden@maple-bakery-002']);
+    t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-001'))).status, 200);
+    t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-002'))).status, 403);
+  },
+);
+
+t.test('with ignore-keys a repeated key is applied again', async (t) => {
+  const simulator = await start(t, { faults: ['ignore-keys'] });
+  const headers = { 'idempotency-key': 'k-1' };
+  for (const _ of [1, 2]) await post(simulator, TERMINATIONS, termination('maple-bakery-001'), headers);
+  t.match(simulator.requests(), [
+    { applied: true, repeated: false },
+    { applied: true, repeated: false },
+  ]);
+});
+
+t.test('the key that is right can change', async (t) => {
+  const simulator = await start(t);
+  simulator.setApiKey('the-new-key');
+  t.equal((await post(simulator, CENSUS_PATH, upload)).status, 401);
+  const authorization = { authorization: 'Bearer the-new-key' };
+  t.equal((await post(simulator, CENSUS_PATH, upload, authorization)).status, 200);
+});
+
+function raw(url: string, path: string, body: unknown): Promise<Response> {
+  const headers = { authorization: `Bearer ${API_KEY}`, 'content-type': 'application/json' };
+  return fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) });
+}

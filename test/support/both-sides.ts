@@ -1,0 +1,116 @@
+/** Compares what the sidecar holds with what the simulated service recorded: two accounts of the same story. */
+import type { Deduction } from '../../src/contract/deduction.ts';
+import type { ChangeKind } from '../../src/outbound/by-hand.ts';
+import type { Simulator } from '../../src/simulator/simulator.ts';
+import type { Api } from './api.ts';
+import { eventually } from './eventually.ts';
+
+/** A change that payroll reported and the sidecar accepted. */
+export type Reported = { changeId: string; employeeId: string };
+
+/** Reports a change as payroll does. Throws when it is not accepted. */
+export async function report(
+  api: Api,
+  kind: ChangeKind,
+  body: { employee_id: string } & Record<string, unknown>,
+): Promise<Reported> {
+  const { status, json } = await api.call('POST', `/v1/employee-changes/${kind}`, body);
+  if (status !== 202) throw new Error(`${kind} was answered ${status}: ${JSON.stringify(json)}`);
+  return { changeId: json.change_id, employeeId: body.employee_id };
+}
+
+/** Two changes of each employee, in an order that matters: the second address is the one to keep. */
+export async function reportMoves(api: Api, employeeIds: readonly string[]): Promise<Reported[]> {
+  const moves = ['1 First Street', '2 Second Street'].flatMap((line1) =>
+    employeeIds.map((employee_id) => ({ employee_id, address: { ...BOISE, line1 } })),
+  );
+  const reported: Reported[] = [];
+  for (const move of moves) reported.push(await report(api, 'demographic', move));
+  return reported;
+}
+
+const BOISE = { city: 'Boise', state: 'ID', zip_code: '83702' };
+
+/** Nothing is owed any more. */
+export async function allSent(api: Api): Promise<void> {
+  for (const state of ['pending', 'sending']) {
+    await eventually(
+      `no change is ${state}`,
+      () => api.get(`/v1/employee-changes?state=${state}&limit=1`),
+      ({ data }) => data.length === 0,
+      SENT_WITHIN_MS,
+    );
+  }
+}
+
+/** Several backoffs of an employee, each as long as it may be. */
+const SENT_WITHIN_MS = 30_000;
+
+/** What the two sides don't agree about, in words; nothing when they do. Ask once nothing is under way. */
+export async function disagreements(
+  { api, simulator }: { api: Api; simulator: Simulator },
+  reported: readonly Reported[],
+): Promise<string[]> {
+  return [
+    ...(await notDelivered(api, reported)),
+    ...appliedTwice(simulator),
+    ...outOfOrder(simulator, reported),
+    ...(await otherDeductions(api, simulator)),
+  ];
+}
+
+async function notDelivered(api: Api, reported: readonly Reported[]): Promise<string[]> {
+  const states = await Promise.all(
+    reported.map(async ({ changeId }) => ({
+      changeId,
+      state: (await api.get(`/v1/employee-changes/${changeId}`)).state,
+    })),
+  );
+  return states
+    .filter(({ state }) => state !== 'delivered')
+    .map(({ changeId, state }) => `${changeId} is ${state}`);
+}
+
+/** Censuses too: an upload has a key of its own. */
+function appliedTwice(simulator: Simulator): string[] {
+  const keys = simulator
+    .requests()
+    .filter(({ applied }) => applied)
+    .map(({ idempotencyKey }) => idempotencyKey);
+  const twice = keys.filter((key, index) => key === null || keys.indexOf(key) !== index);
+  return twice.map((key) => `${key} was applied twice`);
+}
+
+/** The keys of each employee that took effect there are those accepted here: all of them, in this order, once. */
+function outOfOrder(simulator: Simulator, reported: readonly Reported[]): string[] {
+  const applied = simulator.requests().filter(({ applied: is, kind }) => is && kind !== 'census');
+  const subjects = new Set([
+    ...reported.map(({ employeeId }) => `employee:${employeeId}`),
+    ...applied.map(({ subject }) => subject),
+  ]);
+  return [...subjects].flatMap((subject) => {
+    const here = reported.filter(({ employeeId }) => `employee:${employeeId}` === subject);
+    const there = applied.filter((request) => request.subject === subject);
+    const accepted = here.map(({ changeId }) => changeId).join(', ');
+    const received = there.map(({ idempotencyKey }) => idempotencyKey).join(', ');
+    return accepted === received ? [] : [`${subject}: accepted ${accepted}, applied there ${received}`];
+  });
+}
+
+async function otherDeductions(api: Api, simulator: Simulator): Promise<string[]> {
+  const texts = (deductions: readonly Deduction[]) =>
+    new Map(deductions.map((deduction) => [deduction.id, textOf(deduction)]));
+  const ledger = texts((await api.list('/v1/deductions?limit=1000')) as Deduction[]);
+  const there = texts(simulator.deductions());
+  return [...new Set([...ledger.keys(), ...there.keys()])]
+    .filter((id) => ledger.get(id) !== there.get(id))
+    .map(
+      (id) => `deduction ${id}: ${ledger.get(id) ?? 'not'} in the ledger, ${there.get(id) ?? 'not'} there`,
+    );
+}
+
+/** What the service sent, without what the ledger adds, its fields in one order. */
+function textOf(shown: Deduction & Record<string, unknown>): string {
+  const { employer_id, version, position, event_time, recorded_at, ...deduction } = shown;
+  return JSON.stringify(deduction, Object.keys(deduction).sort());
+}

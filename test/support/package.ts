@@ -1,0 +1,77 @@
+/** The package as users install it: built, packed by npm, unpacked into a folder of theirs. */
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Test } from 'tap';
+import type { Variables } from './settings.ts';
+
+const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
+const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');
+/** What the build does not make. */
+const AS_IT_IS = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'db', 'fixtures'];
+
+/** Tap adds options for its own records to every process of Node, which the compiler does not bear. */
+const AS_USERS_START_IT = ['-u', 'NODE_OPTIONS'];
+const run = (command: string, args: readonly string[]) =>
+  promisify(execFile)('env', [...AS_USERS_START_IT, command, ...args]);
+
+/**
+ * A folder of a project that has the package; its dependencies are those of this checkout. Built apart from `dist`,
+ * which another run may be making.
+ */
+export async function installPackage(t: Test): Promise<string> {
+  const folder = t.testdir({ packed: {}, 'package.json': '{"name": "users-own", "type": "module"}' });
+  for (const path of AS_IT_IS) cpSync(join(PROJECT, path), join(folder, 'packed', path), { recursive: true });
+  await run(process.execPath, [
+    TSC,
+    '-p',
+    join(PROJECT, 'tsconfig.build.json'),
+    '--outDir',
+    join(folder, 'packed/dist'),
+  ]);
+  const options = ['--ignore-scripts', '--silent', '--pack-destination', folder];
+  await run('npm', ['pack', join(folder, 'packed'), ...options]);
+  const [archive = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  const installed = join(folder, 'node_modules/benefits-sidecar');
+  mkdirSync(installed, { recursive: true });
+  await run('tar', ['-xzf', join(folder, archive), '-C', installed, '--strip-components=1']);
+  return folder;
+}
+
+/** What the compiler says of files of the folder, with the strictest rules of a user; none when all is well. */
+export async function compile(folder: string, files: readonly string[]): Promise<string> {
+  const settings = {
+    compilerOptions: {
+      ...{ target: 'es2024', lib: ['es2024'], types: ['node'], module: 'nodenext', noEmit: true },
+      ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+      ...{ allowImportingTsExtensions: true, erasableSyntaxOnly: true, skipLibCheck: true },
+    },
+    files,
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings));
+  return run(process.execPath, [TSC, '-p', folder]).then(
+    () => '',
+    (failed: { stdout: string }) => failed.stdout,
+  );
+}
+
+/** Runs Node in the folder, with these variables alone. */
+export function node(folder: string, args: readonly string[], variables: Variables = {}) {
+  const env = { PATH: process.env.PATH, ...variables };
+  const child = spawn('env', [...AS_USERS_START_IT, process.execPath, ...args], {
+    cwd: folder,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let said = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (part: string) => {
+      said += part;
+    });
+  }
+  const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  return { ended, said: () => said, end: (signal: NodeJS.Signals) => void child.kill(signal) };
+}

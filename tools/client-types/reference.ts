@@ -1,0 +1,21 @@
+/** The reference as a document, without a listener and a database. */
+import { createHash } from 'node:crypto';
+import type { ApiParts } from '../../src/api/parts.ts';
+import { createApi } from '../../src/api/server.ts';
+
+/** The types don't hang on the release: with its version in the document every release would need new ones. */
+const VERSION = '0.0.0';
+
+/** The OpenAPI document of the private listener, as JSON. */
+export async function referenceDocument(): Promise<string> {
+  // Declaring the routes asks nothing of the other parts; only requests do, and there are none.
+  const app = createApi({ version: VERSION, firstToken: null } as ApiParts);
+  await app.ready();
+  const text = JSON.stringify(app.swagger());
+  await app.close();
+  return text;
+}
+
+export function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
