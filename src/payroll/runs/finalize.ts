@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { insertMany } from '../../database/bulk.ts';
+import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../arithmetic/amounts.ts';
@@ -66,7 +67,8 @@ export async function finalizeRun(
     const stands = await transact(db, (trx) => flip(trx, computed, failed, finalizing));
     if (!stands) return await undone(db, freezeId, await whyNot(db, runId));
   } catch (error) {
-    await dropLines(db, freezeId).catch(() => {});
+    // Where the answer to the commit was lost the run may stand: what does not is removed later.
+    if (!isUnavailable(error)) await dropLines(db, freezeId).catch(() => {});
     throw error;
   }
   return { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
