@@ -20,10 +20,17 @@ export function cursorOf<const S extends TSchema>(list: string, position: S): Cu
     decode(text) {
       if (text === undefined) return undefined;
       const value = parse(text);
-      if (ofList.accepts(value) && ofPosition.accepts(value.at)) return value.at;
+      if (ofList.accepts(value) && ofPosition.accepts(value.at) && isStorable(value.at)) return value.at;
       throw invalid([{ path: 'cursor', rule: 'must be the next_cursor of a page of this list, unchanged' }]);
     },
   };
+}
+
+/** Whether a database could hold each value: who made the cursor up may have put in others. */
+function isStorable(value: unknown): boolean {
+  if (typeof value === 'number') return Number.isSafeInteger(value);
+  if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');
+  return typeof value !== 'object' || value === null || Object.values(value).every(isStorable);
 }
 
 function parse(text: string): unknown {

@@ -1,6 +1,6 @@
 /** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
 import type { FastifyError } from 'fastify';
-import { codeOf, isUnavailable } from '../database/errors.ts';
+import { ConnectionLost, codeOf, isUnavailable } from '../database/errors.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
 import { keyTrouble } from '../security/key-trouble.ts';
 import { broken, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
@@ -28,7 +28,12 @@ export function refusalOf(error: unknown): Refusal {
   const trouble = keyTrouble(error);
   if (trouble !== null) return new Refusal('unavailable', trouble);
   if (isUnavailable(error)) {
-    return new Refusal('unavailable', 'nothing was changed: send the request again', {
+    // A commit whose answer was lost may have been made.
+    const detail =
+      error instanceof ConnectionLost
+        ? 'the database was lost: if this was to change something, look whether it did, or send the request again'
+        : 'nothing was changed: send the request again';
+    return new Refusal('unavailable', detail, {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     });
   }

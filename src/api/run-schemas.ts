@@ -167,6 +167,9 @@ export const PayrollRun = closed(
     force_reason: nullable(
       Type.String({ description: 'Why it was finalized although readiness failed; null when it did not.' }),
     ),
+    failed_checks: Type.Array(Type.String(), {
+      description: 'The checks of readiness that had failed when it was finalized by force, by their ids.',
+    }),
     void_reason: nullable(Type.String({ description: 'Why it was taken back.' })),
     taken_reports: Type.Array(
       closed({

@@ -3,7 +3,7 @@ import type { Db } from '../database/tables.ts';
 import { planOfBasis, planWith } from '../payroll/runs/basis.ts';
 import type { Run } from '../payroll/runs/body.ts';
 import { readSchedules } from '../payroll/runs/settings.ts';
-import { frozenOf, type RunView, type StoredRun } from '../payroll/runs/store.ts';
+import { frozenOf, type RunRow, type RunView, type StoredRun } from '../payroll/runs/store.ts';
 import { readTaken } from '../payroll/runs/taken.ts';
 import type { PayrollRun, PayrollRunSummary } from './run-schemas.ts';
 
@@ -15,6 +15,7 @@ export async function runOfView(db: Db, view: RunView, stored: StoredRun): Promi
     ...lifeOf(stored),
     ...(await computedOf(db, view)),
     force_reason: stored.force_reason,
+    failed_checks: stored.state === 'open' ? [] : [...frozenOf(stored).failed_checks],
     void_reason: stored.void_reason,
     taken_reports: await readTaken(db, stored.run_id),
   };
@@ -38,7 +39,7 @@ export async function computedOf(db: Db, { run, stored, ...view }: RunView) {
 }
 
 /** A stored run without anything that must be computed. */
-export function summaryOf(stored: StoredRun): PayrollRunSummary {
+export function summaryOf(stored: RunRow): PayrollRunSummary {
   const { run_id, employer_id, kind, pay_group, period_start, period_end, pay_date, etag, totals } = stored;
   return {
     run_id,
@@ -83,6 +84,6 @@ function listOf(given: readonly string[] | null): string[] | null {
   return given === null ? null : [...given];
 }
 
-function lifeOf({ state, created_at, finalized_at, voided_at }: StoredRun) {
+function lifeOf({ state, created_at, finalized_at, voided_at }: RunRow) {
   return { state, created_at, finalized_at, voided_at };
 }

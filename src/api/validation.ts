@@ -26,11 +26,12 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   const properties: Properties = (schema as { properties?: Properties }).properties ?? {};
   const isText = httpPart !== 'body';
   return (given: unknown) => {
-    const problems = isPart(given) ? namingProblems(given, properties, httpPart) : [];
-    if (problems.length > 0) return { error: invalid(problems) };
+    const misnamed = isPart(given) ? namingProblems(given, properties, httpPart) : [];
     const value = isText ? fromText(given as Part, properties) : given;
-    if (checker.accepts(value)) return { value };
-    return { error: invalid(checker.problems(value).map(named)) };
+    if (misnamed.length === 0 && checker.accepts(value)) return { value };
+    const known = new Set(misnamed.map(({ path }) => path));
+    const others = checker.problems(value).map(named);
+    return { error: invalid([...misnamed, ...others.filter(({ path }) => !known.has(path))]) };
   };
 };
 

@@ -4,6 +4,7 @@ import type { Problem } from '../contract/check.ts';
 import type { Organization } from '../contract/organization.ts';
 import { insertMany } from '../database/bulk.ts';
 import { lockName } from '../database/engine.ts';
+import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { employerSubject } from '../outbound/subject.ts';
@@ -47,8 +48,9 @@ export async function stageCensus(
   try {
     staged = await write({ db, sealer, now }, { censusId, employerId, uploading }, content, signal);
   } catch (error) {
-    // What can't be removed now is tidied away later; the error says more than this one would.
-    await dropCensus(db, censusId).catch(() => {});
+    // What can't be removed now is tidied away later; the error says more than this one would. Where the answer to the
+    // last commit was lost the census may be the current one.
+    if (!isUnavailable(error)) await dropCensus(db, censusId).catch(() => {});
     throw error;
   }
   if (!staged.ok) await dropCensus(db, censusId);

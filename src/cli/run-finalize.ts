@@ -68,7 +68,7 @@ async function agreed(
   printTotals(beside, view);
   const asked = `Finalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterwards. [yes/no] `;
   const answer = await ask(stdin, out, `\n${asked}`, stopped());
-  return answer?.trim().toLowerCase() === 'yes' ? view.etag : null;
+  return /^\s*y(es)?\s*$/i.test(answer ?? '') ? view.etag : null;
 }
 
 /** What a person answers; null when there is no answer, as after Ctrl-C or Ctrl-D. */

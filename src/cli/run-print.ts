@@ -11,7 +11,10 @@ export function printRun(out: Output, run: PayrollRun): void {
     state: run.state,
     ...askedPairs(run),
     ...(run.finalized_at !== null && { finalized: run.finalized_at }),
-    ...(run.force_reason !== null && { 'forced because': run.force_reason }),
+    ...(run.force_reason !== null && {
+      'forced because': run.force_reason,
+      'failed checks': run.failed_checks.join(', '),
+    }),
     ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
     ...(run.voided_at !== null && { voided: run.voided_at, 'voided because': run.void_reason }),
   });

@@ -135,16 +135,18 @@ function secretsOf(env: Environment): Secrets {
 /** What to give a sidecar. Secrets that were just made are printed, as nothing else knows them; given ones never. */
 function printSettings(out: Output, url: string, secrets: Secrets, censusFolder: string | null): void {
   out.print(`A benefits service listens at ${url}. Give a sidecar these, then start it:\n`);
-  out.print('  BENEFITS_ENVIRONMENT=sandbox');
-  out.print(`  BENEFITS_BASE_URL=${url}`);
+  out.print('  export BENEFITS_ENVIRONMENT=sandbox');
+  out.print(`  export BENEFITS_BASE_URL=${url}`);
   if (secrets.fromEnvironment) out.print('  # BENEFITS_API_KEY and WEBHOOK_SECRETS: as they are set here');
   else {
-    out.print(`  BENEFITS_API_KEY=${secrets.apiKey}`);
-    out.print(`  WEBHOOK_SECRETS='${secrets.webhookSecrets.join(' ')}'`);
+    out.print(`  export BENEFITS_API_KEY=${secrets.apiKey}`);
+    out.print(`  export WEBHOOK_SECRETS='${secrets.webhookSecrets.join(' ')}'`);
   }
-  out.print('  DATA_KEYS=…  # one line of "benefits-sidecar keys generate", the same at every start');
-  if (censusFolder !== null) out.print(`  CENSUS_SOURCE='dir:${censusFolder}'`);
-  out.print(`\nWhat it received, and orders to misbehave: ${url}${CONTROL_PATH}\n`);
+  if (censusFolder !== null) out.print(`  export CENSUS_SOURCE='dir:${censusFolder}'`);
+  out.print(
+    '\nand, as ever, DATA_KEYS: a line of "benefits-sidecar keys generate", the same at every start.',
+  );
+  out.print(`What it received, and orders to misbehave: ${url}${CONTROL_PATH}\n`);
 }
 
 /** Payroll's side of the simulated world, as `CENSUS_SOURCE=dir:` reads it. Answers the folder's absolute path. */

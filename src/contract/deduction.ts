@@ -60,7 +60,7 @@ const effectiveDay = nullable(
   Type.String({
     format: 'day-or-date-time',
     maxLength: TIME_MAX_CHARACTERS,
-    rule: 'must be an ISO 8601 timestamp with a real date',
+    rule: 'must be a date or an ISO 8601 timestamp, of a real day',
   }),
 );
 

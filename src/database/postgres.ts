@@ -51,6 +51,8 @@ const BEGIN = [
   // A statement is planned once a connection. Planned while the tables are empty it would read them whole, and go on
   // to when they are not, until the server has counted them: a minute in which applying falls behind.
   'set local enable_seqscan = off',
+  // Up to PostgreSQL 17 a plan that can't do without is priced so high that it would be compiled first.
+  'set local jit = off',
 ].join('; ');
 
 /** Texts that are prepared; more than the service has. The bound is for texts of varying length. */

@@ -79,7 +79,9 @@ t.test('a failed check stops it with its name, unless a person gives a reason, w
   t.equal((await get('/r')).json.state, 'open');
   const { status, json } = await post('/r/finalize', { force: true, reason: 'the bank waits' });
   t.equal(status, 200);
-  t.match(json.force_reason, 'the bank waits');
+  t.equal(json.force_reason, 'the bank waits');
+  t.strictSame(json.failed_checks, ['events-pending']);
+  t.strictSame((await get('/r')).json.failed_checks, ['events-pending'], 'for as long as it is kept');
   t.match(logged.at(-1)?.message, /by force/);
   t.notMatch(JSON.stringify(logged), 'the bank waits', 'what people write is in no log');
 });
@@ -89,6 +91,7 @@ t.test('force without need leaves no reason', async (t) => {
   await put('r');
   const { json } = await post('/r/finalize', { force: true, reason: 'to be sure' });
   t.equal(json.force_reason, null);
+  t.strictSame(json.failed_checks, []);
 });
 
 t.test('a pay date is taken once for each pay group, and the run that has it is named', async (t) => {

@@ -57,7 +57,7 @@ function effective(field: string): Rule {
       '',
       1767225600,
     ],
-    problem: `${field}: must be an ISO 8601 timestamp with a real date`,
+    problem: `${field}: must be a date or an ISO 8601 timestamp, of a real day`,
   };
 }
 

@@ -22,7 +22,7 @@ const DEEP = 'the body is nested deeper than 32 levels';
 const AMOUNT = 'must be a plain decimal number as a string, at most 40 digits on each side of the point';
 const MEMBER = `data.member_contribution: ${AMOUNT}`;
 const INSTANT = 'created_at: must be an ISO 8601 date and time';
-const EFFECTIVE = 'must be an ISO 8601 timestamp with a real date';
+const EFFECTIVE = 'must be a date or an ISO 8601 timestamp, of a real day';
 
 function nested(levels: number): string {
   return `{"event_type":"x","data":${'{"a":'.repeat(levels - 1)}1${'}'.repeat(levels)}`;

@@ -43,7 +43,13 @@ t.test('whatever happens, a subject has the head that it should have, or is held
             const subject = SUBJECTS[now.subject] as string;
             await enqueue(trx, { requestId: `r-${count++}`, kind, subject, sealed: null }, iso);
           } else if (now.do === 'claim') {
-            const wish = { owner: 'o', limit: now.limit, inFlight: new Set<string>(), takesOver: true, senders: {} };
+            const wish = {
+              owner: 'o',
+              limit: now.limit,
+              inFlight: new Set<string>(),
+              takesOver: true,
+              senders: {},
+            };
             claims.push(...(await claim(trx, wish, at)).claims);
           } else if (now.do === 'finish') {
             const [claimed] = claims.splice(now.pick % Math.max(1, claims.length), 1);

@@ -442,6 +442,14 @@ t.test('a moved start that the run knew of is flagged there, and reported by no 
   t.strictSame(await adjustments(db), [], 'also when something else comes late');
 });
 
+t.test('amounts with a plus sign are compared as numbers', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2026-02-05', { member_contribution: '+12.00', effective_start: '2026-03-01' }));
+  t.strictSame(await adjustments(db), [], 'other amounts: a change');
+  await send(db, each('2026-02-06', { member_contribution: '+10.0', effective_start: '2026-03-02' }));
+  t.match(await adjustments(db), [/start_moved_later/, /start_moved_later/], 'the same: a moved start');
+});
+
 t.test('other amounts from the day that they are sent, or later, are a change, no moved start', async (t) => {
   const db = await staged(t);
   const next = { member_contribution: '12', effective_start: '2026-03-01' };

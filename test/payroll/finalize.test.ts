@@ -188,12 +188,12 @@ const CODE = {
 
 const meanwhile: [what: string, work: (db: Db) => Promise<unknown>, outcome: Finalized['outcome']][] = [
   ['another run of the employer is finalized', (db) => finalized(db, 'other', body(1)), 'changed'],
-  ['another run of the pay date is finalized', (db) => finalized(db, 'other', body(2)), 'changed'],
-  ['the run itself is finalized', (db) => finalize(db, 'r'), 'changed'],
+  ['another run of the pay date is finalized', (db) => finalized(db, 'other', body(2)), 'date-taken'],
+  ['the run itself is finalized', (db) => finalize(db, 'r'), 'not-open'],
   ['the previous run is voided', (db) => voided(db, 'r0'), 'changed'],
   ['what was taken of an earlier run is reported', (db) => report(db, 'r0'), 'changed'],
   ["the employer's codes change", (db) => codes(db, 'acme', [CODE]), 'changed'],
-  ['the run is removed', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'changed'],
+  ['the run is removed', (db) => transact(db, (trx) => deleteRun(trx, 'r')), 'unknown'],
   [
     'the run is removed, and another one put under its id',
     async (db) => {

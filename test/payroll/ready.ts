@@ -85,9 +85,9 @@ export function code(db: Db, line_of_coverage: string, side: 'employee' | 'emplo
   return transact(db, (trx) => putCodes(trx, EMPLOYER, [one], LATELY));
 }
 
-/** Two employees with a deduction each, a schedule, a census that the service took in. */
-export async function readyEmployer(t: Test): Promise<Db> {
-  const { db } = await scratch(t);
+/** Two employees with a deduction each, a schedule, a census that the service took in; in a new database, or in one. */
+export async function readyEmployer(t: Test, given?: Db): Promise<Db> {
+  const db = given ?? (await scratch(t)).db;
   await employ(db, 'emp-1');
   await employ(db, 'emp-2');
   await deduct(db, 'evt-1', { id: 'ded-1', employee_id: 'emp-1' });

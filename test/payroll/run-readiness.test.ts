@@ -12,7 +12,7 @@ import type { Run } from '../../src/payroll/runs/body.ts';
 import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { readinessOfRun } from '../../src/payroll/runs/readiness.ts';
 import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
-import { putRun } from '../../src/payroll/runs/store.ts';
+import { putRun, voidRun } from '../../src/payroll/runs/store.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { owe } from '../outbound/parts.ts';
 import {
@@ -186,6 +186,16 @@ const SPOILT: Record<string, Spoilt> = {
     spoil: (db) => finalized(db, 'before', { ...runOn('2026-07-03'), period_end: '2026-06-29' }),
     result: 'fail',
     examples: ['before: 2026-06-15 to 2026-06-29'],
+  },
+  'settled-of-voided': {
+    spoil: async (db) => {
+      await finalized(db, 'first', runOn('2026-06-19'));
+      await deduct(db, 'evt-3', { member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+      await finalized(db, 'second', runOn('2026-07-03', { adjustments: 'include' }));
+      await transact(db, (trx) => voidRun(trx, 'first', { reason: 'wrong', now: LATELY }));
+    },
+    result: 'warn',
+    examples: ['second settled first'],
   },
   'codes-missing': {
     spoil: (db) => code(db, 'medical'),

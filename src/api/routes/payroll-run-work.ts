@@ -142,7 +142,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
 
 /** The answer has the ETag of the lines as they are by now, so that they can be reviewed. */
 function stale(etag: string): Refusal {
-  const detail = 'the lines changed since they were reviewed: review them, then send the ETag of this answer';
+  const detail = `the lines changed since they were reviewed: review them, then send their ETag, "${etag}" by now`;
   return new Refusal('precondition-failed', detail, { headers: { etag: `"${etag}"` } });
 }
 

@@ -20,6 +20,12 @@ export function decimal(text: string): Decimal {
   return { units: BigInt(text.slice(0, point) + text.slice(point + 1)), decimals: text.length - point - 1 };
 }
 
+/** Whether two contributions are the same number, however it is written: `20`, `20.0` and `+20.00`. */
+export function isSameNumber(one: string, other: string): boolean {
+  const [a, b] = [decimal(one), decimal(other)];
+  return a.units * 10n ** BigInt(b.decimals) === b.units * 10n ** BigInt(a.decimals);
+}
+
 export function times(value: Decimal, count: number): Decimal {
   return { units: value.units * BigInt(count), decimals: value.decimals };
 }

@@ -1,6 +1,7 @@
 /** What earlier finalized runs should have taken by today's versions: "Adjustments" of payroll.md. Pure. */
 import { latestOf } from '../../ledger/state.ts';
 import type { Amounts } from '../arithmetic/amounts.ts';
+import { isSameNumber } from '../arithmetic/money.ts';
 import { difference, total } from '../arithmetic/sums.ts';
 import { type Flag, isIncluded, type Line, NOTHING } from './line.ts';
 import {
@@ -204,8 +205,8 @@ function mayNeverHaveBeen(state: RunVersion, history: History, { position }: Ear
 
 function isSameAmount(one: RunVersion, other: RunVersion): boolean {
   if (one.period !== other.period) return false;
-  return (['member_contribution', 'employer_contribution'] as const).every(
-    (side) => difference(one[side], other[side]) === NOTHING,
+  return (['member_contribution', 'employer_contribution'] as const).every((side) =>
+    isSameNumber(one[side], other[side]),
   );
 }
 

@@ -212,9 +212,10 @@ function rulesOf(basis: Basis): LineRules {
   };
 }
 
-type FrozenRun = { run_id: string; freeze_id: string; basis: Basis; settled: Settlements };
+export type FrozenRun = { run_id: string; freeze_id: string; basis: Basis; settled: Settlements };
 
-async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
+/** What finalized runs were computed from, and whom they settled something for. */
+export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
   if (runIds.length === 0) return [];
   const rows = await db
     .selectFrom('payroll_runs')

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { insertMany } from '../../database/bulk.ts';
+import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../arithmetic/amounts.ts';
@@ -64,9 +65,10 @@ export async function finalizeRun(
     const failed = report?.checks.filter((check) => check.result === 'fail').map((check) => check.id) ?? [];
     const computed = { runId, basis, freezeId, rows, summary };
     const stands = await transact(db, (trx) => flip(trx, computed, failed, finalizing));
-    if (!stands) return await undone(db, freezeId, { outcome: 'changed' });
+    if (!stands) return await undone(db, freezeId, await whyNot(db, runId));
   } catch (error) {
-    await dropLines(db, freezeId).catch(() => {});
+    // Where the answer to the commit was lost the run may stand: what does not is removed later.
+    if (!isUnavailable(error)) await dropLines(db, freezeId).catch(() => {});
     throw error;
   }
   return { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
@@ -75,6 +77,15 @@ export async function finalizeRun(
 async function undone(db: Db, freezeId: string, answer: Finalized): Promise<Finalized> {
   await dropLines(db, freezeId);
   return answer;
+}
+
+/** Somebody finalized or removed it meanwhile, or took its pay date; or it would be computed from something else now. */
+async function whyNot(db: Db, runId: string): Promise<Finalized> {
+  const now = await findRun(db, runId);
+  if (now === null) return { outcome: 'unknown' };
+  if (now.state !== 'open') return { outcome: 'not-open' };
+  const by = now.kind === 'regular' ? await takenBy(db, now) : null;
+  return by === null ? { outcome: 'changed' } : { outcome: 'date-taken', by };
 }
 
 async function takenBy(db: Db, run: StoredRun): Promise<string | null> {

@@ -40,6 +40,13 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
     passed: 'No finalized run pays days of this pay period.',
   },
   {
+    id: 'settled-of-voided',
+    ask: findings.settledOfVoided,
+    advice:
+      'Differences or arrears of a run that was voided later were taken, and nothing gives them back: void the run that took them too and put it again, or settle them in payroll.',
+    passed: 'No finalized run has settled something of a run that was voided.',
+  },
+  {
     id: 'codes-missing',
     ask: findings.noted('code-missing', 'fail'),
     advice: 'Payroll has no code to take these lines by: put the payroll codes of the employer with them.',

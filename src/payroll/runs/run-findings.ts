@@ -1,8 +1,10 @@
 /** What the checks of one run look for: in its computation, beside the employer's other runs, in its own settings. */
 import { sql } from 'kysely';
+import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from '../findings.ts';
 import { type Basis, planOfBasis, scheduleOf } from './basis.ts';
+import { frozenRuns } from './compute.ts';
 import { readSchedules } from './settings.ts';
 import type { Note, Summary } from './summary.ts';
 
@@ -102,6 +104,30 @@ export async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuest
     .limit(FOUND_AT_MOST)
     .execute();
   return others.map((other) => fail(`${other.run_id}: ${other.period_start} to ${other.period_end}`));
+}
+
+/**
+ * Finalized runs that carry differences or arrears of a run that was voided afterwards. A voided run counts as nothing
+ * (payroll.md), so nothing gives back what they took for it.
+ */
+export async function settledOfVoided(db: Db, { basis: { earlier } }: RunQuestion): Promise<Found[]> {
+  const finalized = await frozenRuns(
+    db,
+    earlier.map((one) => one.run_id),
+  );
+  const settled = new Set(finalized.flatMap((one) => one.settled.map(([runId]) => runId)));
+  if (settled.size === 0) return [];
+  const voided = await db
+    .selectFrom('payroll_runs')
+    .select('run_id')
+    .where(isOneOf(db, 'run_id', [...settled]))
+    .where('state', '=', sql.lit('voided'))
+    .execute();
+  const gone = new Set(voided.map((one) => one.run_id));
+  const found = finalized.flatMap((one) =>
+    one.settled.filter(([runId]) => gone.has(runId)).map(([runId]) => `${one.run_id} settled ${runId}`),
+  );
+  return found.slice(0, FOUND_AT_MOST).map((example) => ({ example, result: 'warn' }));
 }
 
 /** The employer's schedule has the pay date, and other days for it to pay. */

@@ -52,6 +52,25 @@ export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | 
   return row ?? null;
 }
 
+/** What a list shows of a run: not its body, nor what it was computed from, which may be megabytes each. */
+const ROW_COLUMNS = [
+  'run_id',
+  'employer_id',
+  'kind',
+  'pay_frequency',
+  'pay_group',
+  'period_start',
+  'period_end',
+  'pay_date',
+  'state',
+  'created_at',
+  'finalized_at',
+  'voided_at',
+  'etag',
+  'totals',
+] as const satisfies readonly (keyof StoredRun)[];
+export type RunRow = Pick<StoredRun, (typeof ROW_COLUMNS)[number]>;
+
 export type RunFilter = { employerId?: string | undefined; state?: RunState | undefined };
 export type RunCursor = { payDate: string; runId: string };
 
@@ -60,11 +79,11 @@ export async function listRuns(
   db: Db,
   { employerId, state }: RunFilter,
   page: { after?: RunCursor | undefined; limit: number },
-): Promise<{ runs: StoredRun[]; next: RunCursor | null }> {
+): Promise<{ runs: RunRow[]; next: RunCursor | null }> {
   const { after, limit } = page;
   const rows = await db
     .selectFrom('payroll_runs')
-    .selectAll()
+    .select(ROW_COLUMNS)
     .$if(employerId !== undefined, (query) => query.where('employer_id', '=', employerId as string))
     .$if(state !== undefined, (query) => query.where('state', '=', state as RunState))
     .$if(after !== undefined, (query) =>

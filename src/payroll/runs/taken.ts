@@ -2,6 +2,7 @@
 import type { Problem } from '../../contract/check.ts';
 import { insertMany, isOneOf, slices } from '../../database/bulk.ts';
 import { lockName } from '../../database/engine.ts';
+import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { createProblems, type Problems, type RowsRefused, readableRows } from '../../reading/problems.ts';
@@ -55,7 +56,8 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
       if (problem !== null) problems.add(problem);
     }
   } catch (error) {
-    if (report !== null) await dropReport(db, stored.run_id, report).catch(() => {});
+    // Where the answer to the commit was lost the report may stand: if not, the next one removes what it left.
+    if (report !== null && !isUnavailable(error)) await dropReport(db, stored.run_id, report).catch(() => {});
     throw error;
   }
   if (report === null || !problems.isEmpty) {

@@ -1,0 +1,126 @@
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { censusOf, person, stage, uploadText } from '../census/parts.ts';
+import { open, scratch } from '../database/scratch.ts';
+import { setClock } from '../outbound/parts.ts';
+import { finalized as finalizedRun, taken } from '../payroll/finalized.ts';
+import { readyEmployer } from '../payroll/ready.ts';
+import {
+  body,
+  employment,
+  event,
+  finalize,
+  found,
+  learn,
+  put,
+  send,
+  verified,
+} from '../payroll/runs-stage.ts';
+import { usePostgres } from '../support/engine.ts';
+import { startWire } from '../support/wire.ts';
+
+usePostgres();
+
+/**
+ * Does the work once for each of its commits: the server makes that one, and its answer is lost. Whatever the work
+ * wrote must then stand whole, or not at all. `prepare` makes a database anew.
+ */
+async function eachLostAnswer(
+  t: Test,
+  prepare: () => Promise<{ db: Db; url: string }>,
+  work: (db: Db) => Promise<unknown>,
+  check: (db: Db, lost: number) => Promise<void>,
+): Promise<void> {
+  for (let lost = 1; ; lost += 1) {
+    const { db, url } = await prepare();
+    const wire = await startWire(t, url);
+    wire.cutting = { how: 'after', every: lost };
+    const failed = await work(open(t, wire.url)).then(
+      () => false,
+      () => true,
+    );
+    if (wire.cuts.after === 0) return void t.ok(lost > 1, `${lost - 1} commits, each lost once`);
+    t.ok(failed, `the answer to commit ${lost} is lost, and the caller hears of it`);
+    await check(db, lost);
+  }
+}
+
+t.test('a run whose finalize lost an answer is open, or stands with all of its lines', async (t) => {
+  const prepare = async () => {
+    const given = await scratch(t);
+    await learn(given.db, employment('a'), employment('b'));
+    await send(given.db, event('d1', '2026-01-01', { employee_id: 'a' }));
+    await send(given.db, event('d2', '2026-01-01', { employee_id: 'b' }));
+    await put(given.db, 'r', body(2));
+    return given;
+  };
+  const states = new Set<string>();
+  await eachLostAnswer(
+    t,
+    prepare,
+    (db) => finalize(db, 'r'),
+    async (db) => {
+      const { state } = await found(db, 'r');
+      states.add(state);
+      if (state === 'open')
+        t.match(await finalize(db, 'r'), { outcome: 'finalized' }, 'it is finalized again');
+      t.match(await verified(db, 'r'), { identical: true, lines: 2 }, state);
+    },
+  );
+  t.strictSame([...states].sort(), ['finalized', 'open'], 'both were seen');
+});
+
+t.test(
+  'a report of what was taken that lost an answer stands with all of its lines, or not at all',
+  async (t) => {
+    const PAY_DATE = '2026-06-05';
+    const given = await scratch(t);
+    const { db } = given;
+    await readyEmployer(t, db);
+    await finalizedRun(db, PAY_DATE);
+    let reports = 0;
+    await eachLostAnswer(
+      t,
+      async () => given,
+      (through) => taken(through, PAY_DATE, { employee_id: 'emp-1', amount: '40' }),
+      async () => {
+        const rows = await db.selectFrom('taken_reports').select(['report', 'lines']).execute();
+        reports = rows.length;
+        for (const { report, lines } of rows) {
+          const kept = await db
+            .selectFrom('taken_lines')
+            .select('line')
+            .where('report', '=', report)
+            .execute();
+          if (report === rows.at(-1)?.report) t.equal(kept.length, lines, `report ${report}`);
+        }
+      },
+    );
+    t.ok(reports > 0, 'one of them stood');
+  },
+);
+
+t.test(
+  'a census whose staging lost an answer is the current one as a whole, or the one before is',
+  async (t) => {
+    const prepare = async () => {
+      const given = await scratch(t);
+      await stage(given.db, setClock(), censusOf([person('e-1')]));
+      return given;
+    };
+    const before = censusOf([person('e-1')]);
+    const after = censusOf([person('e-1'), person('e-2')]);
+    const seen = new Set<string>();
+    await eachLostAnswer(
+      t,
+      prepare,
+      (db) => stage(db, setClock(), after),
+      async (db) => {
+        const text = (await uploadText(t, db)) as string;
+        t.ok(text === before || text === after, 'whole');
+        seen.add(text);
+      },
+    );
+    t.strictSame(seen, new Set([before, after]), 'both were seen');
+  },
+);
