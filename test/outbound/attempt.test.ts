@@ -70,3 +70,22 @@ t.test(
     t.strictSame(left, []);
   },
 );
+
+t.test('an attempt that can not be written down harms no other that ended with it', async (t) => {
+  const { db } = await scratch(t);
+  const { url, received } = await stubService(t, (response) => setImmediate(() => json(response, 200)));
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'odd', 'e-2', 'termination');
+  await owe(db, 'r-3', 'e-3');
+  const usual = createChangeSenders(sealer);
+  const finished = () => Promise.reject(new Error('it can not be'));
+  const senders = { ...usual, termination: { ...usual.termination!, finished } };
+  const clock = setClock();
+  t.match(await sendLoop(t, db, url, clock, { senders }).runOnce(), { delivered: 2, lost: 1 });
+  t.match(await request(db, 'odd'), { state: 'sending', attempts: 1 });
+  for (const id of ['r-1', 'r-3']) t.match(await request(db, id), { state: 'delivered', body: null });
+  clock.advance(30_000);
+  await sendAll(sendLoop(t, db, url, clock));
+  t.match(await request(db, 'odd'), { state: 'delivered', attempts: 2 });
+  t.equal(received.length, 4);
+});
