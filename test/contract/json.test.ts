@@ -66,7 +66,7 @@ t.test('any JSON comes back whole, and naming one of its fields again is found',
     fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { minKeys: 1 }), (object) => {
       const text = JSON.stringify(object);
       const parsed = parseJson(text);
-      if (text.includes('"__proto__"')) return !parsed.ok;
+      if (text.includes('"__proto__":')) return !parsed.ok;
       const name = JSON.stringify(Object.keys(object)[0]);
       const again = parseJson(`${text.slice(0, -1)},${name}:0}`);
       return parsed.ok && isDeepStrictEqual(parsed.value, JSON.parse(text)) && !again.ok;
