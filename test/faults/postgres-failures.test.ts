@@ -11,8 +11,8 @@ import { deadlocks, setThree } from '../support/three.ts';
 usePostgres();
 t.setTimeout(600_000);
 
-/** A query without an answer is given up after 20 s, a connection that can not be made after 3 s. */
-const SILENT_MS = 25_000;
+/** A query without an answer is given up after 12 s, a connection that can not be made after 3 s. */
+const SILENT_MS = 17_000;
 const STOPS_WITHIN_MS = 11_000;
 
 t.test('three sidecars on one database', async (t) => {
