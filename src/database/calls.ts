@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { Client } from 'pg';
 import { engineOf, engineOfUrl } from './engine.ts';
 import type { Db } from './tables.ts';
 
@@ -38,6 +37,7 @@ export async function hearCalls(
 
 /** Resolves or rejects when the connection has ended. */
 async function listen(databaseUrl: string, heard: (call: Call) => void, signal: AbortSignal): Promise<void> {
+  const { Client } = await import('pg');
   const client = new Client({
     connectionString: databaseUrl,
     keepAlive: true,

@@ -90,7 +90,8 @@ export function isStalePlan(error: unknown): boolean {
   return isOfPostgres(error) && codeOf(error) === STALE_PLAN;
 }
 
-function isOfPostgres(error: unknown): boolean {
+/** Whether it is an answer of PostgreSQL's, and not the way to it that failed. */
+export function isOfPostgres(error: unknown): error is { code: string; severity: string } {
   // Node's own errors may have a code of five letters too (EPIPE), but no severity.
   return SQL_STATE.test(codeOf(error)) && typeof (error as { severity?: unknown }).severity === 'string';
 }

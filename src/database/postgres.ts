@@ -13,16 +13,16 @@ import {
   PostgresQueryCompiler,
   type QueryResult,
 } from 'kysely';
-import {
-  DatabaseError,
-  Pool,
-  type PoolClient,
-  type QueryConfig,
-  type QueryResult as Result,
-  types,
-} from 'pg';
+import type { Pool, PoolClient, QueryConfig, QueryResult as Result } from 'pg';
 import { NO_TIME_LIMIT } from './engine.ts';
-import { ConnectionLost, isPreparedElsewhere, isStalePlan, NotDurable, RolledBack } from './errors.ts';
+import {
+  ConnectionLost,
+  isOfPostgres,
+  isPreparedElsewhere,
+  isStalePlan,
+  NotDurable,
+  RolledBack,
+} from './errors.ts';
 import { assertOutsideTransaction } from './transaction.ts';
 
 /**
@@ -67,32 +67,47 @@ export function openPostgres(databaseUrl: string): Dialect {
   };
 }
 
+/** The library is loaded here and not before: a thread that works on SQLite is spared some ten MiB. */
+async function createPool(databaseUrl: string): Promise<Pool> {
+  const { Pool, types } = await import('pg');
+  const pool = new Pool({
+    connectionString: databaseUrl,
+    max: CONNECTIONS,
+    connectionTimeoutMillis: CONNECT_WITHIN_MS,
+    query_timeout: SILENT_MS,
+    keepAlive: true,
+    types: {
+      // Positions, counts and seqs are far below 2^53; the library would answer them as text.
+      getTypeParser: (oid: number, format?: 'text' | 'binary') =>
+        oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
+    },
+  });
+  // A connection that broke while nobody used it: the pool has let go of it already.
+  pool.on('error', () => {});
+  // One that broke between two statements of a transaction: the next one fails. Unheard, it would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
 class PostgresDriver implements Driver {
-  readonly #pool: Pool;
+  readonly #databaseUrl: string;
+  /** Made at the first use. */
+  #pool: Pool | null = null;
   readonly #names = new StatementNames();
   /** Those that were found to commit durably. */
   readonly #durable = new WeakSet<PoolClient>();
 
   constructor(databaseUrl: string) {
-    this.#pool = new Pool({
-      connectionString: databaseUrl,
-      max: CONNECTIONS,
-      connectionTimeoutMillis: CONNECT_WITHIN_MS,
-      query_timeout: SILENT_MS,
-      keepAlive: true,
-      types: { getTypeParser: parserOf },
-    });
-    // A connection that broke while nobody used it: the pool has let go of it already.
-    this.#pool.on('error', () => {});
-    // One that broke between two statements of a transaction: the next one fails. Unheard, it would end the process.
-    this.#pool.on('connect', (client) => client.on('error', () => {}));
+    this.#databaseUrl = databaseUrl;
   }
 
-  async init(): Promise<void> {}
+  async init(): Promise<void> {
+    this.#pool = await createPool(this.#databaseUrl);
+  }
 
   async acquireConnection(): Promise<Connection> {
     assertOutsideTransaction();
-    const client = await this.#pool.connect().catch((error: unknown) => {
+    const client = await (this.#pool as Pool).connect().catch((error: unknown) => {
       throw reached(error);
     });
     const connection = new Connection(client, this.#names);
@@ -124,7 +139,7 @@ class PostgresDriver implements Driver {
   }
 
   async destroy(): Promise<void> {
-    await this.#pool.end();
+    await this.#pool?.end();
   }
 }
 
@@ -211,7 +226,7 @@ class Connection implements DatabaseConnection {
       return await query();
     } catch (error) {
       // What is no answer of the server says nothing of the connection's state; a fatal answer ended it.
-      this.#broken ||= !(error instanceof DatabaseError) || error.severity === 'FATAL';
+      this.#broken ||= !isOfPostgres(error) || error.severity === 'FATAL';
       throw reached(error);
     }
   }
@@ -250,11 +265,5 @@ class StatementNames {
 
 /** The server's own error, or that it could not be reached. */
 function reached(error: unknown): unknown {
-  return error instanceof DatabaseError ? error : new ConnectionLost(error);
-}
-
-/** Positions, counts and seqs are far below 2^53; the library would answer them as text. */
-function parserOf(oid: number, format?: 'text' | 'binary') {
-  if (oid === types.builtins.INT8) return Number;
-  return types.getTypeParser(oid, format as 'text');
+  return isOfPostgres(error) ? error : new ConnectionLost(error);
 }
