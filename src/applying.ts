@@ -1,6 +1,6 @@
 /** The apply loop, and the thread that it runs on. */
 import { completeSyncs, requestSync } from './census/syncs.ts';
-import { systemClock } from './clock.ts';
+import type { Clock } from './clock.ts';
 import { type Engine, engineOfUrl } from './database/engine.ts';
 import type { Db } from './database/tables.ts';
 import { type ApplyLoop, createApplyLoop } from './inbound/apply.ts';
@@ -20,11 +20,11 @@ export function applyingSide(databaseUrl: string): 'main' | 'private' {
 /** `wakeSend` is called when something new is in the outbox, `failed` when the storage failed for good. */
 export function createApplying(
   db: Db,
-  on: { log: Log; wakeSend: () => void; failed: (error: unknown) => void },
+  on: { now: Clock; log: Log; wakeSend: () => void; failed: (error: unknown) => void },
 ): ApplyLoop {
   return createApplyLoop({
     db,
-    now: systemClock,
+    now: on.now,
     log: on.log,
     effects: { requestSync, completeSyncs },
     onApplied: (applied) => {

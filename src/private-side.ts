@@ -1,4 +1,7 @@
-/** The private side: API, send loop, on PostgreSQL the apply loop, checkpoints and roster learning, on one thread with connections of its own. */
+/**
+ * The private side: API, send loop, on PostgreSQL the apply loop, checkpoints and roster learning, on one thread with
+ * connections of its own.
+ */
 import { createApi } from './api/server.ts';
 import { applyingSide, createApplying } from './applying.ts';
 import { createCensusSender } from './census/census-sender.ts';
@@ -70,7 +73,7 @@ export async function startPrivateSide(
   };
   const running = new AbortController();
   const appliesHere = applyingSide(config.databaseUrl) === 'private';
-  const applyLoop = createApplying(db, { log, wakeSend: sendLoop.wake, failed: on.failed });
+  const applyLoop = createApplying(db, { now, log, wakeSend, failed: on.failed });
   const wakeApply = (): void => (appliesHere ? applyLoop.wake() : on.wakeApply());
   const api = createApi({
     db,

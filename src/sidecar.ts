@@ -75,7 +75,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       wakeApply: () => applyLoop.wake(),
       failed: fail,
     });
-    const applyLoop = createApplying(db, { log, wakeSend: thread.wakeSend, failed: fail });
+    const applyLoop = createApplying(db, { now, log, wakeSend: thread.wakeSend, failed: fail });
     const refusals = createRefusals(now);
     const loops = Promise.all([
       appliesHere && applyLoop.run(storing.signal),
