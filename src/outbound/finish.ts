@@ -68,10 +68,8 @@ export async function finish(
     now,
   );
   for (const one of all) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
-  await settleHeads(
-    trx,
-    all.map(({ end }) => end.claim.subject),
-  );
+  const subjects = all.map(({ end }) => end.claim.subject);
+  await settleHeads(trx, subjects, new Set(subjects.filter((_, index) => all[index]?.delayMs === null)));
   for (const { end, how, status, unknown } of all) {
     if (how === 'later' || how === 'cancelled') continue;
     await by.senders[end.claim.kind]?.finished?.(trx, end.claim, { verdict: how, status, unknown, now });

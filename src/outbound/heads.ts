@@ -16,18 +16,19 @@ export function settleHead(trx: Trx, subject: string): Promise<void> {
   return settleHeads(trx, [subject]);
 }
 
-/** The same for several subjects, with as many statements as for one. */
-export async function settleHeads(trx: Trx, subjects: readonly string[]): Promise<void> {
-  if (subjects.length === 0) return;
-  // Locked: a send loop may be claiming it just now, and takes no other lock for that.
-  const heads = await forUpdate(
+/**
+ * The same for several subjects, with as many statements as for one. `headless`: those whose head the caller has
+ * just ended; of them there is none to look for.
+ */
+export async function settleHeads(
+  trx: Trx,
+  subjects: readonly string[],
+  headless: ReadonlySet<string> = new Set(),
+): Promise<void> {
+  const heads = await headsOf(
     trx,
-    trx
-      .selectFrom('outbox')
-      .select(['seq', 'state', 'subject'])
-      .where(isOneOf(trx, 'subject', subjects))
-      .where(sql<boolean>`head = 1`),
-  ).execute();
+    subjects.filter((subject) => !headless.has(subject)),
+  );
   const sending = new Set(heads.filter(({ state }) => state === 'sending').map(({ subject }) => subject));
   const next = await nextHeads(
     trx,
@@ -45,6 +46,19 @@ export async function settleHeads(trx: Trx, subjects: readonly string[]): Promis
     next.filter((seq) => !before.includes(seq)),
     1,
   );
+}
+
+/** Locked: a send loop may be claiming one just now, and takes no other lock for that. */
+async function headsOf(trx: Trx, subjects: readonly string[]) {
+  if (subjects.length === 0) return [];
+  return forUpdate(
+    trx,
+    trx
+      .selectFrom('outbox')
+      .select(['seq', 'state', 'subject'])
+      .where(isOneOf(trx, 'subject', subjects))
+      .where(sql<boolean>`head = 1`),
+  ).execute();
 }
 
 async function mark(trx: Trx, seqs: readonly number[], head: 0 | 1): Promise<void> {
