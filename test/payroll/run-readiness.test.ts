@@ -177,6 +177,15 @@ const SPOILT: Record<string, Spoilt> = {
     result: 'fail',
     examples: ['emp-2'],
   },
+  'employees-without-pay-group': {
+    spoil: async (db) => {
+      await employ(db, 'emp-1', { pay_group: 'a' });
+      await employ(db, 'emp-2', { pay_group: null });
+    },
+    run: { ...RUN, pay_group: 'a' },
+    result: 'warn',
+    examples: ['emp-2'],
+  },
   overlap: {
     spoil: (db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' }),
     result: 'fail',

@@ -172,12 +172,16 @@ function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): Empl
  * and an off-cycle run says nothing of what it doesn't take.
  */
 function mayEnd({ basis: { run }, scope }: Inputs, { employeeId, membership }: Read): boolean {
-  return run.kind === 'regular' && !isTold(membership) && scope.employees?.has(employeeId) !== false;
+  return run.kind === 'regular' && !mightBelong(membership) && scope.employees?.has(employeeId) !== false;
+}
+
+function mightBelong(membership: Membership): boolean {
+  return !membership.isIn && (membership.why === 'ambiguous' || membership.why === 'frequency-unknown');
 }
 
 /** Readiness names the employee. */
 function isTold(membership: Membership): boolean {
-  return !membership.isIn && (membership.why === 'ambiguous' || membership.why === 'frequency-unknown');
+  return mightBelong(membership) || (!membership.isIn && membership.why === 'group-unknown');
 }
 
 /** By kind, line of coverage, deduction, and run that is settled: an order of their own, whatever came first. */

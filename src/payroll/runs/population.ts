@@ -5,10 +5,13 @@ import { dayOfRun, type Run } from './body.ts';
 export type Membership =
   | { isIn: true; fact: RosterFact }
   /**
-   * `ambiguous` and `frequency-unknown`: the employee might belong here, and readiness says so. `gone`: no longer
-   * employed here, so that no further paycheck follows. `elsewhere`: has paychecks, in other runs.
+   * `ambiguous` and `frequency-unknown`: the employee might belong here, and readiness says so. `group-unknown`: is
+   * in no run of a pay group, which readiness says too. `gone`: no longer employed here, so that no further paycheck
+   * follows. `elsewhere`: has paychecks, in other runs.
    */
-  | { isIn: false; why: 'ambiguous' | 'frequency-unknown' | 'gone' | 'elsewhere' };
+  | { isIn: false; why: Reason };
+
+type Reason = 'ambiguous' | 'frequency-unknown' | 'group-unknown' | 'gone' | 'elsewhere';
 
 /** What membership is decided by, besides the facts. */
 export type Scope = {
@@ -33,8 +36,9 @@ export function membershipOf(facts: readonly RosterFact[], scope: Scope): Member
   if (termination === null && isHiredAfter(fact, day)) return out('elsewhere');
   if (termination !== null && termination < run.period_start && !scope.finalChecks.has(fact.employee_id))
     return out(isHiredAfter(fact, day) ? 'elsewhere' : 'gone');
-  if (run.pay_group !== null && fact.pay_group !== run.pay_group) return out('elsewhere');
   if (fact.pay_frequency !== null && fact.pay_frequency !== run.pay_frequency) return out('elsewhere');
+  if (run.pay_group !== null && fact.pay_group !== run.pay_group)
+    return out(fact.pay_group === null ? 'group-unknown' : 'elsewhere');
   if (isTwice) return out('ambiguous');
   if (fact.pay_frequency === null && !scope.hasOneScheduleAtMost) return out('frequency-unknown');
   return { isIn: true, fact };
@@ -55,6 +59,6 @@ function isHiredAfter({ hire_date }: RosterFact, day: string): boolean {
   return hire_date !== null && hire_date > day;
 }
 
-function out(why: 'ambiguous' | 'frequency-unknown' | 'gone' | 'elsewhere'): Membership {
+function out(why: Reason): Membership {
   return { isIn: false, why };
 }

@@ -27,6 +27,13 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
     passed: 'Of everybody it is known which pay frequency is theirs.',
   },
   {
+    id: 'employees-without-pay-group',
+    ask: findings.noted('group-unknown', 'warn'),
+    advice:
+      'They are in no run of a pay group, since theirs is not known; a new hire has none until a census brings it: bring a census with pay_group.',
+    passed: 'The run is for all pay groups, or of everybody it is known which is theirs.',
+  },
+  {
     id: 'overlap',
     ask: findings.overlaps,
     advice:

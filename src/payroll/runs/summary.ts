@@ -12,6 +12,7 @@ export type Notes = Map<Note, { count: number; examples: string[] }>;
 export type Note =
   | 'ambiguous'
   | 'frequency-unknown'
+  | 'group-unknown'
   | 'code-missing'
   /** Both deductions were in the previous finalized run too: who finalized that has seen them. */
   | 'overlap-known'
@@ -54,8 +55,7 @@ export function createSummary(codes: readonly PayrollCode[]): {
   return {
     add({ employeeId, membership, lines }, text) {
       if (membership.isIn) employees += 1;
-      else if (membership.why === 'ambiguous' || membership.why === 'frequency-unknown')
-        note(membership.why, employeeId);
+      else if (membership.why !== 'gone' && membership.why !== 'elsewhere') note(membership.why, employeeId);
       if (lines.length === 0) return;
       hash.update(`${text}\n`);
       adding.add(lines);
