@@ -186,3 +186,43 @@ t.test('broken off in the middle, it goes on where it ended', async (t) => {
   t.equal(done, SEALED_CHUNKS.rowsAtOnce);
   t.equal((await reseal(db, sealer, SEALED, quietly)).resealed, 60 - SEALED_CHUNKS.rowsAtOnce);
 });
+
+t.test(
+  'sealing again holds the write lock for less than 50 ms at a time, however much there is',
+  async (t) => {
+    const { db, url } = await scratch(t);
+    const before = createSealer([k1]);
+    // The chunks of a census fill a transaction by their bytes, the bodies of changes by their number.
+    await transact(db, async (trx) => {
+      for (let chunk = 0; chunk < 40; chunk += 1) {
+        const sealed = before.seal(
+          Buffer.alloc(256 * 1024, chunk),
+          SEALED_CHUNKS.placeOf({ census_id: 'c', chunk }),
+        );
+        await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, sealed }).execute();
+      }
+    });
+    for (let n = 0; n < 400; n += 1) await owe(db, before, `r-${n}`, 'a body of a change');
+
+    // Whoever wants the lock meanwhile waits for a transaction of the rotation at most.
+    const waits: number[] = [];
+    const other = open(t, url);
+    let rotating = true;
+    const waiting = (async () => {
+      while (rotating) {
+        const startedAt = performance.now();
+        await transact(other, (trx) => trx.updateTable('instance').set({ probed_at: NOW }).execute());
+        waits.push(performance.now() - startedAt);
+        await new Promise(setImmediate);
+      }
+    })();
+    const { resealed } = await reseal(db, createSealer([k2, k1]), SEALED, quietly);
+    rotating = false;
+    await waiting;
+    t.equal(resealed, 441);
+    const sorted = waits.sort((a, b) => a - b);
+    t.ok(sorted.length > 5, `${sorted.length} others had their turn`);
+    const middle = sorted[Math.floor(sorted.length / 2)] as number;
+    t.ok(middle < 50, `median ${middle.toFixed(1)} ms, longest ${sorted.at(-1)?.toFixed(1)} ms`);
+  },
+);
