@@ -11,15 +11,19 @@ FROM node:24-bookworm-slim
 ENV NODE_ENV=production
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev
+RUN npm ci --omit=dev --ignore-scripts
 COPY --from=build /app/dist ./dist
 COPY db ./db
 COPY fixtures ./fixtures
+COPY assets ./assets
 # SQLite's file lies on a volume, where the default of DATABASE_URL finds it: a DATABASE_URL set here would stand in
 # the way of DATABASE_URL_FILE. The root filesystem may be read-only.
 RUN mkdir /data && chown node:node /data && ln -s /data data
 VOLUME /data
 USER node
+# SQLite's temporary files (a large sort, an index that a migration makes) go where the database is: the same disk, and
+# the only folder that can be written when the root filesystem can't.
+ENV SQLITE_TMPDIR=/data
 ENV API_HOST=0.0.0.0
 EXPOSE 8080 8081
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \

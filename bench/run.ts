@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, beside what people would use instead and
  * beside a server that only verifies. Writes bench/results.md, bench/scale.md with `--scale`, bench/payroll.md with
- * `--payroll`, or bench/changes.md with `--changes`; with any other flag it is a quick look, which only prints. README.md says what is compared.
+ * `--payroll`, bench/changes.md with `--changes`, or bench/operations.md with `--operations`; with any other flag it is a quick look, which only prints. README.md says what is compared.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -11,6 +11,7 @@ import { BACKLOG, reportChanges } from './changes.ts';
 import { reportAtOnce } from './comparison.ts';
 import { ENGINES } from './engines.ts';
 import { reportEvenly } from './evenly.ts';
+import { EVENTS, reportOperations } from './operations.ts';
 import { DEDUCTIONS, reportPayroll, SIZE_STEP } from './payroll.ts';
 import { createReport } from './report.ts';
 import { reportScale, SIZES } from './scale.ts';
@@ -23,6 +24,7 @@ const { values: flags } = parseArgs({
     scale: { type: 'boolean', default: false },
     payroll: { type: 'boolean', default: false },
     changes: { type: 'boolean', default: false },
+    operations: { type: 'boolean', default: false },
     only: { type: 'string' },
     rounds: { type: 'string' },
     sizes: { type: 'string' },
@@ -31,14 +33,16 @@ const { values: flags } = parseArgs({
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, changes, ...narrowing } = flags;
+const { scale, payroll, changes, operations, ...narrowing } = flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
-const kind = scale ? 'scale' : payroll ? 'payroll' : changes ? 'changes' : 'results';
+const kind =
+  (['scale', 'payroll', 'changes', 'operations'] as const).find((name) => flags[name]) ?? 'results';
 const TITLES = {
   results: '# Benchmark',
   scale: '# Benchmark: scale',
   payroll: '# Benchmark: payroll',
   changes: '# Benchmark: changes',
+  operations: '# Benchmark: operations',
 };
 
 /** Those of `--only`, or all. */
@@ -72,6 +76,8 @@ try {
   } else if (changes) {
     const backlog = Number(flags.size ?? BACKLOG);
     await reportChanges(report, postgres, chosen(ENGINES), backlog, rounds);
+  } else if (operations) {
+    await reportOperations(report, postgres, chosen(ENGINES), Number(flags.size ?? EVENTS));
   } else if (scale) {
     const sizes = flags.sizes?.split(',').map(Number) ?? SIZES;
     await reportScale(report, postgres, chosen(ENGINES), sizes, rounds);

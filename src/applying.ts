@@ -5,6 +5,7 @@ import { type Engine, engineOfUrl } from './database/engine.ts';
 import type { Db } from './database/tables.ts';
 import { type ApplyLoop, createApplyLoop } from './inbound/apply.ts';
 import type { Log } from './observe/log.ts';
+import type { AppliedCounts } from './observe/thread.ts';
 
 /**
  * SQLite works on the thread that asks it: a query would hold up applying, so the loop is where there are none.
@@ -17,10 +18,16 @@ export function applyingSide(databaseUrl: string): 'main' | 'private' {
   return SIDES[engineOfUrl(databaseUrl)];
 }
 
-/** `wakeSend` is called when something new is in the outbox, `failed` when the storage failed for good. */
+/** `applied` is told what became of events; `wakeSend` is called when something new is in the outbox, `failed` when the storage failed for good. */
 export function createApplying(
   db: Db,
-  on: { now: Clock; log: Log; wakeSend: () => void; failed: (error: unknown) => void },
+  on: {
+    now: Clock;
+    log: Log;
+    applied: (counts: AppliedCounts) => void;
+    wakeSend: () => void;
+    failed: (error: unknown) => void;
+  },
 ): ApplyLoop {
   return createApplyLoop({
     db,
@@ -28,6 +35,7 @@ export function createApplying(
     log: on.log,
     effects: { requestSync, completeSyncs },
     onApplied: (applied) => {
+      on.applied(applied);
       if (applied.syncsRequested > 0) on.wakeSend();
     },
     onFatal: on.failed,

@@ -25,6 +25,7 @@ export type Config = {
   readonly receiver: Listener;
   readonly api: Listener & { readonly token: string | null };
   readonly census: CensusConfig;
+  readonly retention: RetentionConfig;
   readonly logLevel: LogLevel;
 };
 
@@ -47,6 +48,8 @@ export type CensusConfig = {
   readonly maxAgeMs: number;
   readonly overdueMs: number;
 };
+/** How old something may get before it is dropped; null: it is kept for ever. */
+export type RetentionConfig = { readonly eventsMs: number | null; readonly requestsMs: number | null };
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
@@ -57,6 +60,8 @@ const SECRET_BYTES = { least: 24, most: 64 };
 const DATA_KEY_BYTES = 32;
 /** 256 random bits in base64 are 43 characters; anything much shorter was made up by a person. */
 const API_TOKEN_LENGTH = 32;
+/** The provider tries to deliver an event for some 27 hours; what it still sends is compared with the body itself. */
+const RETENTION_LEAST_MS = 2 * 86_400_000;
 
 /** The whole configuration, as `serve` needs it. Throws `ConfigError` at the first variable that is wrong. */
 export function readConfig(env: Environment): Config {
@@ -67,8 +72,9 @@ export function readConfig(env: Environment): Config {
     dataKeys: readDataKeys(env),
     databaseUrl: readDatabaseUrl(env),
     receiver: readReceiver(env),
-    api: Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) }),
+    api: readApi(env),
     census: readCensus(env),
+    retention: readRetention(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   });
 }
@@ -152,6 +158,10 @@ export function readReceiver(env: Environment): Listener {
   return listener(env, 'RECEIVER', '0.0.0.0', 8080);
 }
 
+export function readApi(env: Environment): Config['api'] {
+  return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) });
+}
+
 export function readCensus(env: Environment): CensusConfig {
   const token = secret(env, 'CENSUS_SOURCE_TOKEN');
   return Object.freeze({
@@ -160,6 +170,21 @@ export function readCensus(env: Environment): CensusConfig {
     maxAgeMs: duration(env, 'CENSUS_MAX_AGE', '24h'),
     overdueMs: duration(env, 'CENSUS_OVERDUE', '1h'),
   });
+}
+
+export function readRetention(env: Environment): RetentionConfig {
+  return Object.freeze({
+    eventsMs: kept(env, 'RETENTION_EVENTS'),
+    requestsMs: kept(env, 'RETENTION_REQUESTS'),
+  });
+}
+
+/** Null when it is not set: for ever. */
+function kept(env: Environment, name: string): number | null {
+  if (given(env, name) === undefined) return null;
+  const ms = duration(env, name, '');
+  if (ms < RETENTION_LEAST_MS) throw new ConfigError(name, 'must be at least 2d; such as 400d');
+  return ms;
 }
 
 function censusSource(env: Environment): CensusSource {

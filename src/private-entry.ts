@@ -3,6 +3,7 @@ import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createFunctionSource } from './census/source-function.ts';
 import { engineOfUrl } from './database/engine.ts';
+import { createAskMain } from './observe/ask-main.ts';
 import type { Log, LogFields } from './observe/log.ts';
 import { startPrivateSide } from './private-side.ts';
 import type { Failure, FromThread, ThreadData, ToThread } from './private-thread.ts';
@@ -21,9 +22,13 @@ async function main(port: MessagePort): Promise<void> {
   };
   const askForCensus = (employerId: string, channel: MessagePort): void =>
     port.postMessage({ say: 'census', employerId, port: channel } satisfies FromThread, [channel]);
+  const receiving = createAskMain((channel) =>
+    port.postMessage({ say: 'receiving', port: channel } satisfies FromThread, [channel]),
+  );
   const starting = startPrivateSide(config, {
     log,
     givenSource: asksForCensus ? createFunctionSource(askForCensus) : null,
+    receiving,
     wakeApply: () => tell({ say: 'wake apply' }),
     failed: (error) => tell({ say: 'failed', error: failureOf(error) }),
   });

@@ -2,6 +2,7 @@
  * The private side: API, send loop, on PostgreSQL the apply loop, checkpoints and roster learning, on one thread with
  * connections of its own.
  */
+import { pressureLimits } from './api/pressure.ts';
 import { createApi } from './api/server.ts';
 import { applyingSide, createApplying } from './applying.ts';
 import { createCensusSender } from './census/census-sender.ts';
@@ -11,19 +12,27 @@ import { createDirSource } from './census/source-dir.ts';
 import { createHttpSource } from './census/source-http.ts';
 import { systemClock } from './clock.ts';
 import type { CensusConfig, Config } from './config.ts';
+import { addConsole } from './console/console.ts';
 import { type Call, callOthers, hearCalls } from './database/calls.ts';
 import { startCheckpoints } from './database/checkpoints.ts';
 import { databaseNow, engineOf } from './database/engine.ts';
 import { codeOf } from './database/errors.ts';
 import { openDatabase } from './database/open.ts';
+import type { Db } from './database/tables.ts';
 import { addressOf, closeListener } from './listening.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
+import { keepHint } from './observe/lost-tail.ts';
+import { createPrivateCounts } from './observe/private-counts.ts';
+import type { Receiving } from './observe/receiving.ts';
+import { watchThread } from './observe/thread.ts';
 import { createChangeSenders } from './outbound/change-sender.ts';
 import { createClient } from './outbound/client.ts';
 import { createSendLoop } from './outbound/send-loop.ts';
+import type { Senders } from './outbound/sender.ts';
+import { runRetention } from './retention.ts';
 import { keyTrouble } from './security/key-trouble.ts';
-import { createSealer } from './security/sealing.ts';
+import { createSealer, type Sealer } from './security/sealing.ts';
 import { VERSION } from './version.ts';
 
 export type PrivateSide = {
@@ -43,29 +52,31 @@ export async function startPrivateSide(
     log: Log;
     /** In the place of the configuration's. */
     givenSource: CensusSource | null;
+    /** What the main thread has counted. */
+    receiving: () => Promise<Receiving>;
     wakeApply: () => void;
     failed: (error: unknown) => void;
   },
 ): Promise<PrivateSide> {
   const now = systemClock;
   const { log } = on;
+  const watch = watchThread();
+  const counts = createPrivateCounts();
   const db = openDatabase(config.databaseUrl);
   const sealer = createSealer(config.dataKeys);
   const client = createClient(config.benefits, VERSION, now);
-  const source = on.givenSource ?? censusSource(config.census);
-  const { maxAgeMs, overdueMs } = config.census;
   const sendLoop = createSendLoop({
     db,
     client,
     sealer,
-    senders: {
-      census: createCensusSender({ db, sealer, now, source, maxAgeMs }),
-      ...createChangeSenders(sealer),
-    },
+    senders: sendersOf(db, config.census, on.givenSource, sealer),
     sharedNow: (trx) => databaseNow(trx, now),
     elapsedMs: () => performance.now(),
     random: Math.random,
     log,
+    onEnded: (how) => {
+      counts.attempts[how] += 1;
+    },
   });
   const wakeSend = (): void => {
     sendLoop.wake();
@@ -73,22 +84,34 @@ export async function startPrivateSide(
   };
   const running = new AbortController();
   const appliesHere = applyingSide(config.databaseUrl) === 'private';
-  const applyLoop = createApplying(db, { now, log, wakeSend, failed: on.failed });
+  const applyLoop = createApplying(db, { now, log, applied: watch.applied, wakeSend, failed: on.failed });
   const wakeApply = (): void => (appliesHere ? applyLoop.wake() : on.wakeApply());
   const api = createApi({
     db,
     now,
     log,
     firstToken: config.api.token,
-    overdueMs,
+    overdueMs: config.census.overdueMs,
     version: VERSION,
-    isReady: createReadiness(db, now),
+    whyNotReady: createReadiness(db, now),
     sealer,
+    receiving: on.receiving,
+    thread: watch.read,
+    counts,
+    pressure: pressureLimits(),
     wakeApply: () => {
       wakeApply();
       void callOthers(db, 'apply');
     },
     wakeSend,
+    onFatal: on.failed,
+  });
+  addConsole(api, {
+    db,
+    now,
+    log,
+    firstToken: config.api.token,
+    environment: config.environment,
     onFatal: on.failed,
   });
   await api.listen({ host: config.api.host, port: config.api.port });
@@ -97,27 +120,47 @@ export async function startPrivateSide(
   const heard = hearCalls(config.databaseUrl, (call) => wake[call](), running.signal);
   const sent = sendLoop.run(running.signal).catch(on.failed);
   const applied = appliesHere ? applyLoop.run(running.signal).catch(on.failed) : null;
-  const learned = learnRest({ db, sealer, now }).catch((error: unknown) => {
-    const reason = keyTrouble(error) ?? codeOf(error);
-    log.error(
-      { code: codeOf(error), reason },
-      'a census could not be learned: it is tried again at the next start',
-    );
-  });
+  const learned = learn(db, sealer, log);
+  const { databaseUrl, retention } = config;
+  const retained = runRetention({ db, databaseUrl, retention, now, log, failed: on.failed }, running.signal);
   const stopCheckpoints =
     engineOf(db) === 'sqlite' ? startCheckpoints(config.databaseUrl, on.failed) : () => {};
+  const stopHint = keepHint(db, config.databaseUrl, log);
   return {
     address: addressOf(api),
     wakeSend,
     wakeApply: applyLoop.wake,
     async stop() {
       running.abort();
-      await Promise.all([closeListener(api), sent, applied, learned, heard]);
+      await Promise.all([closeListener(api), sent, applied, learned, heard, retained]);
       stopCheckpoints();
+      await stopHint();
+      watch.stop();
       await client.close();
       await db.destroy();
     },
   };
+}
+
+function sendersOf(db: Db, census: CensusConfig, given: CensusSource | null, sealer: Sealer): Senders {
+  const source = given ?? censusSource(census);
+  return {
+    census: createCensusSender({ db, sealer, now: systemClock, source, maxAgeMs: census.maxAgeMs }),
+    ...createChangeSenders(sealer),
+  };
+}
+
+/** What an earlier process had begun to learn. Never rejects. */
+async function learn(db: Db, sealer: Sealer, log: Log): Promise<void> {
+  try {
+    await learnRest({ db, sealer, now: systemClock });
+  } catch (error) {
+    const reason = keyTrouble(error) ?? codeOf(error);
+    log.error(
+      { code: codeOf(error), reason },
+      'a census could not be learned: it is tried again at the next start',
+    );
+  }
 }
 
 /** Null for push: payroll brings its censuses. */

@@ -4,6 +4,7 @@ import { type MessagePort, Worker } from 'node:worker_threads';
 import { answerCensus, type CensusFunction } from './census/source-function.ts';
 import type { Config } from './config.ts';
 import type { Log, LogFields } from './observe/log.ts';
+import type { Receiving } from './observe/receiving.ts';
 
 /** How long the private side may take to stop: its requests in flight end or are left to be taken over. */
 const STOPS_WITHIN_MS = 8_000;
@@ -19,6 +20,8 @@ export type FromThread =
   | { say: 'listening'; address: string }
   /** Its parts are asked for, and answered, on the port. */
   | { say: 'census'; employerId: string; port: MessagePort }
+  /** What the main thread has counted is answered on the port. */
+  | { say: 'receiving'; port: MessagePort }
   | { say: 'log'; level: keyof Log; fields: LogFields; message: string }
   | { say: 'failed'; error: Failure };
 
@@ -41,6 +44,7 @@ export function startPrivateThread(
   on: {
     log: Log;
     census: CensusFunction | null;
+    receiving: () => Receiving;
     wakeApply: () => void;
     failed: (error: Error) => void;
   },
@@ -59,6 +63,7 @@ export function startPrivateThread(
     if (message.say === 'wake apply') on.wakeApply();
     else if (message.say === 'log') on.log[message.level](message.fields, message.message);
     else if (message.say === 'listening') listening.resolve(message.address);
+    else if (message.say === 'receiving') message.port.postMessage(on.receiving());
     else if (message.say === 'census') {
       if (on.census !== null) answerCensus(on.census, message.employerId, message.port);
     } else fail(Object.assign(new Error(message.error.message), message.error));

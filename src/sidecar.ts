@@ -1,4 +1,5 @@
 /** The composition root: wires everything by hand, in pipeline order. */
+import type { FastifyInstance } from 'fastify';
 import { applyingSide, createApplying } from './applying.ts';
 import type { CensusFunction } from './census/source-function.ts';
 import { type Clock, systemClock } from './clock.ts';
@@ -8,12 +9,15 @@ import { checkSchema, migrate } from './database/migrate.ts';
 import { holdServeLock, openDatabase } from './database/open.ts';
 import type { Db } from './database/tables.ts';
 import { createIntake, NotStored } from './inbound/intake.ts';
-import { createReceiver } from './inbound/receiver.ts';
+import { createReceiver, UNREADABLE } from './inbound/receiver.ts';
 import { createRefusals } from './inbound/refusals.ts';
-import { createVerify } from './inbound/signature.ts';
+import { createVerify, REFUSAL_CAUSES, type RefusalCause } from './inbound/signature.ts';
 import { addressOf, closeListener } from './listening.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
+import { noticeLostTail } from './observe/lost-tail.ts';
+import { createReceivingCounts, type ReceivingCounts } from './observe/receiving.ts';
+import { watchThread } from './observe/thread.ts';
 import { startPrivateThread } from './private-thread.ts';
 
 export type SidecarOptions = {
@@ -66,16 +70,26 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     undo.push(holdServeLock(config.databaseUrl));
     const db = openDatabase(config.databaseUrl);
     undo.push(() => db.destroy());
-    await prepareSchema(db, config, options, now);
+    await prepareDatabase(db, config, options, now);
 
     const appliesHere = applyingSide(config.databaseUrl) === 'main';
+    const watch = watchThread();
+    undo.push(() => watch.stop());
+    const counts = createReceivingCounts(now, [...REFUSAL_CAUSES, UNREADABLE], watch.read);
     const thread = startPrivateThread(config, {
       log,
       census,
+      receiving: counts.read,
       wakeApply: () => applyLoop.wake(),
       failed: fail,
     });
-    const applyLoop = createApplying(db, { now, log, wakeSend: thread.wakeSend, failed: fail });
+    const applyLoop = createApplying(db, {
+      now,
+      log,
+      applied: watch.applied,
+      wakeSend: thread.wakeSend,
+      failed: fail,
+    });
     const refusals = createRefusals(now);
     const loops = Promise.all([
       appliesHere && applyLoop.run(storing.signal),
@@ -87,19 +101,14 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     });
     undo.push(() => thread.stop());
 
-    const intake = createIntake({
-      db,
+    const receiver = receiverOf(db, config, {
       now,
       log,
-      onStored: ({ accepted }) => (appliesHere ? applyLoop.wake(accepted) : thread.wakeApply(accepted)),
-      onFatal: fail,
-    });
-    const receiver = createReceiver({
-      verify: createVerify(config.webhookSecrets, now),
-      accept: (arrival) =>
-        storing.signal.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival),
-      refuse: refusals.count,
-      isReady: createReadiness(db, now),
+      counts,
+      refused: refusals.count,
+      stored: (events) => (appliesHere ? applyLoop.wake(events) : thread.wakeApply(events)),
+      storing: storing.signal,
+      failed: fail,
     });
     // Side by side: each may take most of the time that there is to stop.
     undo.push(async () => void (await Promise.all([closeListener(receiver), thread.stop()])));
@@ -116,8 +125,52 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   }
 }
 
-async function prepareSchema(db: Db, config: Config, options: SidecarOptions, now: Clock): Promise<void> {
-  if (options.migrate === false) return checkSchema(db, config.environment);
-  const applied = await migrate(db, config.environment, now());
-  if (applied.length > 0) options.log.info({ count: applied.length }, 'migrated the database');
+/** The public listener and what stands behind it: verify, count, store. */
+function receiverOf(
+  db: Db,
+  { webhookSecrets }: Config,
+  on: {
+    now: Clock;
+    log: Log;
+    counts: ReceivingCounts;
+    refused: (cause: RefusalCause) => void;
+    /** So many new events are in the inbox. */
+    stored: (events: number) => void;
+    /** Aborted once nobody knows any more what the disk holds. */
+    storing: AbortSignal;
+    failed: (error: unknown) => void;
+  },
+): FastifyInstance {
+  const { now, log, counts, storing } = on;
+  const intake = createIntake({
+    db,
+    now,
+    log,
+    onStored: (stored, tookMs) => {
+      counts.committed(stored, tookMs);
+      on.stored(stored.accepted);
+    },
+    onFatal: on.failed,
+  });
+  const whyNotReady = createReadiness(db, now);
+  return createReceiver({
+    verify: createVerify(webhookSecrets, now),
+    accept: (arrival) => (storing.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival)),
+    refuse: (cause) => {
+      on.refused(cause);
+      counts.refused(cause);
+    },
+    counts,
+    isReady: async () => (await whyNotReady()) === null,
+  });
+}
+
+async function prepareDatabase(db: Db, config: Config, options: SidecarOptions, now: Clock): Promise<void> {
+  const { log } = options;
+  if (options.migrate === false) await checkSchema(db, config.environment);
+  else {
+    const applied = await migrate(db, config.environment, now());
+    if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
+  }
+  await noticeLostTail(db, config.databaseUrl, now(), log);
 }

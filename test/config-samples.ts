@@ -19,6 +19,17 @@ export const REQUIRED: Variables = {
   DATA_KEYS: dataKey('k1'),
 };
 
+/** Every variable of the configuration: those that reading it asks for. */
+export function variables(): Set<string> {
+  const asked = new Set<string>();
+  const get = (given: Variables, name: string) => {
+    asked.add(name);
+    return given[name];
+  };
+  readConfig(new Proxy(REQUIRED, { get }));
+  return asked;
+}
+
 /** Fails unless reading throws one line that names the variable and shows no secret. */
 export function refused(
   t: Test,

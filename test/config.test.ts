@@ -12,6 +12,7 @@ t.test('with only what is required, everything else has its default', async (t) 
     receiver: { host: '0.0.0.0', port: 8080 },
     api: { host: '127.0.0.1', port: 8081, token: null },
     census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
+    retention: { eventsMs: null, requestsMs: null },
     logLevel: 'info',
   });
 });
@@ -33,6 +34,8 @@ t.test('every variable can be set', async (t) => {
     CENSUS_SOURCE_TOKEN: 'source-token',
     CENSUS_MAX_AGE: '7d',
     CENSUS_OVERDUE: '90m',
+    RETENTION_EVENTS: '400d',
+    RETENTION_REQUESTS: '48h',
     LOG_LEVEL: 'silent',
   });
   t.strictSame(config, {
@@ -49,6 +52,7 @@ t.test('every variable can be set', async (t) => {
       maxAgeMs: 7 * 86_400_000,
       overdueMs: 90 * 60_000,
     },
+    retention: { eventsMs: 400 * 86_400_000, requestsMs: 2 * 86_400_000 },
     logLevel: 'silent',
   });
 });
@@ -120,6 +124,9 @@ t.test('a malformed value is refused, and the message says what is expected', as
     ['CENSUS_SOURCE_TOKEN', /printable/, `${CANARY} two`, `${CANARY}\r\nX-Header: 1`],
     ['CENSUS_MAX_AGE', /such as 24h/, '24', 'h', '0h', '-1h', '1.5h', '1 h', '24H', '1w', '1000000s'],
     ['CENSUS_OVERDUE', /such as 24h/, 'soon', '0s'],
+    ['RETENTION_EVENTS', /such as 24h/, 'off', '400', '1y'],
+    ['RETENTION_EVENTS', /at least 2d/, '1d', '47h'],
+    ['RETENTION_REQUESTS', /at least 2d/, '60m'],
     ['LOG_LEVEL', /must be one of trace, debug, info/, 'verbose', 'INFO'],
   ];
   for (const [variable, problem, ...values] of malformed) {

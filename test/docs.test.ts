@@ -1,50 +1,30 @@
 /** The pages keep up with the code: what they name is there, and what they list is complete. */
 import { existsSync, globSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import t from 'tap';
+import { REFUSALS } from '../src/api/problem.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { createTree } from '../src/cli/tree.ts';
 import { systemClock } from '../src/clock.ts';
-import { readConfig } from '../src/config.ts';
+import { LEDGER_CHECKS } from '../src/payroll/checks.ts';
+import { RunBody } from '../src/payroll/runs/body.ts';
+import { FLAGS } from '../src/payroll/runs/line.ts';
+import { RUN_CHECKS } from '../src/payroll/runs/run-checks.ts';
 import { SCOPES } from '../src/security/tokens.ts';
-import { REQUIRED } from './config-samples.ts';
+import { variables } from './config-samples.ts';
+import { parseYaml } from './support/yaml.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const pages = globSync(['*.md', '{db,docs,fixtures}/**/*.md'], { cwd: ROOT }).sort();
 const manifest = JSON.parse(read('package.json')) as Record<string, Record<string, string>>;
 
-/** The parser that the OpenAPI plugin brings: the tests need none of their own. */
-const { parseAllDocuments } = createRequire(import.meta.resolve('@fastify/swagger'))('yaml') as {
-  parseAllDocuments(text: string, options: { merge: true }): { errors: unknown[]; toJS(): unknown }[];
-};
-
-/** All documents of a YAML text. Throws what is wrong with it. */
-function parseYaml(text: string): unknown[] {
-  return parseAllDocuments(text, { merge: true }).map((document) => {
-    if (document.errors.length > 0) throw document.errors[0];
-    return document.toJS();
-  });
-}
-
 /** What stands under this key, at any depth. */
 function under(key: string, value: unknown): unknown[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, inner]) => (name === key ? [inner] : under(key, inner)));
-}
-
-/** Every variable of the configuration: those that reading it asks for. */
-function variables(): Set<string> {
-  const asked = new Set<string>();
-  const get = (given: typeof REQUIRED, name: string) => {
-    asked.add(name);
-    return given[name];
-  };
-  readConfig(new Proxy(REQUIRED, { get }));
-  return asked;
 }
 
 /** What the group of a pattern caught, over all places. */
@@ -112,6 +92,51 @@ t.test('a promise that docs/security.md says is proven is so by a test of that n
   );
 });
 
+t.test('docs/security.md proves each of the fifteen promises', async (t) => {
+  const table = between(read('docs/security.md'), '| | promise | proven by |', '\n\n');
+  const proven = [...table.matchAll(/^\| (\d+) \| [^|]+ \| "/gm)].map(([, number]) => Number(number));
+  t.strictSame(
+    proven,
+    Array.from({ length: 15 }, (_, index) => index + 1),
+  );
+});
+
+t.test('docs/payroll-runs.md names every field that a run may say, and every flag of a line', async (t) => {
+  const page = read('docs/payroll-runs.md');
+  const names = [...Object.keys(RunBody.properties), ...FLAGS];
+  t.strictSame(
+    names.filter((name) => !page.includes(`\`${name}\``) && !page.includes(`"${name}"`)),
+    [],
+  );
+});
+
+t.test('docs/troubleshooting.md names every check, every kind of refusal and every finding', async (t) => {
+  const page = read('docs/troubleshooting.md');
+  const findings = globSync('src/cli/doctor/*.ts', { cwd: ROOT }).flatMap((path) => [
+    ...caught(read(path), /\b(?:id|ID) = '([a-z.-]+)'/g),
+    ...caught(read(path), /\b(?:pass|warn|fail|unknown)\(\s*'([a-z.-]+)'/g),
+  ]);
+  const ids = [...LEDGER_CHECKS, ...RUN_CHECKS].map(({ id }) => id);
+  const named = [...new Set([...ids, ...Object.keys(REFUSALS), ...findings])];
+  t.ok(findings.length > 5, 'there are some');
+  t.strictSame(
+    named.filter((name) => !page.includes(`\`${name}\``)),
+    [],
+  );
+});
+
+t.test('a message that docs/troubleshooting.md explains is one that the program says', async (t) => {
+  const page = read('docs/troubleshooting.md').split('## It does not start')[1] ?? '';
+  const messages = caught(page.split('## What doctor finds')[0] ?? '', /^\| `([^`]+)` \|/gm);
+  const code = globSync('src/**/*.ts', { cwd: ROOT }).map(read).join('\n');
+  const parts = (message: string) => message.split('…').map((part) => part.trim());
+  t.ok(messages.length > 40, `${messages.length} of them`);
+  t.strictSame(
+    messages.filter((message) => !parts(message).every((part) => code.includes(part))),
+    [],
+  );
+});
+
 t.test('the README names every variable of the configuration, and no other', async (t) => {
   const rows = caught(between(read('README.md'), '### Configuration', '###'), /^\| (`[A-Z].*?) \|/gm);
   const named = rows.flatMap((row) =>
@@ -160,43 +185,40 @@ t.test(
   },
 );
 
-t.test(
-  'the manifests in docs/operations.md name variables, files, paths and ports that there are',
-  async (t) => {
-    const page = read('docs/operations.md');
-    const documents = caught(page, /^```yaml\n(.*?)^```/gms).flatMap(parseYaml);
-    const pods = documents.flatMap((document) => under('template', document));
-    t.equal(pods.length, 2, 'a StatefulSet and a Deployment');
-    for (const pod of pods) {
-      const env = under('env', pod).flat() as { name: string; value: string }[];
-      t.strictSame(
-        env.filter(({ name }) => !variables().has(name)),
-        [],
-      );
-      const mounted = (under('volumeMounts', pod).flat() as { mountPath: string }[]).map(
-        (mount) => mount.mountPath,
-      );
-      const files = env.filter(({ name }) => name.endsWith('_FILE')).map(({ value }) => dirname(value));
-      t.ok(files.length > 0 && files.every((folder) => mounted.includes(folder)), 'the secrets are mounted');
-      const probes = under('httpGet', pod) as { path: string; port: string }[];
-      t.strictSame([...new Set(probes.map(({ path }) => path))].sort(), ['/livez', '/readyz']);
-      const ports = (under('ports', pod).flat() as { name: string }[]).map(({ name }) => name);
-      t.ok(
-        probes.every(({ port }) => ports.includes(port)),
-        'the probes ask a port that is there',
-      );
-    }
-    const units = caught(page, /^```ini\n(.*?)^```/gms).join('');
-    const set = caught(units, /^(?:Environment=)?([A-Z][A-Z_]*)=/gm);
-    t.ok(set.length > 0, 'there are some');
+t.test('the manifests in the docs name variables, files, paths and ports that there are', async (t) => {
+  const page = read('docs/kubernetes.md') + read('docs/operations.md');
+  const documents = caught(page, /^```yaml\n(.*?)^```/gms).flatMap(parseYaml);
+  const pods = documents.flatMap((document) => under('template', document));
+  t.equal(pods.length, 2, 'a StatefulSet and a Deployment');
+  for (const pod of pods) {
+    const env = under('env', pod).flat() as { name: string; value: string }[];
     t.strictSame(
-      set.filter((name) => !variables().has(name)),
+      env.filter(({ name }) => !variables().has(name)),
       [],
     );
-    const credentials = caught(units, /^LoadCredential=(\w+):/gm);
-    t.strictSame(caught(units, /_FILE=%d\/(\w+)$/gm), credentials, 'each secret is handed over');
-  },
-);
+    const mounted = (under('volumeMounts', pod).flat() as { mountPath: string }[]).map(
+      (mount) => mount.mountPath,
+    );
+    const files = env.filter(({ name }) => name.endsWith('_FILE')).map(({ value }) => dirname(value));
+    t.ok(files.length > 0 && files.every((folder) => mounted.includes(folder)), 'the secrets are mounted');
+    const probes = under('httpGet', pod) as { path: string; port: string }[];
+    t.strictSame([...new Set(probes.map(({ path }) => path))].sort(), ['/livez', '/readyz']);
+    const ports = (under('ports', pod).flat() as { name: string }[]).map(({ name }) => name);
+    t.ok(
+      probes.every(({ port }) => ports.includes(port)),
+      'the probes ask a port that is there',
+    );
+  }
+  const units = caught(page, /^```ini\n(.*?)^```/gms).join('');
+  const set = caught(units, /^(?:Environment=)?([A-Z][A-Z_]*)=/gm);
+  t.ok(set.length > 0, 'there are some');
+  t.strictSame(
+    set.filter((name) => !variables().has(name)),
+    [],
+  );
+  const credentials = caught(units, /^LoadCredential=(\w+):/gm);
+  t.strictSame(caught(units, /_FILE=%d\/(\w+)$/gm), credentials, 'each secret is handed over');
+});
 
 t.test('every command, option and script in the docs is one that there is', async (t) => {
   const out = createOutput({ stdout: process.stdout, stderr: process.stderr }, {}, () => {});

@@ -1,6 +1,6 @@
 /** The package as it is published, and the examples of the pages, run as users would. */
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { loadFixtures, startSimulator } from '../src/testing.ts';
@@ -13,6 +13,15 @@ import { makeKeys, variablesFor } from './support/settings.ts';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const CENSUSES = join(ROOT, 'fixtures/census/json');
+
+const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { files: string[] };
+
+/** The files in and below a folder, as paths from `root`. */
+function filesOf(root: string, folder: string): string[] {
+  return globSync(`${folder}/**/*`, { cwd: root, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(root, join(entry.parentPath, entry.name)));
+}
 
 /** The blocks of a page in one language. */
 function blocks(page: string, language: string): string[] {
@@ -32,6 +41,24 @@ function example(page: string, language = 'ts'): string {
 t.test('the package', async (t) => {
   const folder = await installPackage(t);
   const save = (name: string, text: string): void => writeFileSync(join(folder, name), text);
+
+  await t.test(
+    'holds the compiled code with its types, the schema and the fixtures, and no more',
+    async (t) => {
+      const code = globSync('**/*.ts', { cwd: join(ROOT, 'src') }).map((name) =>
+        name.slice(0, -'.ts'.length),
+      );
+      const folders = manifest.files.filter((name) => !name.includes('.') && name !== 'dist');
+      const expected = [
+        ...code.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`]),
+        ...folders.flatMap((name) => filesOf(ROOT, name)),
+        ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'],
+      ];
+      const packed = filesOf(join(folder, 'node_modules/benefits-sidecar'), '.');
+      t.ok(packed.includes('dist/main.js') && packed.includes('db/postgres/0001_instance.sql'));
+      t.strictSame(packed.toSorted(), expected.toSorted());
+    },
+  );
 
   await t.test('each entry can be imported, and has what it promises', async (t) => {
     const entries = {

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
+import { isForgeryToken, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
 import { Refusal } from './problem.ts';
 
@@ -15,22 +16,41 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null on public routes, and of a request without a token that counts. */
     caller: Caller | null;
+    /** What the cookie of a session at the console holds; null where a token was sent. */
+    session: string | null;
   }
 }
+
+/**
+ * Where a person's session at the console is. Browsers keep cookies by host, whatever the port: two sidecars that are
+ * reached by two ports of one machine, such as sandbox and live by a tunnel each, must not sign each other's people out.
+ */
+export function sessionCookie({ headers }: FastifyRequest): string {
+  const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1] ?? 'default';
+  return `benefits_sidecar_session_${port}`;
+}
+
+/** What a session's request that changes something carries against forged ones. */
+export const FORGERY_HEADER = 'x-csrf-token';
 
 const REALM = 'realm="benefits-sidecar"';
 
 /**
- * The hook that runs before anything of a request is read. Throws 401 or 403 as a `Refusal`; an unknown path goes
- * on to its 404.
+ * The hook that runs before anything of a request is read. A token counts, or the session of a person at the console.
+ * Throws 401 or 403 as a `Refusal`; an unknown path goes on to its 404.
  */
 export function createAuthorize(db: Db, now: Clock, firstToken: string | null) {
   return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
     const { scope } = request.routeOptions.config;
     if (request.is404 || scope === 'public') return;
     const token = tokenOf(request.headers.authorization, scope === 'any');
-    const caller = token === null ? null : await authenticate(db, token, now(), firstToken);
+    const session = token === null ? sessionOf(request) : null;
+    let caller: Caller | null = null;
+    if (token !== null) caller = await authenticate(db, token, now(), firstToken);
+    else if (session !== null) caller = await sessionCaller(db, session, now(), firstToken);
     if (caller === null) throw unauthorized(token !== null, scope === 'any');
+    if (session !== null && !isSafe(request.method)) assertOwnPage(request, session);
+    request.session = session;
     request.caller = caller;
     // A route without a scope stops the start; should one ever get here, nobody may call it.
     if (scope === undefined || (scope !== 'any' && !allows(caller.scopes, scope))) throw forbidden(scope);
@@ -49,6 +69,22 @@ function tokenOf(header: string | undefined, basicToo: boolean): string | null {
   if (!basicToo || scheme.toLowerCase() !== 'basic') return null;
   const pair = Buffer.from(credentials, 'base64').toString('utf8');
   return pair.includes(':') ? pair.slice(pair.indexOf(':') + 1) : null;
+}
+
+function sessionOf(request: FastifyRequest): string | null {
+  const { headers, server } = request;
+  if (headers.authorization !== undefined || headers.cookie === undefined) return null;
+  return server.parseCookie(headers.cookie)[sessionCookie(request)] ?? null;
+}
+
+function isSafe(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
+
+/** A browser sends the cookie along by itself: what changes something must come from a page of ours. */
+function assertOwnPage({ headers }: FastifyRequest, session: string): void {
+  if (isForgeryToken(session, headers[FORGERY_HEADER])) return;
+  throw new Refusal('forbidden', `with a session this needs the header ${FORGERY_HEADER} of its pages`);
 }
 
 function unauthorized(given: boolean, basicToo: boolean): Refusal {

@@ -6,6 +6,9 @@ import { invalid, Refusal } from './problem.ts';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
+/** Some editors put it before a text; JSON has none (RFC 8259, 8.1). */
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
 export function readJsonBodies(app: FastifyInstance): void {
   // A few compressed bytes could be gigabytes: nothing is ever inflated.
   app.addHook('onRequest', async ({ headers }) => {
@@ -21,6 +24,9 @@ export function readJsonBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
     if (bytes.length === 0) return done(null, undefined);
+    if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) {
+      return done(invalid([{ path: 'body', rule: 'begins with a byte order mark: leave it out' }]));
+    }
     const parsed = isUtf8(bytes)
       ? parseJson(bytes.toString('utf8'))
       : ({ ok: false, reason: 'is not valid UTF-8' } as const);

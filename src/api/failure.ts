@@ -1,8 +1,11 @@
 /** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
-import type { FastifyError } from 'fastify';
-import { ConnectionLost, codeOf, isUnavailable } from '../database/errors.ts';
+import type { FastifyError, FastifyRequest } from 'fastify';
+import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
+import { NoAnswerFromMain } from '../observe/ask-main.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
 import { keyTrouble } from '../security/key-trouble.ts';
+import type { ApiParts } from './parts.ts';
+import { Shed } from './pressure.ts';
 import { broken, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
 
 /** A locked or full database is asked again after this; the lock is waited for 3 s before. */
@@ -37,6 +40,7 @@ export function refusalOf(error: unknown): Refusal {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     });
   }
+  if (error instanceof NoAnswerFromMain) return new Refusal('unavailable', error.message);
   const known = FRAMEWORK[codeOf(error)];
   if (known !== undefined) return new Refusal(...known);
   return new Refusal(codeOfStatus((error as Partial<FastifyError> | null)?.statusCode), '');
@@ -53,4 +57,25 @@ export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const place = /\bat .*?((?:[\w.@-]+\/){0,2}[\w.@-]+:\d+):\d+\)?$/m.exec(error.stack ?? '')?.[1];
   return place === undefined ? error.name : `${error.name} at ${place}`;
+}
+
+/** A request that is wrong is its caller's affair; who was not let in, and what failed here, is told to the log. */
+export function tellRefusal(
+  { log, onFatal }: Pick<ApiParts, 'log' | 'onFatal'>,
+  error: unknown,
+  { code }: Refusal,
+  request: FastifyRequest,
+): void {
+  const { status } = REFUSALS[code];
+  const fields = { route: `${request.method} ${request.routeOptions.url}`, status };
+  if (status === 401 || status === 403) {
+    log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
+  }
+  if (status < 500 || error instanceof Shed) return;
+  const reason = keyTrouble(error);
+  log.error(
+    { ...fields, code: codeOf(error) || code, cause: causeOf(error), ...(reason !== null && { reason }) },
+    'a request failed',
+  );
+  if (isFatal(error)) onFatal(error);
 }

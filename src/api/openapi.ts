@@ -30,6 +30,7 @@ const TAGS = [
   },
   { name: 'Events', description: 'What the service sent, and what became of it.' },
   { name: 'Readiness', description: 'Whether payroll can trust the ledger now.' },
+  { name: 'Activity', description: 'What comes in, what waits, what goes out.' },
   { name: 'Payroll runs', description: 'What to deduct on a paycheck, to the cent, and the proof of it.' },
   { name: 'Payroll settings', description: 'What payroll says of an employer once: pay dates and codes.' },
   { name: 'Health', description: 'For whoever starts and watches the process.' },

@@ -1,8 +1,13 @@
 /** What the private listener is built from: `sidecar.ts` makes it and hands it in. */
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
+import type { NotReady } from '../observe/health.ts';
 import type { Log } from '../observe/log.ts';
+import type { PrivateCounts } from '../observe/private-counts.ts';
+import type { Receiving } from '../observe/receiving.ts';
+import type { ThreadCounts } from '../observe/thread.ts';
 import type { Sealer } from '../security/sealing.ts';
+import type { PressureLimits } from './pressure.ts';
 
 export type ApiParts = {
   readonly db: Db;
@@ -15,8 +20,15 @@ export type ApiParts = {
   readonly overdueMs: number;
   /** What this is, for the reference: the package's version. */
   readonly version: string;
-  /** Whether this process can commit now. */
-  readonly isReady: () => Promise<boolean>;
+  /** Why this process can't commit now; null when it can. */
+  readonly whyNotReady: () => Promise<NotReady | null>;
+  /** What the thread that receives has counted. Rejects with `NoAnswerFromMain`. */
+  readonly receiving: () => Promise<Receiving>;
+  /** What the thread of this listener counts of itself, and of its work. */
+  readonly thread: () => ThreadCounts;
+  readonly counts: PrivateCounts;
+  /** From which on requests are refused. */
+  readonly pressure: PressureLimits;
   /** Called when events are pending again. */
   readonly wakeApply: () => void;
   /** Called when a census upload may be owed. */

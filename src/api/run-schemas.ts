@@ -184,6 +184,20 @@ export const PayrollRun = closed(
 );
 export type PayrollRun = Static<typeof PayrollRun>;
 
+const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...STORED } =
+  PayrollRun.properties;
+
+/** All of a run but what an open one would have to be computed for. */
+export const PayrollRunOutline = closed(
+  {
+    ...STORED,
+    etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run: it is not computed.' }),
+    totals: nullable({ ...Totals, description: 'Null for an open run: it is not computed.' }),
+  },
+  'A payroll run as it was put, and what became of it.',
+);
+export type PayrollRunOutline = Static<typeof PayrollRunOutline>;
+
 /** Without what would have to be computed, and without its lists of ids. */
 export const PayrollRunSummary = closed(
   {

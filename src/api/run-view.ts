@@ -3,17 +3,23 @@ import type { Db } from '../database/tables.ts';
 import { planOfBasis, planWith } from '../payroll/runs/basis.ts';
 import type { Run } from '../payroll/runs/body.ts';
 import { readSchedules } from '../payroll/runs/settings.ts';
-import { frozenOf, type RunRow, type RunView, type StoredRun } from '../payroll/runs/store.ts';
+import { bodyOf, frozenOf, type RunRow, type RunView, type StoredRun } from '../payroll/runs/store.ts';
 import { readTaken } from '../payroll/runs/taken.ts';
-import type { PayrollRun, PayrollRunSummary } from './run-schemas.ts';
+import type { PayrollRun, PayrollRunOutline, PayrollRunSummary } from './run-schemas.ts';
 
 /** A stored run with what it comes to. */
 export async function runOfView(db: Db, view: RunView, stored: StoredRun): Promise<PayrollRun> {
+  return { ...(await outlineOf(db, stored)), ...(await computedOf(db, view)) };
+}
+
+/** A stored run with all that needs no computing. */
+export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOutline> {
   return {
     run_id: stored.run_id,
-    ...fieldsOf(view.run),
+    ...fieldsOf(bodyOf(stored)),
     ...lifeOf(stored),
-    ...(await computedOf(db, view)),
+    etag: stored.etag,
+    totals: totalsOf(stored),
     force_reason: stored.force_reason,
     failed_checks: stored.state === 'open' ? [] : [...frozenOf(stored).failed_checks],
     void_reason: stored.void_reason,
@@ -40,7 +46,7 @@ export async function computedOf(db: Db, { run, stored, ...view }: RunView) {
 
 /** A stored run without anything that must be computed. */
 export function summaryOf(stored: RunRow): PayrollRunSummary {
-  const { run_id, employer_id, kind, pay_group, period_start, period_end, pay_date, etag, totals } = stored;
+  const { run_id, employer_id, kind, pay_group, period_start, period_end, pay_date, etag } = stored;
   return {
     run_id,
     employer_id,
@@ -52,8 +58,12 @@ export function summaryOf(stored: RunRow): PayrollRunSummary {
     pay_date,
     ...lifeOf(stored),
     etag,
-    totals: totals === null ? null : (JSON.parse(totals) as PayrollRunSummary['totals']),
+    totals: totalsOf(stored),
   };
+}
+
+function totalsOf({ totals }: RunRow): PayrollRunSummary['totals'] {
+  return totals === null ? null : (JSON.parse(totals) as PayrollRunSummary['totals']);
 }
 
 /** The run as it was asked for, with its defaults. */

@@ -1,20 +1,22 @@
 /** The private listener: the API for payroll and the people who run it. */
+import fastifyCookie from '@fastify/cookie';
 import fastify, {
   type FastifyError,
   type FastifyReply,
   type FastifyRequest,
   type FastifyServerOptions,
 } from 'fastify';
-import { codeOf, isFatal } from '../database/errors.ts';
-import { keyTrouble } from '../security/key-trouble.ts';
 import { createAuthorize } from './auth.ts';
 import { readJsonBodies } from './body.ts';
-import { causeOf, refusalOf } from './failure.ts';
+import { refusalOf, tellRefusal } from './failure.ts';
+import { measureRequests } from './measure.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import type { ApiParts } from './parts.ts';
-import { REFUSALS, Refusal, sendRefusal } from './problem.ts';
+import { shedLoad } from './pressure.ts';
+import { Refusal, sendRefusal } from './problem.ts';
 import { createRouteTable, type RouteTable } from './route-table.ts';
 import { acceptedChangeRoutes } from './routes/accepted-changes.ts';
+import { activityRoutes } from './routes/activity.ts';
 import { censusRoutes } from './routes/census.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
 import { deductionVersionRoutes } from './routes/deduction-versions.ts';
@@ -27,6 +29,7 @@ import { eventReprocessingRoutes } from './routes/event-reprocessing.ts';
 import { eventWorkRoutes } from './routes/event-work.ts';
 import { eventRoutes } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
+import { metricsRoutes } from './routes/metrics.ts';
 import { payrollRunFileRoutes } from './routes/payroll-run-files.ts';
 import { payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunProofRoutes } from './routes/payroll-run-proof.ts';
@@ -35,6 +38,7 @@ import { payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { stagedCensusRoutes } from './routes/staged-census.ts';
+import { stagedCensusListRoutes } from './routes/staged-censuses.ts';
 import type { Api } from './schemas.ts';
 import { compileValidator } from './validation.ts';
 
@@ -62,7 +66,7 @@ declare module 'fastify' {
 
 /** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope. */
 export function createApi(parts: ApiParts): Api {
-  const { db, now, log, firstToken, version } = parts;
+  const { db, now, firstToken, version, counts } = parts;
   const app: Api = fastify({
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -81,13 +85,17 @@ export function createApi(parts: ApiParts): Api {
   const table = createRouteTable();
   app.decorate('routeTable', table);
   app.decorateRequest('caller', null);
+  app.decorateRequest('session', null);
   app.addHook('onRoute', table.declare);
+  shedLoad(app, parts);
+  app.register(fastifyCookie);
   app.addHook('onRequest', createAuthorize(db, now, firstToken));
   app.addHook('onSend', protect);
+  measureRequests(app, counts);
   readJsonBodies(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const refusal = refusalOf(error);
-    tell(error, refusal, request);
+    tellRefusal(parts, error, refusal, request);
     return sendRefusal(reply, refusal);
   });
   app.setNotFoundHandler((request, reply) => sendRefusal(reply, noRoute(table, request)));
@@ -101,22 +109,6 @@ export function createApi(parts: ApiParts): Api {
     referenceRoutes(api as Api);
   });
   return app;
-
-  /** A request that is wrong is its caller's affair; who was not let in, and what failed here, is told. */
-  function tell(error: unknown, { code }: Refusal, request: FastifyRequest): void {
-    const { status } = REFUSALS[code];
-    const fields = { route: `${request.method} ${request.routeOptions.url}`, status };
-    if (status === 401 || status === 403) {
-      log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
-    }
-    if (status < 500) return;
-    const reason = keyTrouble(error);
-    log.error(
-      { ...fields, code: codeOf(error) || code, cause: causeOf(error), ...(reason !== null && { reason }) },
-      'a request failed',
-    );
-    if (isFatal(error)) parts.onFatal(error);
-  }
 }
 
 /** By resource. Each names its schemas in the reference, so the order is that of the reference. */
@@ -124,6 +116,7 @@ const ROUTES = [
   deductionRoutes,
   deductionVersionRoutes,
   stagedCensusRoutes,
+  stagedCensusListRoutes,
   censusSyncRoutes,
   employeeChangeRoutes,
   acceptedChangeRoutes,
@@ -133,6 +126,8 @@ const ROUTES = [
   eventWorkRoutes,
   eventReprocessingRoutes,
   readinessRoutes,
+  activityRoutes,
+  metricsRoutes,
   payrollRunRoutes,
   payrollRunLineRoutes,
   payrollRunWorkRoutes,
@@ -153,7 +148,8 @@ const compilersFactory = {
 /** Answers hold payroll's data: no cache keeps them, and no browser takes one for a page. */
 async function protect(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
-  reply.header('x-content-type-options', 'nosniff').header('referrer-policy', 'no-referrer');
+  reply.header('x-content-type-options', 'nosniff');
+  if (!reply.hasHeader('referrer-policy')) reply.header('referrer-policy', 'no-referrer');
   if (!reply.hasHeader('content-security-policy')) {
     reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
   }

@@ -3,8 +3,8 @@ import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 
-/** Chunks removed in one transaction: some 5 MiB, a few milliseconds of the 50 that the write lock may be held. */
-const CHUNKS_AT_ONCE = 20;
+/** Chunks removed in one transaction: some 2 MiB, whose pages SQLite overwrites: ten of the 50 ms of the write lock. */
+const CHUNKS_AT_ONCE = 8;
 /** An upload of a census that was just replaced may still be reading it, for as long as an upload may take. */
 const REPLACED_KEPT_MS = 20 * 60 * 1000;
 /** A staging that never ended: its process died. The slowest source is given up after minutes. */

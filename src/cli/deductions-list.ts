@@ -37,9 +37,9 @@ export async function deductionsList(context: Context, options: Options): Promis
     const { deductions, next } = await listDeductions(db, filter, { after, limit }, today);
     const next_cursor = deductionPosition.encode(next);
     if (json) out.json({ data: deductions.map(stateOf), next_cursor });
-    else if (deductions.length === 0) out.note('no such deductions');
     else {
-      printTable(out, HEAD, deductions.map(rowOf));
+      if (deductions.length > 0) printTable(out, HEAD, deductions.map(rowOf));
+      else out.note(next_cursor === null ? 'no such deductions' : 'none yet among those looked at');
       notePage(out, next_cursor);
     }
     return 0;

@@ -37,7 +37,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
   void stage.sidecar.failed.then((error) => ending.abort(error));
   try {
     introduce(out, stage);
-    if (!(await playActs(out, stage, stopping))) return 1;
+    if (!(await playDemo(out, stage, stopping))) return 1;
     for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
     const seconds = ((performance.now() - began) / 1_000).toFixed(1);
     out.print(`\n${out.colour('green', `All ${ACTS.length} steps came out as they must, in ${seconds} s.`)}`);
@@ -54,7 +54,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
 }
 
 /** Plays act after act. Answers whether all came out as they must; of the first that did not it says why. */
-async function playActs(out: Output, stage: Stage, stopping: AbortSignal): Promise<boolean> {
+export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal): Promise<boolean> {
   const scene: Scene = {
     stage,
     now: systemClock,

@@ -6,6 +6,8 @@ import { checkDatabase } from './doctor/database.ts';
 import { checkDisk } from './doctor/disk.ts';
 import { checkEnvironment } from './doctor/environment.ts';
 import { type Finding, findingsOf } from './doctor/finding.ts';
+import { checkListeners } from './doctor/listeners.ts';
+import { checkNode } from './doctor/runtime.ts';
 import { checkService } from './doctor/service.ts';
 import { type Output, printable } from './output.ts';
 
@@ -23,10 +25,12 @@ const MARKS = {
 export async function doctor(context: Context, { json }: { json?: true }): Promise<number> {
   const { env, out, now } = context;
   const groups = [
+    [checkNode(process.versions.node)],
     checkConfiguration(env),
     await findingsOf('environment', async () => [checkEnvironment(readEnvironment(env), readBenefits(env))]),
     await findingsOf('database', () => checkDatabase(context)),
     await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
+    await checkListeners(env),
     await findingsOf('service', () => checkService(readBenefits(env), now)),
     await findingsOf('census-source', () => checkCensusSource(readCensus(env))),
   ];

@@ -1,11 +1,12 @@
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type EventFilter, reprocessEvent, reprocessEvents } from '../inbound/events.ts';
+import { BODY_DROPPED, type EventFilter, reprocessEvent, reprocessEvents } from '../inbound/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type FilterOptions, filterOf } from './event-filter.ts';
 import { unknownEvent } from './events-show.ts';
-import { WrongUsage } from './failure.ts';
+import { CommandFailed, WrongUsage } from './failure.ts';
+import { printable } from './output.ts';
 import { type Progress, showProgress } from './progress.ts';
 
 type Options = FilterOptions & { json?: true };
@@ -23,20 +24,24 @@ export async function eventsReprocess(context: Context, ids: string[], options: 
   }
   return withDatabase(context, async (db) => {
     const progress = await showProgress(out, 'events put back to pending', byFilter ? null : ids.length);
-    let reprocessed: number;
+    let done: Reprocessed;
     try {
-      reprocessed = byFilter
+      done = byFilter
         ? await reprocessAll(db, untilNow(asked, now().toISOString()), progress)
         : await reprocessEach(db, ids, progress);
     } finally {
       progress.end();
     }
-    if (options.json) out.json({ reprocessed });
+    const { reprocessed, without_body } = done;
+    if (options.json) out.json(done);
     else out.print(`${reprocessed} ${reprocessed === 1 ? 'event' : 'events'} put back to pending`);
+    if (without_body > 0) out.note(`${without_body} left alone: their bodies are dropped (RETENTION_EVENTS)`);
     if (reprocessed > 0) out.note('a running "serve" applies them now; otherwise the next one does');
     return 0;
   });
 }
+
+type Reprocessed = { reprocessed: number; without_body: number };
 
 /** Without an end the loop would run after the events that come in, and are applied, meanwhile. */
 function untilNow(asked: EventFilter, now: string): EventFilter {
@@ -44,8 +49,9 @@ function untilNow(asked: EventFilter, now: string): EventFilter {
   return { ...asked, until, dismissed: false };
 }
 
-async function reprocessAll(db: Db, filter: EventFilter, progress: Progress): Promise<number> {
+async function reprocessAll(db: Db, filter: EventFilter, progress: Progress): Promise<Reprocessed> {
   let reprocessed = 0;
+  let without_body = 0;
   let after: number | null = 0;
   while (after !== null) {
     const step = { after, limit: AT_ONCE };
@@ -53,19 +59,22 @@ async function reprocessAll(db: Db, filter: EventFilter, progress: Progress): Pr
       reprocessEvents(trx, filter, step),
     );
     reprocessed += done.reprocessed;
+    without_body += done.withoutBody;
     after = done.next;
     progress.set(reprocessed);
   }
-  return reprocessed;
+  return { reprocessed, without_body };
 }
 
-/** All or, when an id is unknown, none: a mistyped list changes nothing. */
-function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Promise<number> {
+/** All or, when an id is unknown or its body dropped, none: a mistyped list changes nothing. */
+function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Promise<Reprocessed> {
   return transact(db, async (trx) => {
     for (const [index, id] of ids.entries()) {
-      if (!(await reprocessEvent(trx, id))) throw unknownEvent(id);
+      const found = await reprocessEvent(trx, id);
+      if (found === 'unknown') throw unknownEvent(id);
+      if (found === 'body dropped') throw new CommandFailed(`${printable(id)}: ${BODY_DROPPED}`);
       progress.set(index + 1);
     }
-    return ids.length;
+    return { reprocessed: ids.length, without_body: 0 };
   });
 }

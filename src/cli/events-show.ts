@@ -1,5 +1,6 @@
 import { conflictOf, summaryOf } from '../api/routes/events.ts';
 import { getEvent } from '../inbound/events.ts';
+import { type Kept, shownBody } from '../inbound/kept-body.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';
@@ -16,18 +17,18 @@ export function eventsShow(context: Context, eventId: string, { json }: { json?:
     if (json) {
       out.json({
         ...summaryOf(event),
-        body: event.body.toString('utf8'),
+        ...shownBody(event),
         conflicts: conflicts.map(conflictOf),
       });
       return 0;
     }
     printPairs(out, summaryOf(event));
-    out.print(`\n${forPeople(event.body)}`);
+    out.print(`\n${forPeople(event)}`);
     for (const conflict of conflicts) {
       out.print(`\nAnother body under the same id, received ${conflict.received_at}`);
       if (conflict.dismissed_at !== null)
         out.print(`Dismissed: ${printable(conflict.dismissed_reason ?? '')}`);
-      out.print(forPeople(conflict.body));
+      out.print(forPeople(conflict));
     }
     return 0;
   });
@@ -40,8 +41,9 @@ export function unknownEvent(eventId: string): CommandFailed {
 }
 
 /** Indented where it is JSON; each line made safe for a terminal. */
-function forPeople(body: Buffer): string {
-  const text = body.toString('utf8');
+function forPeople(kept: Kept): string {
+  const { body: text, body_absent } = shownBody(kept);
+  if (text === null) return `no body: ${body_absent}`;
   let lines: string;
   try {
     lines = JSON.stringify(JSON.parse(text), null, 2);

@@ -34,6 +34,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_NOTADB: 'the file of DATABASE_URL is not a database: check the path, or restore a backup',
   SQLITE_CORRUPT: 'the database is damaged: stop serving and restore a backup',
   SQLITE_FULL: 'the disk is full: make room and try again',
+  SQLITE_IOERR_GETTEMPPATH:
+    'there is no folder for temporary files: set SQLITE_TMPDIR to one that can be written',
   SQLITE_IOERR: 'reading or writing the database failed: check the disk, then start again',
   '28P01': 'the database refused the user or the password of DATABASE_URL: check both',
   '28000':

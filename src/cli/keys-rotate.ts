@@ -1,8 +1,6 @@
-import { SEALED_CHUNKS } from '../census/chunks.ts';
 import { readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
-import { FORMER_HASHES, SEALED_REQUESTS } from '../outbound/outbox.ts';
-import { HASH_KEY } from '../security/hashing.ts';
+import { FORMER_HASHES } from '../outbound/outbox.ts';
 import { countRows, type KeysInUse, keysInUse, type Resealed, reseal } from '../security/rotation.ts';
 import { createSealer, type Sealer } from '../security/sealing.ts';
 import type { Context } from './context.ts';
@@ -10,10 +8,9 @@ import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';
 import { printable } from './output.ts';
 import { showProgress } from './progress.ts';
+import { SEALED } from './sealed.ts';
 import { printTable } from './table.ts';
 
-/** Everything that is sealed in a database; the hash key first, which everything else can be done without. */
-const SEALED = [HASH_KEY, ...SEALED_REQUESTS, SEALED_CHUNKS] as const;
 /** Another one while a `serve` seals with an older key, or had a row locked; more would not help. */
 const PASSES_MOST = 3;
 
@@ -27,6 +24,9 @@ export async function keysRotate(context: Context, { json }: { json?: true }): P
   const sealer = createSealer(dataKeys);
   const given = dataKeys.map(({ id }) => id);
   return withDatabase(context, async (db) => {
+    out.note(
+      `Sealing under ${sealer.keyId}: a sidecar that was not restarted with it can open nothing of this any more.`,
+    );
     const progress = await showProgress(out, 'values', await countRows(db, SEALED));
     let done = 0;
     const looked = (rows: number) => {

@@ -8,6 +8,7 @@ import { VERSION } from '../version.ts';
 import { address, fault, jsonOption, period, several, wholeNumber } from './arguments.ts';
 import type { Context, Lazily } from './context.ts';
 import { addEmploymentCommands } from './tree-employment.ts';
+import { addOperationCommands } from './tree-operations.ts';
 import { addPayrollCommands } from './tree-payroll.ts';
 import { addRecordCommands } from './tree-records.ts';
 
@@ -41,6 +42,7 @@ export function createTree(context: Context, ended: (exitCode: number) => void):
     .exitOverride();
   addRunning(tree, lazily);
   addChecking(tree, lazily);
+  addOperationCommands(tree, lazily);
   addSecrets(tree, lazily);
   addRecordCommands(tree, lazily);
   addEmploymentCommands(tree, lazily);

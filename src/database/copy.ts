@@ -38,6 +38,7 @@ const KEYS = {
   census_fingerprints: ['census_id', 'employee_id'],
   census_syncs: ['sync_id'],
   tokens: ['token_id'],
+  sessions: ['hash'],
   pii_reads: ['seq'],
   hash_keys: ['one'],
   payroll_head: ['one'],
@@ -48,11 +49,19 @@ const KEYS = {
   taken_lines: ['run_id', 'report', 'employee_id', 'line'],
   pay_schedules: ['employer_id'],
   payroll_codes: ['employer_id'],
+  lost_tails: ['found_at'],
+  retention: ['one'],
   migrations: null,
 } as const satisfies Record<keyof Tables, readonly string[] | null>;
 
 /** A migration gives these their one row; the copy brings the row of the source. */
-const OF_ONE_ROW: ReadonlySet<string> = new Set(['instance', 'ledger_head', 'gate', 'payroll_head']);
+const OF_ONE_ROW: ReadonlySet<string> = new Set([
+  'instance',
+  'ledger_head',
+  'gate',
+  'payroll_head',
+  'retention',
+]);
 
 /** Rows at once: a census chunk has 256 KiB, so that a hundred of them are some 50 MiB while they travel. */
 const ROWS_AT_ONCE = 100;

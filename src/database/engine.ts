@@ -130,3 +130,11 @@ export async function moveSequences(trx: Trx): Promise<void> {
       from ${sql.table(table)} having max(${sql.ref(column)}) is not null`.execute(trx);
   }
 }
+
+/** Bytes that the database takes on a PostgreSQL server; 0 on SQLite, whose files anybody can look at. */
+export async function serverBytes(db: Db): Promise<number> {
+  if (engineOf(db) === 'sqlite') return 0;
+  const { rows } = await sql<{ bytes: number }>`
+    select pg_database_size(current_database()) as bytes`.execute(db);
+  return rows[0]?.bytes ?? 0;
+}

@@ -47,8 +47,12 @@ const OWN = [LockTimeout, RolledBack, ConnectionLost, NotDurable];
 // After a failed write or fsync the state of the file cache is unknown, and a damaged file must not be written
 // further: the process ends and the next start recovers from the log.
 const FATAL = /^SQLITE_(IOERR|CORRUPT|NOTADB)/;
-// A full disk shows itself here too, where the shared-memory file beside the log can't grow; it heals.
-const HEALS = new Set(['SQLITE_IOERR_SHMSIZE', 'SQLITE_IOERR_SHMOPEN', 'SQLITE_IOERR_SHMMAP']);
+// A full disk shows itself here too, where the shared-memory file beside the log can't grow; it heals. And a large sort
+// that finds no folder for its temporary file, on a root file system that can't be written, says nothing of the data.
+const HEALS = new Set([
+  ...['SQLITE_IOERR_SHMSIZE', 'SQLITE_IOERR_SHMOPEN', 'SQLITE_IOERR_SHMMAP'],
+  'SQLITE_IOERR_GETTEMPPATH',
+]);
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|CANTOPEN|READONLY|NOMEM|PROTOCOL|IOERR|CORRUPT|NOTADB)/;
 
 /** PostgreSQL says a kind of error by the first two characters of five: data, integrity, limits, and our triggers. */

@@ -15,6 +15,8 @@ export function openWriter(path: string): BetterSqlite3.Database {
   const writer = openHandle(path);
   // NORMAL, the driver's own choice for WAL, loses acknowledged events when the power fails.
   writer.pragma('synchronous = FULL');
+  // What is dropped or replaced is overwritten with zeros, wherever a page kept it: see docs/retention.md.
+  writer.pragma('secure_delete = ON');
   writer.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   assertDurable(writer);
   return writer;

@@ -61,6 +61,19 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
   await assertEnvironment(db, environment);
 }
 
+/**
+ * How many migrations a database lacks that this release knows. Throws `SchemaRefused` when it is none of this program's,
+ * newer than the code, of an edited text, or of the other environment.
+ */
+export async function countDue(db: Db, environment: Environment, folder = FOLDER): Promise<number> {
+  if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
+    throw new SchemaRefused('it is no database of benefits-sidecar: check the path');
+  }
+  const due = await dueMigrations(db, folder);
+  await assertEnvironment(db, environment);
+  return due.length;
+}
+
 async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
   const known = knownMigrations(db, folder);
   const applied = await db.selectFrom('migrations').selectAll().orderBy('number').execute();

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, mkdirSync, openSync, realpathSync } from 'node:fs';
+import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
@@ -10,6 +10,12 @@ import type { Db, Tables } from './tables.ts';
 /** The path of a `sqlite:` address, absolute. */
 export function sqlitePath(databaseUrl: string): string {
   return resolve(databaseUrl.slice('sqlite:'.length));
+}
+
+/** The same where links lead: one database has one lock and one hint beside it, whatever link it is reached by. */
+export function sqliteFile(databaseUrl: string): string {
+  const path = sqlitePath(databaseUrl);
+  return existsSync(path) ? realpathSync(path) : path;
 }
 
 /**
@@ -43,10 +49,8 @@ export class AlreadyServed extends Error {
  */
 export function holdServeLock(databaseUrl: string): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
-  const named = sqlitePath(databaseUrl);
-  makeFile(named);
-  // One database has one lock, whatever link it is reached by.
-  const path = realpathSync(named);
+  makeFile(sqlitePath(databaseUrl));
+  const path = sqliteFile(databaseUrl);
   makeFile(`${path}-serve`);
   const lock = new BetterSqlite3(`${path}-serve`, { timeout: 0 });
   try {
@@ -65,9 +69,38 @@ export function holdServeLock(databaseUrl: string): () => void {
   };
 }
 
-/** An empty file is a database without tables. */
+/**
+ * Whether a process serves this database now; null on PostgreSQL, where nothing is held. A look that takes nothing: a
+ * `serve` that starts in the same moment is not in its way.
+ */
+export function isServed(databaseUrl: string): boolean | null {
+  if (engineOfUrl(databaseUrl) === 'postgres') return null;
+  const named = sqlitePath(databaseUrl);
+  const path = existsSync(named) ? `${realpathSync(named)}-serve` : '';
+  if (!existsSync(path)) return false;
+  const lock = new BetterSqlite3(path, { readonly: true, timeout: 0 });
+  try {
+    lock.prepare('select 1 from sqlite_schema').all();
+    return false;
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+    return true;
+  } finally {
+    lock.close();
+  }
+}
+
+/**
+ * An empty file is a database without tables. A file that is there is never opened here: closing it would let go of
+ * every lock that this process has on it (POSIX: close, fcntl), SQLite's own too, and the next process to read the
+ * database would take its log for one that nobody needs, and remove it.
+ */
 function makeFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, 'a', 0o600));
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error;
+  }
   chmodSync(path, 0o600);
 }

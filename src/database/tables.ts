@@ -55,6 +55,7 @@ export interface Tables {
   census_fingerprints: { census_id: string; employee_id: string; fields: Buffer };
   census_syncs: CensusSyncTable;
   tokens: TokenTable;
+  sessions: { hash: Buffer; token_hash: Buffer; created_at: string; expires_at: string };
   pii_reads: {
     seq: Generated<number>;
     read_at: string;
@@ -80,6 +81,18 @@ export interface Tables {
   };
   pay_schedules: { employer_id: string; schedules: string; updated_at: string };
   payroll_codes: { employer_id: string; codes: string; updated_at: string };
+  lost_tails: {
+    found_at: string;
+    position: number;
+    seq: number;
+    received_at: string | null;
+    noted_position: number;
+    noted_seq: number;
+    noted_received_at: string | null;
+    accepted_at: string | null;
+    accepted_reason: string | null;
+  };
+  retention: { one: 1; events_through: number };
   migrations: { number: number; name: string; hash: string; applied_at: string };
 }
 
@@ -94,7 +107,8 @@ export interface InboxTable {
   event_id: string;
   source: 'webhook' | 'import';
   received_at: string;
-  body: Buffer;
+  /** As received; null once it is dropped. */
+  body: Buffer | null;
   state: EventState;
   event_type: string | null;
   envelope_id: string | null;
@@ -103,13 +117,16 @@ export interface InboxTable {
   reprocessed: Generated<number>;
   dismissed_at: string | null;
   dismissed_reason: string | null;
+  /** The SHA-256 of a body that is dropped; null as long as there is one. */
+  body_hash: Buffer | null;
 }
 
 export interface ConflictTable {
   conflict_id: Generated<number>;
   event_id: string;
   received_at: string;
-  body: Buffer;
+  /** Null once it is dropped. */
+  body: Buffer | null;
   body_hash: Buffer;
   dismissed_at: string | null;
   dismissed_reason: string | null;
@@ -179,6 +196,7 @@ export interface OutboxTable {
   answer: Buffer | null;
   created_at: string;
   finished_at: string | null;
+  erased_at: string | null;
 }
 
 export interface CensusSyncTable {

@@ -86,8 +86,9 @@ function submissionOf(line: ParsedJson): Submission | LineResult {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     return refused([{ path: '', rule: 'must be an object' }]);
   }
-  const { kind: given, idempotency_key: key = null, ...body } = value as Record<string, unknown>;
-  const wrongKey = key === null ? null : keyProblem('idempotency_key', key);
+  const { kind: given, idempotency_key: key, ...body } = value as Record<string, unknown>;
+  // A null is no way to have none: whoever sends it meant to give one.
+  const wrongKey = key === undefined ? null : keyProblem('idempotency_key', key);
   const problems = wrongKey === null ? [] : [wrongKey];
   const kind = CHANGE_KINDS.find((one) => one === given);
   if (kind === undefined) {
@@ -97,7 +98,7 @@ function submissionOf(line: ParsedJson): Submission | LineResult {
   const checked = checkChange(kind, body, LINE_PROBLEMS_MAX);
   if (!checked.ok) return refused([...problems, ...checked.problems]);
   if (wrongKey !== null) return refused(problems);
-  return { change: checked.change, idempotencyKey: key as string | null };
+  return { change: checked.change, idempotencyKey: (key ?? null) as string | null };
 }
 
 function refused(problems: readonly Problem[]): LineResult {

@@ -10,7 +10,7 @@ export type ActedOn =
   | { outcome: 'refused'; why: string }
   | { outcome: 'not-found' };
 
-/** Sends a rejected change once more, before what waits behind it. `force`: also when that may undo a newer one. */
+/** Sends a rejected change once more, and one that waits at once. `force`: also when that may undo a newer one. */
 export function retryChange(
   db: Db,
   changeId: string,
@@ -46,9 +46,9 @@ async function act(
 }
 
 const WHY = {
-  'not-rejected': ({ state }: AcceptedChange) =>
-    state === 'pending' || state === 'sending'
-      ? `the change is ${state}: it is sent by itself`
+  'not-retried': ({ state }: AcceptedChange) =>
+    state === 'sending'
+      ? 'the change is being sent: look again in a minute'
       : `the change is ${state}: report it anew if the service is to hear of it again`,
   'newer-delivered': () =>
     'a newer change of the employee was delivered, which this one may undo: cancel it, or retry it with force',

@@ -26,6 +26,8 @@ export type AcceptedChange = {
   holding: boolean;
   /** The change of the employee that goes first. */
   waits_behind: string | null;
+  /** When its attempts, and what the service had answered, were erased (RETENTION_REQUESTS). */
+  erased_at: string | null;
 };
 
 /** One try of a change. `finished_at` is null while it is under way. */
@@ -97,7 +99,7 @@ function selectChanges(db: Db) {
   return db
     .selectFrom('outbox')
     .select(['seq', 'request_id', 'kind', 'subject', 'state', 'reason', 'status', 'created_at', 'due_at'])
-    .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holding'])
+    .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holding', 'erased_at'])
     .select(WAITS_BEHIND.as('waits_behind'))
     .where('kind', 'in', CHANGE_KINDS);
 }
@@ -133,5 +135,6 @@ function changeOf(row: ChangeRow): AcceptedChange {
     may_have_been_applied: state !== 'delivered' && (unknown_outcome === 1 || may_have_been_applied === 1),
     holding: holding === 1,
     waits_behind: row.waits_behind,
+    erased_at: row.erased_at,
   };
 }

@@ -1,7 +1,9 @@
 /** What people ask of the inbox: look, apply again, dismiss with a reason. */
 import { type Selectable, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
+import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
+import { numbersOf } from './received.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
 export type Conflict = Selectable<ConflictTable>;
@@ -14,6 +16,8 @@ export type EventFilter = {
   until?: string | undefined;
   /** Whether a person has dismissed it. */
   dismissed?: boolean | undefined;
+  /** Whether another body came under its id, and nobody has dismissed that. */
+  conflict?: boolean | undefined;
 };
 
 /** Events newest first, from behind `before` (a seq). */
@@ -22,8 +26,11 @@ export async function listEvents(
   filter: EventFilter,
   page: { before?: number | undefined; limit: number },
 ): Promise<{ events: StoredEvent[]; next: number | null }> {
+  const { above, upTo } = await numbersOf(db, filter);
   const rows = await filtered(db, filter)
     .$if(page.before !== undefined, (query) => query.where('seq', '<', page.before as number))
+    .$if(above !== undefined, (query) => query.where('seq', '>', above as number))
+    .$if(upTo !== undefined, (query) => query.where('seq', '<=', upTo as number))
     .selectAll()
     .orderBy('seq', 'desc')
     .limit(page.limit + 1)
@@ -48,44 +55,59 @@ export async function getEvent(
   return { event, conflicts };
 }
 
+/** What asking for an event to be applied again found. Without its body there is nothing to apply. */
+export type Reprocessing = 'unknown' | 'body dropped' | 'put back';
+
 /**
- * Puts an event back to pending, from any other state. What it already did is not done twice. Answers false when
- * the id is unknown; a pending event stays as it is.
+ * Puts an event back to pending, from any other state. What it already did is not done twice. A pending event stays as
+ * it is.
  */
-export async function reprocessEvent(trx: Trx, eventId: string): Promise<boolean> {
+export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reprocessing> {
+  const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
-    .select('seq')
+    .select(['seq', 'body_hash'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  if (event === undefined) return false;
-  await backToPending(trx, [event.seq]);
-  return true;
+  if (event === undefined) return 'unknown';
+  if (event.body_hash !== null) return 'body dropped';
+  await backToPending(trx, [event.seq], through);
+  return 'put back';
 }
+
+/** What whoever asked for that is told. */
+export const BODY_DROPPED =
+  'the body of this event was dropped by RETENTION_EVENTS, so it can not be applied again: what it did stands, and a newer event of the service replaces it';
 
 /**
  * Puts the oldest events that pass the filter back to pending, at most `limit`, from behind `after` (a seq).
- * Answers how many, and where to go on (null when that was all): the caller takes a transaction a step.
+ * Answers how many, how many of them were passed over because their bodies are dropped, and where to go on (null when
+ * that was all): the caller takes a transaction a step.
  */
 export async function reprocessEvents(
   trx: Trx,
   filter: EventFilter,
   step: { after: number; limit: number },
-): Promise<{ reprocessed: number; next: number | null }> {
+): Promise<{ reprocessed: number; withoutBody: number; next: number | null }> {
+  const through = await holdRetention(trx);
   const rows = await filtered(trx, filter)
-    .select('seq')
+    .select(['seq', 'body_hash'])
     .where('seq', '>', step.after)
     .where('state', '<>', 'pending')
     .orderBy('seq')
     .limit(step.limit)
     .execute();
-  const seqs = rows.map((row) => row.seq);
-  await backToPending(trx, seqs);
-  return { reprocessed: seqs.length, next: seqs.length < step.limit ? null : (seqs.at(-1) as number) };
+  const seqs = rows.filter((row) => row.body_hash === null).map((row) => row.seq);
+  await backToPending(trx, seqs, through);
+  const next = rows.length < step.limit ? null : (rows.at(-1)?.seq ?? null);
+  return { reprocessed: seqs.length, withoutBody: rows.length - seqs.length, next };
 }
 
-async function backToPending(trx: Trx, seqs: readonly number[]): Promise<void> {
-  if (seqs.length === 0) return;
+/** In order of seq. Applied once more, they may lose their bodies as others do: `through` is how far retention is. */
+async function backToPending(trx: Trx, seqs: readonly number[], through: number): Promise<void> {
+  const [first] = seqs;
+  if (first === undefined) return;
+  if (first <= through) await setEventsThrough(trx, first - 1);
   await trx
     .updateTable('inbox')
     .set({
@@ -114,6 +136,7 @@ export async function dismissEvent(
   reason: string,
   dismissedAt: string,
 ): Promise<Dismissal> {
+  const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
     .leftJoin('versions', 'versions.event_id', 'inbox.event_id')
@@ -127,20 +150,30 @@ export async function dismissEvent(
     .set(dismissed)
     .where('event_id', '=', eventId)
     .executeTakeFirst();
+  // The first body of a conflict that is settled may be dropped like any other.
+  if (conflicts.numUpdatedRows > 0n && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
   const asksForAPerson = event.state === 'quarantined' || event.tie_changed === 1 || event.ahead === 1;
   if (asksForAPerson) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
   return asksForAPerson || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
 }
 
 // The state is a literal, not a parameter: only then can the engine use the index of that state alone.
-function filtered(db: Db | Trx, { state, eventType, from, until, dismissed }: EventFilter) {
+function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conflict }: EventFilter) {
+  // These lists have an index each, and are short; the index of types would lead through a million events of one type.
+  const isShort = (state !== undefined && state !== 'applied') || dismissed === true;
+  const type = isShort ? sql<string>`coalesce(event_type, '')` : sql.ref<string>('event_type');
   return db
     .selectFrom('inbox')
     .$if(state !== undefined, (query) => query.where('state', '=', sql.lit(state as EventState)))
-    .$if(eventType !== undefined, (query) => query.where('event_type', '=', eventType as string))
+    .$if(eventType !== undefined, (query) => query.where(type, '=', eventType as string))
     .$if(from !== undefined, (query) => query.where('received_at', '>=', from as string))
     .$if(until !== undefined, (query) => query.where('received_at', '<', until as string))
     .$if(dismissed !== undefined, (query) =>
       query.where('dismissed_at', dismissed === true ? 'is not' : 'is', null),
+    )
+    .$if(conflict !== undefined, (query) =>
+      query.where('event_id', conflict === true ? 'in' : 'not in', (from) =>
+        from.selectFrom('conflicts').select('event_id').where('dismissed_at', 'is', null),
+      ),
     );
 }

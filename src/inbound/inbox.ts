@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
-import { type Selectable, sql } from 'kysely';
+import { type NotNull, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, slices, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { isBodyOf, type Kept, sha256 } from './kept-body.ts';
 
 export type EventSource = InboxTable['source'];
 
@@ -14,8 +14,10 @@ export type Stored = { accepted: number; duplicates: number; conflicts: number }
 /** A stored event that waits to be applied. */
 export type PendingEvent = Pick<
   Selectable<InboxTable>,
-  'seq' | 'event_id' | 'received_at' | 'body' | 'reprocessed'
->;
+  'seq' | 'event_id' | 'received_at' | 'reprocessed'
+> & {
+  body: Buffer;
+};
 
 /** What became of an event; `reason` says why it was ignored or quarantined, or what was noted. */
 export type Outcome = {
@@ -89,20 +91,21 @@ async function insertArrivals(
 
 async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt: string): Promise<number> {
   let conflicts = 0;
-  const firsts = await bodiesOf(trx, [...new Set(arrivals.map(({ eventId }) => eventId))]);
+  const firsts = await keptOf(trx, [...new Set(arrivals.map(({ eventId }) => eventId))]);
   // In one order, as the events above: two receivers may find the same conflicts at once.
   const inOrder = arrivals.toSorted((one, other) =>
     one.eventId < other.eventId ? -1 : Number(one.eventId > other.eventId),
   );
   for (const { eventId, body } of inOrder) {
-    if (firsts.get(eventId)?.equals(body)) continue;
+    const first = firsts.get(eventId);
+    if (first !== undefined && isBodyOf(first, body)) continue;
     const result = await trx
       .insertInto('conflicts')
       .values({
         event_id: eventId,
         received_at: receivedAt,
         body,
-        body_hash: createHash('sha256').update(body).digest(),
+        body_hash: sha256(body),
         dismissed_at: null,
         dismissed_reason: null,
       })
@@ -113,17 +116,17 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
   return conflicts;
 }
 
-async function bodiesOf(trx: Trx, eventIds: readonly string[]): Promise<Map<string, Buffer>> {
-  const bodies = new Map<string, Buffer>();
+async function keptOf(trx: Trx, eventIds: readonly string[]): Promise<Map<string, Kept>> {
+  const kept = new Map<string, Kept>();
   for (const slice of slices(trx, eventIds)) {
     const rows = await trx
       .selectFrom('inbox')
-      .select(['event_id', 'body'])
+      .select(['event_id', 'body', 'body_hash'])
       .where(isOneOf(trx, 'event_id', slice))
       .execute();
-    for (const { event_id, body } of rows) bodies.set(event_id, body);
+    for (const row of rows) kept.set(row.event_id, row);
   }
-  return bodies;
+  return kept;
 }
 
 /** Whether there is anything to apply: a look that locks and writes nothing. */
@@ -139,13 +142,17 @@ export async function hasPendingEvents(db: Db): Promise<boolean> {
 
 /** The oldest pending events, in order of receipt. */
 export function pendingEvents(trx: Trx, limit: number): Promise<PendingEvent[]> {
-  return trx
-    .selectFrom('inbox')
-    .select(['seq', 'event_id', 'received_at', 'body', 'reprocessed'])
-    .where('state', '=', sql.lit('pending'))
-    .orderBy('seq')
-    .limit(limit)
-    .execute();
+  return (
+    trx
+      .selectFrom('inbox')
+      .select(['seq', 'event_id', 'received_at', 'body', 'reprocessed'])
+      .where('state', '=', sql.lit('pending'))
+      .orderBy('seq')
+      .limit(limit)
+      // The schema lets no pending event be without its body.
+      .$narrowType<{ body: NotNull }>()
+      .execute()
+  );
 }
 
 /** Marks events with what became of them. */

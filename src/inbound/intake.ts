@@ -30,14 +30,14 @@ type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) =
 
 /**
  * Group commit: what arrives in one turn of the event loop is written in one transaction with one fsync, and what
- * arrives meanwhile forms the next. `onStored` is told after each commit; `onFatal` when the storage failed in a
+ * arrives meanwhile forms the next. `onStored` is told after each commit, with its milliseconds; `onFatal` when the storage failed in a
  * way that no retry mends, and the process must end.
  */
 export function createIntake(options: {
   db: Db;
   now: Clock;
   log: Log;
-  onStored: (stored: Stored) => void;
+  onStored: (stored: Stored, tookMs: number) => void;
   onFatal: (error: unknown) => void;
 }): Intake {
   const { db, now, log, onStored, onFatal } = options;
@@ -58,11 +58,12 @@ export function createIntake(options: {
       const arrivals = batch.map((one) => one.arrival);
       // Taken before the wait for the lock: what happens during it happens after the receipt.
       const receivedAt = now().toISOString();
+      const began = performance.now();
       const stored = await storeBatch(db, arrivals, receivedAt);
       for (const one of batch) one.resolve();
       if (stored.conflicts > 0)
         log.warn({ count: stored.conflicts }, 'an event id came again with another body');
-      onStored(stored);
+      onStored(stored, performance.now() - began);
     } catch (error) {
       // What came meanwhile would fare as badly, or only wait for the lock as long once more.
       batch.push(...waiting.splice(0));

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
+import type { ReceivingCounts } from '../observe/receiving.ts';
 import type { RefusalCause, Verify } from './signature.ts';
 
 /** The interface's events have about one KiB; what is larger is not one. */
@@ -25,11 +26,22 @@ const CONNECTIONS = 512;
 /** A refused delivery is asked back after this; the provider has its own schedule and may overrule it. */
 const RETRY_AFTER_SECONDS = 5;
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** When its headers were here, on the clock of `performance.now`. */
+    arrivedAt: number;
+  }
+}
+
+/** A delivery that was refused before anybody looked at its signature: too large, encoded, or cut off. */
+export const UNREADABLE = 'unreadable';
+
 export type ReceiverParts = {
   verify: Verify;
   /** Resolves when the event is durable; throws when it is not stored. */
   accept: (arrival: { eventId: string; body: Buffer }) => Promise<void>;
   refuse: (cause: RefusalCause) => void;
+  counts: Pick<ReceivingCounts, 'acknowledged' | 'refused' | 'unstored'>;
   /** Whether this process can commit now. */
   isReady: () => Promise<boolean>;
   /** Shorter times, for tests. */
@@ -41,7 +53,7 @@ export type ReceiverParts = {
  * no content encoding. Answers carry no body: the sender stores what it gets. TLS ends in front of it.
  */
 export function createReceiver(parts: ReceiverParts): FastifyInstance {
-  const { verify, accept, refuse, isReady } = parts;
+  const { verify, accept, refuse, counts, isReady } = parts;
   const times = { ...TIMES, ...parts.times };
   const app = fastify({
     logger: false,
@@ -59,18 +71,25 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.server.maxConnections = CONNECTIONS;
   // Whoever only holds connections makes room for those who deliver; the one dropped comes again.
   app.server.on('drop', () => app.server.closeIdleConnections());
+  app.decorateRequest('arrivedAt', 0);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, _request, reply) => {
     // The parser's own refusals (too large, a lying length) keep their status; the rest is ours and is retried.
-    if (statusCode >= 400 && statusCode < 500) return reply.code(statusCode).send();
+    if (statusCode >= 400 && statusCode < 500) {
+      counts.refused(UNREADABLE);
+      return reply.code(statusCode).send();
+    }
+    counts.unstored();
     return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
   });
   app.setNotFoundHandler((_request, reply) => reply.code(404).send());
 
   app.post('/webhooks', {
     onRequest: (request, reply, done) => {
+      request.arrivedAt = performance.now();
       if (request.headers['content-encoding'] !== undefined) {
+        counts.refused(UNREADABLE);
         reply.code(415).header('connection', 'close').send();
         return;
       }
@@ -86,6 +105,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
         return reply.code(401).send();
       }
       await accept({ eventId: verdict.eventId, body });
+      counts.acknowledged(performance.now() - request.arrivedAt);
       return reply.code(204).send();
     },
   });

@@ -1,7 +1,7 @@
-import type { ExpressionBuilder } from 'kysely';
-import type { Db, Tables } from '../database/tables.ts';
+import type { Db } from '../database/tables.ts';
+import { type Candidate, candidateCost, candidatesAfter, isToldEarly } from './candidates.ts';
 import type { Version } from './fold.ts';
-import { historyOf, historyPage } from './history.ts';
+import { type HistoryOrder, historyOf, historyPage } from './history.ts';
 import { employerOf, type RosterFact, rosterOf } from './roster.ts';
 import { appliesOn, knownAt, latestOf, stateOn } from './state.ts';
 
@@ -23,12 +23,19 @@ export type DeductionFilter = {
 /** Where a page ended: deductions are listed by employee, then by deduction id. */
 export type DeductionCursor = { employeeId: string; deductionId: string };
 
-/** Candidates looked at together; their ids become parameters of one statement. */
-const CANDIDATES = 200;
+/** Candidates whose states are read together; their ids become parameters of one statement. */
+const STATES_AT_ONCE = 200;
+/** Candidates of one statement where it tells most of them apart: up to 30 ms. */
+const CANDIDATES_AT_ONCE = 5_000;
+/** What a page may cost, in keys that are read: some 100 ms. A filter that few pass would walk through a whole ledger. */
+const PAGE_COST_MAX = 100_000;
+/** A candidate whose states are read, in keys. */
+const STATE_COST = 30;
 
 /**
  * A page of deductions: their latest state, or with `on` the state that is in effect on that day, from what was
- * known at `knownAt`. `today` decides the employer where no day is given. `next` continues the list.
+ * known at `knownAt`. `today` decides the employer where no day is given. `next` continues the list: a page may have
+ * less than `limit`, even nothing, and yet go on, when many had to be looked at.
  */
 export async function listDeductions(
   db: Db,
@@ -38,25 +45,46 @@ export async function listDeductions(
 ): Promise<{ deductions: DeductionState[]; next: DeductionCursor | null }> {
   const deductions: DeductionState[] = [];
   let after = page.after;
+  let cost = 0;
   // One more than asked for tells whether the list goes on; a filter that drops some has its next look wider.
-  let count = Math.min(page.limit + 1, CANDIDATES);
+  let count = Math.min(page.limit + 1, STATES_AT_ONCE);
   for (;;) {
     const candidates = await candidatesAfter(db, filter, after, count);
-    const states = await statesOf(db, candidates, filter, today);
-    for (const candidate of candidates) {
-      const state = states.get(candidate.deduction_id);
-      // A deduction that changed hands is a candidate for every employee that it ever had.
-      if (state?.version.employee_id === candidate.employee_id) {
-        if (deductions.length === page.limit) return { deductions, next: after ?? null };
-        deductions.push(state);
+    for (const some of inStates(candidates)) {
+      const states = await statesOf(db, idsOf(some), filter, today);
+      for (const candidate of some) {
+        const state = states.get(candidate.deduction_id);
+        // A deduction that changed hands is a candidate for every employee that it ever had.
+        if (state?.version.employee_id === candidate.employee_id) {
+          if (deductions.length === page.limit) return { deductions, next: after ?? null };
+          deductions.push(state);
+        }
+        after = { employeeId: candidate.employee_id, deductionId: candidate.deduction_id };
       }
-      after = { employeeId: candidate.employee_id, deductionId: candidate.deduction_id };
+      cost += some.length * STATE_COST;
+      // A filter that few pass may walk through many: other work of this thread has its turn in between.
+      await new Promise(setImmediate);
     }
-    if (candidates.length < count) return { deductions, next: null };
-    count = CANDIDATES;
-    // A filter that few pass may walk through them all: other work of this thread has its turn in between.
+    const last = candidates.at(-1);
+    if (last === undefined || candidates.length < count) return { deductions, next: null };
+    after = { employeeId: last.employee_id, deductionId: last.deduction_id };
+    cost += candidates.length * candidateCost(filter);
+    if (cost >= PAGE_COST_MAX) return { deductions, next: after };
+    count = isToldEarly(filter) ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
     await new Promise(setImmediate);
   }
+}
+
+/** Those that may pass, in slices whose states are read together. */
+function* inStates(candidates: readonly Candidate[]): Generator<readonly Candidate[]> {
+  const passing = candidates.filter(({ may_pass }) => may_pass);
+  for (let from = 0; from < passing.length; from += STATES_AT_ONCE) {
+    yield passing.slice(from, from + STATES_AT_ONCE);
+  }
+}
+
+function idsOf(candidates: readonly Candidate[]): string[] {
+  return [...new Set(candidates.map((candidate) => candidate.deduction_id))];
 }
 
 /** The latest state of one deduction, or null when the ledger has none of that id. */
@@ -77,16 +105,30 @@ export async function getDeduction(
 }
 
 /**
- * A page of the versions of one deduction, oldest position first, from behind `after` (a position); none when the id
- * is unknown. `next` continues the list.
+ * The state of one deduction as `listDeductions` would show it: in effect on a day, from what was known at an instant.
+ * Null when there was none.
+ */
+export async function getDeductionThen(
+  db: Db,
+  deductionId: string,
+  then: Pick<DeductionFilter, 'on' | 'knownAt'>,
+  today: string,
+): Promise<DeductionState | null> {
+  return (await statesOf(db, [deductionId], then, today)).get(deductionId) ?? null;
+}
+
+/**
+ * A page of the versions of one deduction, oldest position first unless it says otherwise, from behind `after` (a
+ * position); none when the id is unknown. `next` continues the list.
  */
 export async function versionsOf(
   db: Db,
   deductionId: string,
-  page: { after?: number | undefined; limit: number },
+  page: { after?: number | undefined; limit: number; order?: HistoryOrder | undefined },
   today: string,
 ): Promise<{ versions: DeductionState[]; next: number | null }> {
-  const rows = await historyPage(db, deductionId, { after: page.after ?? 0, limit: page.limit + 1 });
+  const { after = null, limit, order = 'oldest_first' } = page;
+  const rows = await historyPage(db, deductionId, { after, limit: limit + 1, order });
   const versions = rows.slice(0, page.limit);
   const next = rows.length > page.limit ? (versions.at(-1) as Version).position : null;
   return { versions: await withEmployers(db, versions, today), next };
@@ -109,55 +151,13 @@ export async function versionsAfter(
   return withEmployers(db, versions, today);
 }
 
-type Candidate = Tables['deduction_employees'];
-
-function candidatesAfter(
-  db: Db,
-  filter: DeductionFilter,
-  after: DeductionCursor | undefined,
-  count: number,
-): Promise<Candidate[]> {
-  const behind = (eb: ExpressionBuilder<Tables, 'deduction_employees'>) =>
-    after === undefined
-      ? eb.lit(true)
-      : eb(
-          eb.refTuple('deduction_employees.employee_id', 'deduction_employees.deduction_id'),
-          '>',
-          eb.tuple(after.employeeId, after.deductionId),
-        );
-  const { employerId, employeeId } = filter;
-  return db
-    .selectFrom('deduction_employees')
-    .$if(employerId !== undefined, (query) =>
-      query.where('deduction_employees.employee_id', 'in', (eb) =>
-        eb
-          .selectFrom('roster')
-          .select('roster.employee_id')
-          .where('roster.employer_id', '=', employerId as string)
-          .$if(after !== undefined, (roster) =>
-            roster.where('roster.employee_id', '>=', (after as DeductionCursor).employeeId),
-          ),
-      ),
-    )
-    .$if(employeeId !== undefined, (query) =>
-      query.where('deduction_employees.employee_id', '=', employeeId as string),
-    )
-    .where(behind)
-    .selectAll('deduction_employees')
-    .orderBy('deduction_employees.employee_id')
-    .orderBy('deduction_employees.deduction_id')
-    .limit(count)
-    .execute();
-}
-
-/** The states of the candidates that pass the filter, by deduction. */
+/** The states of the deductions that pass the filter, by deduction. */
 async function statesOf(
   db: Db,
-  candidates: readonly Candidate[],
+  ids: readonly string[],
   filter: DeductionFilter,
   today: string,
 ): Promise<Map<string, DeductionState>> {
-  const ids = [...new Set(candidates.map((candidate) => candidate.deduction_id))];
   const history = await historyOf(db, ids);
   const instant = filter.knownAt;
   const known = instant === undefined ? history : knownAt(history, instant);

@@ -28,36 +28,47 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
     .execute();
 }
 
+/** The order of a page of versions: by position, which is the order of recording. */
+export type HistoryOrder = 'oldest_first' | 'newest_first';
+
 /**
- * Versions of one deduction behind a position, oldest first, `limit` of them. Walks the chain back to that position
- * by its links alone, and reads the rows of the page only.
+ * Versions of one deduction behind a position in that order, `limit` of them; with null from the beginning. Walks the
+ * chain back by its links alone, from the newest or to that position, and reads the rows of the page only.
  */
 export async function historyPage(
   db: Db,
   deductionId: string,
-  { after, limit }: { after: number; limit: number },
+  { after, limit, order }: { after: number | null; limit: number; order: HistoryOrder },
 ): Promise<Version[]> {
+  const isNewestFirst = order === 'newest_first';
+  const direction = isNewestFirst ? 'desc' : 'asc';
+  const oldest = isNewestFirst ? 0 : (after ?? 0);
   return db
     .withRecursive('links', (qb) =>
       qb
         .selectFrom('deductions')
         .innerJoin('versions', 'versions.position', 'deductions.newest')
         .where('deductions.deduction_id', '=', deductionId)
-        .where('versions.position', '>', after)
+        .where('versions.position', '>', oldest)
         .select(['versions.position', 'versions.previous'])
         .unionAll((union) =>
           union
             .selectFrom('links')
             .innerJoin('versions', 'versions.position', 'links.previous')
-            .where('versions.position', '>', after)
+            .where('versions.position', '>', oldest)
             .select(['versions.position', 'versions.previous']),
         ),
     )
     .selectFrom('versions')
     .where('versions.position', 'in', (eb) =>
-      eb.selectFrom('links').select('links.position').orderBy('links.position').limit(limit),
+      eb
+        .selectFrom('links')
+        .select('links.position')
+        .$if(isNewestFirst && after !== null, (links) => links.where('links.position', '<', after))
+        .orderBy('links.position', direction)
+        .limit(limit),
     )
     .selectAll('versions')
-    .orderBy('versions.position')
+    .orderBy('versions.position', direction)
     .execute();
 }

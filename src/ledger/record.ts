@@ -12,7 +12,8 @@ import {
 import { historyOf } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
-const VERSION_COLUMNS = [
+/** All columns of a version. */
+export const VERSION_COLUMNS = [
   ...CONTENT_COLUMNS,
   'position',
   'version',

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import { insertMany, isOneOf, slices } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import type { RosterFact } from './employer-of.ts';
+import { FOLLOWED_AT_MOST, sharedEmployees } from './followed.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 /** Roster facts: appended on the ledger's positions, each a whole row, and only when something changed. */
@@ -164,11 +165,24 @@ export async function activeTwice(
   day: string,
   { after, limit }: { after: string; limit: number },
 ): Promise<{ employee_id: string; employers: number }[]> {
+  const shared = await sharedEmployees(db);
+  if (shared.length === 0) return [];
+  const isFollowed = shared.length < FOLLOWED_AT_MOST;
   return db
     .selectFrom('roster')
     .innerJoin('roster_facts', 'roster_facts.position', 'roster.position')
     .select(['roster.employee_id', sql<number>`count(*)`.as('employers')])
     .where('roster.employee_id', '>', after)
+    .where('roster.employee_id', 'in', (all) =>
+      // Too many to be followed are found in one way through the index.
+      isFollowed
+        ? sql<string>`(${sql.join(shared)})`
+        : all
+            .selectFrom('roster')
+            .select('employee_id')
+            .groupBy('employee_id')
+            .having(sql<boolean>`count(*) > 1`),
+    )
     .where('absent', '=', 0)
     .where((where) => where.or([where('hire_date', 'is', null), where('hire_date', '<=', day)]))
     .where((where) =>

@@ -1,26 +1,48 @@
 import type { Clock } from '../clock.ts';
+import { ConnectionLost, codeOf, LockTimeout } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 
 /** An answer is used again for this long: readyz is public, and each look costs a commit. */
 const REUSED_MS = 1_000;
 
+/** Why a process can't commit. */
+export const NOT_READY = ['locked', 'disk-full', 'unreachable', 'read-only', 'failed'] as const;
+export type NotReady = (typeof NOT_READY)[number];
+
 /**
- * "This process can commit": asks the database by committing a write, which a full disk refuses. Never throws.
+ * "This process can commit": asks the database by committing a write, which a full disk refuses. Null when it can,
+ * else why not. Never throws.
  */
-export function createReadiness(db: Db, now: Clock): () => Promise<boolean> {
+export function createReadiness(db: Db, now: Clock): () => Promise<NotReady | null> {
   let askedAt = Number.NEGATIVE_INFINITY;
-  let answer: Promise<boolean> = Promise.resolve(false);
+  let answer: Promise<NotReady | null> = Promise.resolve('failed');
   return () => {
     const age = now().getTime() - askedAt;
     if (age < 0 || age > REUSED_MS) {
       askedAt = now().getTime();
       const probed_at = now().toISOString();
       answer = transact(db, (trx) => trx.updateTable('instance').set({ probed_at }).execute()).then(
-        () => true,
-        () => false,
+        () => null,
+        reasonOf,
       );
     }
     return answer;
   };
+}
+
+/** The engines' own codes; what is not among them is told as failed, and its code is in the log of who meets it. */
+const CODES: readonly (readonly [RegExp, NotReady])[] = [
+  [/^SQLITE_(BUSY|LOCKED)/, 'locked'],
+  // A full disk shows itself at the shared memory beside the log, too.
+  [/^(SQLITE_FULL|SQLITE_IOERR_SHM(SIZE|OPEN|MAP)|53100)$/, 'disk-full'],
+  [/^(SQLITE_READONLY.*|25006)$/, 'read-only'],
+  [/^(57P0[123]|53300)$/, 'unreachable'],
+];
+
+/** What an error of the engine means for whoever asks whether it can commit. */
+export function reasonOf(error: unknown): NotReady {
+  if (error instanceof LockTimeout) return 'locked';
+  if (error instanceof ConnectionLost) return 'unreachable';
+  return CODES.find(([code]) => code.test(codeOf(error)))?.[1] ?? 'failed';
 }

@@ -12,17 +12,22 @@ export const CHANGE_KINDS = [
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /**
- * Sends a rejected change once more, before what waits behind it. Refused when a newer one of the subject was
- * delivered, which this one would undo, unless forced. `not-found` also when it is no employment change.
+ * Sends a rejected change once more, before what waits behind it; one that waits for its next try is tried at once.
+ * Refused when a newer one of the subject was delivered, which this one would undo, unless forced. `not-found` also
+ * when it is no employment change.
  */
 export async function retryByHand(
   trx: Trx,
   requestId: string,
   { force, now }: { force: boolean; now: string },
-): Promise<'done' | 'not-found' | 'not-rejected' | 'newer-delivered'> {
+): Promise<'done' | 'not-found' | 'not-retried' | 'newer-delivered'> {
   const change = await findAlone(trx, requestId);
   if (change === undefined) return 'not-found';
-  if (change.state !== 'rejected') return 'not-rejected';
+  if (change.state === 'pending') {
+    await trx.updateTable('outbox').set({ due_at: now }).where('request_id', '=', requestId).execute();
+    return 'done';
+  }
+  if (change.state !== 'rejected') return 'not-retried';
   if (!force && (await isNewerDelivered(trx, change))) return 'newer-delivered';
   await trx
     .updateTable('outbox')

@@ -29,6 +29,8 @@ export type SendLoopParts = {
   elapsedMs: () => number;
   random: () => number;
   log: Log;
+  /** Told how each claim ended. */
+  onEnded: (how: Ended) => void;
   concurrency?: number;
 };
 
@@ -51,7 +53,7 @@ export type SendLoop = {
 type Flight = { claim: Claim; attempted: Promise<void>; ended: PromiseWithResolvers<Ended> };
 
 export function createSendLoop(parts: SendLoopParts): SendLoop {
-  const { log, elapsedMs, random } = parts;
+  const { log, elapsedMs, random, onEnded } = parts;
   const most = parts.concurrency ?? CONCURRENCY;
   const owner = randomUUID();
   const abandon = new AbortController();
@@ -128,6 +130,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   function land({ requestId }: Claim, how: Ended): void {
     flights.get(requestId)?.ended.resolve(how);
     flights.delete(requestId);
+    onEnded(how);
   }
 
   /** What is in flight is let end, and written down. */

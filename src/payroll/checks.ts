@@ -1,5 +1,6 @@
 /** The checks of readiness that need no payroll run, in the order in which they are answered. */
 import type { Db } from '../database/tables.ts';
+import { diskFilling } from './disk-findings.ts';
 import * as eventFindings from './event-findings.ts';
 import * as findings from './findings.ts';
 
@@ -14,6 +15,13 @@ export type Check<Asked = findings.Question> = {
 
 /** What a person asks about all employers, or about one; a run asks it too. */
 export const COMMON_CHECKS: readonly Check[] = [
+  {
+    id: 'tail-lost',
+    ask: eventFindings.tailLost,
+    advice:
+      'The database is older than it was: replay from the time named in the provider’s portal, report again the changes that are missing, then say so with "benefits-sidecar accept-loss".',
+    passed: 'The database has all that it is known to have had.',
+  },
   {
     id: 'events-pending',
     ask: eventFindings.eventsPending,
@@ -51,8 +59,8 @@ export const COMMON_CHECKS: readonly Check[] = [
     id: 'events-silent',
     ask: eventFindings.eventsSilent,
     advice:
-      'Changes may be missing: look at the endpoint in the provider’s portal, have a test event sent, and run doctor.',
-    passed: `An event came in the last ${eventFindings.SILENT_DAYS} days.`,
+      'Longer than usual, so changes may be missing: look at the endpoint in the provider’s portal, have a test event sent, and run doctor.',
+    passed: 'The service has not been silent for longer than usual.',
   },
   {
     id: 'signatures-refused',
@@ -101,6 +109,13 @@ export const COMMON_CHECKS: readonly Check[] = [
     ask: findings.employerUnknown,
     advice: 'Nothing is known of this employer, so nothing was looked at: check the id, or bring its census.',
     passed: 'The employer is known, or all were asked about.',
+  },
+  {
+    id: 'disk-space',
+    ask: diskFilling,
+    advice:
+      'Make room where the database lies: on a full disk deliveries are refused, and the ledger stands still.',
+    passed: 'There is room where the database lies; that of a PostgreSQL server is watched there.',
   },
 ];
 

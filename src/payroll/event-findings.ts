@@ -2,17 +2,25 @@
 import { sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
 import { refusedSince } from '../inbound/refusals.ts';
+import { describeLoss, openLosses } from '../observe/lost-tail.ts';
+import { readRhythm } from '../observe/rhythm.ts';
+import { isTooLong, silenceOf } from '../observe/silence.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.ts';
 
 /** How far back refused deliveries matter: the provider retries an event for some 27 hours. */
 export const REFUSED_HOURS = 28;
 /** Events are applied within a second; one that waits longer than this shows a stopped loop or a locked database. */
 const PENDING_MS = 60_000;
-/** Enrolments change every week in all but the smallest companies: a longer silence may be a broken subscription. */
-export const SILENT_DAYS = 7;
+/** Longer times are told in days. */
+const HOURS_TOLD = 96;
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+
+/** A database that was found to be older than it had been. */
+export async function tailLost(db: Db): Promise<Found[]> {
+  const losses = await openLosses(db);
+  return losses.map((loss) => fail(describeLoss(loss)));
+}
 
 export async function eventsPending(db: Db, { now }: Question): Promise<Found[]> {
   const late = ago(now, PENDING_MS);
@@ -78,36 +86,13 @@ export async function signaturesRefused(db: Db, { now }: Question): Promise<Foun
 }
 
 export async function eventsSilent(db: Db, { now }: Question): Promise<Found[]> {
-  const since = ago(now, SILENT_DAYS * DAY_MS);
-  return (await hasComeSince(db, since)) ? [] : [{ example: `none since ${since}`, result: 'warn' }];
+  const silence = silenceOf(await readRhythm(db, now));
+  if (!isTooLong(silence, now)) return [];
+  const since = new Date(silence.since).toISOString();
+  return [{ example: `none since ${since}, longer than ${lasting(silence.allowedMs)}`, result: 'warn' }];
 }
 
-/** Looks back at what the service sent; an import says nothing of whether its messages arrive. */
-async function hasComeSince(db: Db, since: string): Promise<boolean> {
-  for (let last: number | null = null; ; ) {
-    const events: LookedAt[] = await eventsBefore(db, last);
-    for (const { source, received_at } of events) {
-      if (received_at < since) return false;
-      if (source === 'webhook') return true;
-    }
-    if (events.length < LOOKED_AT_ONCE) return false;
-    last = events.at(-1)?.seq as number;
-    // Requests of other people have their turn.
-    await new Promise(setImmediate);
-  }
-}
-
-type LookedAt = { seq: number; source: 'webhook' | 'import'; received_at: string };
-
-/** Events looked at with one query: the first is the one sought, but for the days after a large import. */
-const LOOKED_AT_ONCE = 1_000;
-
-function eventsBefore(db: Db, seq: number | null): Promise<LookedAt[]> {
-  return db
-    .selectFrom('inbox')
-    .select(['seq', 'source', 'received_at'])
-    .$if(seq !== null, (query) => query.where('seq', '<', seq as number))
-    .orderBy('seq', 'desc')
-    .limit(LOOKED_AT_ONCE)
-    .execute();
+function lasting(ms: number): string {
+  const hours = Math.round(ms / HOUR_MS);
+  return hours < HOURS_TOLD ? `${hours} hours` : `${Math.round(hours / 24)} days`;
 }

@@ -1,6 +1,7 @@
 /** What each check looks for. A query finds only what is wrong, so that a healthy system answers quickly. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
+import { unmatchedEmployees } from '../ledger/followed.ts';
 import { activeTwice } from '../ledger/roster.ts';
 import { readGate } from '../outbound/gate.ts';
 import { employeeSubject, idOf } from '../outbound/subject.ts';
@@ -112,24 +113,8 @@ export async function employeesWithTwoEmployers(db: Db, { now, employerId }: Que
 
 /** A warning only: deductions may come before the census that names their employee. */
 export async function deductionsUnmatched(db: Db): Promise<Found[]> {
-  const employees = await db
-    .selectFrom('deduction_employees')
-    .select('employee_id')
-    .distinct()
-    .where((where) =>
-      where.not(
-        where.exists(
-          where
-            .selectFrom('roster')
-            .select('roster.employee_id')
-            .whereRef('roster.employee_id', '=', 'deduction_employees.employee_id'),
-        ),
-      ),
-    )
-    .orderBy('employee_id')
-    .limit(FOUND_AT_MOST)
-    .execute();
-  return employees.map(({ employee_id }) => ({ example: employee_id, result: 'warn' }));
+  const employees = await unmatchedEmployees(db);
+  return employees.map((example) => ({ example, result: 'warn' }));
 }
 
 export async function employerUnknown(db: Db, { employerId }: Question): Promise<Found[]> {

@@ -101,8 +101,8 @@ export async function keysInUse(
 /** Some 40 bytes each. */
 const HEADERS_AT_ONCE = 5_000;
 
-/** How many rows `reseal` looks at, those without a value too. */
-export async function countRows(db: Db, columns: readonly SealedColumn[]): Promise<number> {
+/** How many rows there are in some tables, those without a sealed value too. */
+export async function countRows(db: Db, columns: readonly Pick<SealedColumn, 'table'>[]): Promise<number> {
   let rows = 0;
   for (const { table } of columns) {
     const counted = await sql<{ rows: number }>`select count(*) as rows from ${sql.table(table)}`.execute(db);
@@ -173,6 +173,14 @@ async function* pages(
     if (last === undefined || rows.length < rowsAtOnce) return;
     after = sql`(${order}) > (${sql.join(key.map((name) => sql`${last[name]}`))})`;
   }
+}
+
+/** All values of a sealed column, page by page. */
+export function pagesOfSealed(
+  db: Db,
+  column: SealedColumn,
+): AsyncGenerator<{ row: Row; value: Buffer | null }[]> {
+  return pages(db, column, sql`${sql.ref(column.column)}`);
 }
 
 function startsWith({ column }: SealedColumn, keyId: string): RawBuilder<boolean> {

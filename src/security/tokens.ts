@@ -73,7 +73,7 @@ export async function createToken(
     .values({
       token_id: tokenId,
       name,
-      hash: sha256(token),
+      hash: tokenHash(token),
       scopes: known.join(' '),
       created_at: now.toISOString(),
       expires_at: expiresAt?.toISOString() ?? null,
@@ -93,17 +93,30 @@ export async function authenticate(
   now: Date,
   firstToken: string | null,
 ): Promise<Caller | null> {
-  const hash = sha256(bearerText);
-  if (firstToken !== null && timingSafeEqual(hash, sha256(firstToken))) {
-    return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'] };
-  }
   // No look-up for what can't be one of ours: a flood of nonsense costs a hash each.
-  if (!TOKEN.test(bearerText)) return null;
+  if (!TOKEN.test(bearerText)) return firstCaller(tokenHash(bearerText), firstToken);
+  return callerOf(db, tokenHash(bearerText), now, firstToken);
+}
+
+/** The same for a token of which only its hash is at hand, as a session keeps it. */
+export async function callerOf(
+  db: Db,
+  hash: Buffer,
+  now: Date,
+  firstToken: string | null,
+): Promise<Caller | null> {
+  const first = firstCaller(hash, firstToken);
+  if (first !== null) return first;
   const row = await db.selectFrom('tokens').selectAll().where('hash', '=', hash).executeTakeFirst();
   if (row === undefined || !timingSafeEqual(hash, row.hash)) return null;
   if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now.toISOString()))
     return null;
   return { tokenId: row.token_id, name: row.name, scopes: storedScopes(row.scopes) };
+}
+
+function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
+  if (firstToken === null || !timingSafeEqual(hash, tokenHash(firstToken))) return null;
+  return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'] };
 }
 
 /** Whether these scopes cover `scope`. */
@@ -175,6 +188,7 @@ function isScope(text: string): text is Scope {
   return (SCOPES as readonly string[]).includes(text);
 }
 
-function sha256(text: string): Buffer {
+/** What is kept of a token. */
+export function tokenHash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

@@ -146,6 +146,9 @@ export const CASES: Record<string, Case> = {
   'half a surrogate pair': post('/v1/events/reprocess', '{"event_type":"\\ud800"}', {
     errors: [['body', /surrogate/]],
   }),
+  'JSON behind a byte order mark': post('/v1/events/reprocess', '\ufeff{}', {
+    errors: [['body', /byte order mark/]],
+  }),
   'JSON that is not UTF-8': post('/v1/events/reprocess', Buffer.from('"\xff"', 'latin1'), {
     errors: [['body', /UTF-8/]],
   }),

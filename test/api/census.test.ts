@@ -159,6 +159,43 @@ t.test(
   },
 );
 
+t.test(
+  'staged censuses are listed by employer, with what the service took last, and nothing of what they say',
+  async (t) => {
+    const { call, db, tokenWith } = await start(t);
+    const bring = async (employer: string) =>
+      (await call({ method: 'PUT', url: `/v1/employers/${employer}/census`, body: census })).json.census_id;
+    const first = await bring('b');
+    await transact(db, (trx) => recordUpload(trx, 'b', first, NOW.toISOString()));
+    const [second, other] = [await bring('b'), await bring('a')];
+    await transact(db, (trx) => recordUpload(trx, 'a', other, NOW.toISOString()));
+    await bring('c');
+    const token = await tokenWith('census:read');
+    const page = (await call({ url: '/v1/censuses?limit=2', token })).json;
+    const uploaded_at = NOW.toISOString();
+    t.strictSame(page.data, [
+      {
+        employer_id: 'a',
+        census_id: other,
+        employees: 1,
+        staged_at: NOW.toISOString(),
+        last_upload: { census_id: other, employees: 1, uploaded_at },
+      },
+      {
+        employer_id: 'b',
+        census_id: second,
+        employees: 1,
+        staged_at: NOW.toISOString(),
+        last_upload: { census_id: first, employees: 1, uploaded_at },
+      },
+    ]);
+    const rest = (await call({ url: `/v1/censuses?limit=2&cursor=${page.next_cursor}`, token })).json;
+    t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null });
+    t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
+    t.strictSame((await call({ url: '/v1/censuses?employer_id=nobody' })).json.data, []);
+  },
+);
+
 t.test('a data key that is missing is named where it is met, in 503', async (t) => {
   const first = await start(t);
   await put(first, census);

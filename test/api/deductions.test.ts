@@ -33,6 +33,7 @@ t.test('a deduction is the fields as sent and what the ledger knows', async (t) 
   t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
     ...FULL,
     employer_id: null,
+    matched: false,
     version: 1,
     position: 1,
     event_time: '2026-01-10T00:00:00.000000000Z',
@@ -102,6 +103,62 @@ t.test('the versions of a deduction come in pages, the first recorded first', as
   t.equal((await call({ url: '/v1/deductions/d/versions?cursor=x' })).status, 400);
 });
 
+t.test('the newest versions come first where that is asked for, page by page', async (t) => {
+  const { call, db } = await start(t);
+  const names = ['e1', 'e2', 'e3', 'e4', 'e5'];
+  await deliver(
+    db,
+    names.flatMap((name) => [deductionOf(name, { id: 'd' }), deductionOf(`x${name}`, { id: 'other' })]),
+  );
+  const seen: string[][] = [];
+  let next: string | null = '';
+  while (next !== null) {
+    const { json }: { json: { data: { event_id: string }[]; next_cursor: string | null } } = await call({
+      url: `/v1/deductions/d/versions?order=newest_first&limit=2${next && `&cursor=${next}`}`,
+    });
+    seen.push(json.data.map((one) => one.event_id));
+    next = json.next_cursor;
+  }
+  t.strictSame(seen, [['e5', 'e4'], ['e3', 'e2'], ['e1']]);
+  t.equal((await call({ url: '/v1/deductions/d/versions?order=newest' })).status, 400);
+});
+
+t.test('one deduction is shown as of a day and as known at an instant, as the list shows it', async (t) => {
+  const { call, db } = await start(t);
+  const version = (amount: string, from: string) => ({
+    id: 'd',
+    member_contribution: amount,
+    effective_start: from,
+  });
+  await deliver(
+    db,
+    [deductionOf('e1', version('1', '2026-01-01'), '2025-12-01T00:00:00Z')],
+    '2026-01-10T00:00:00.000Z',
+  );
+  await deliver(
+    db,
+    [deductionOf('e2', version('2', '2026-03-01'), '2026-01-20T00:00:00Z')],
+    '2026-01-20T00:00:00.500Z',
+  );
+  const amount = async (query: string) => {
+    const { status, json } = await call({ url: `/v1/deductions/d?${query}` });
+    return status === 200 ? json.member_contribution : status;
+  };
+  t.equal(await amount(''), '2');
+  t.equal(await amount('on=2026-02-28'), '1');
+  t.equal(await amount('on=2026-03-01'), '2');
+  t.equal(await amount('on=2025-12-31'), 404, 'nothing was in effect');
+  t.equal(await amount('known_at=2026-01-20T00:00:00.499Z'), '1');
+  t.equal(await amount('on=2026-03-01&known_at=2026-01-20T02:00:00%2B02:00'), '1');
+  t.equal(await amount('known_at=2026-01-01T00:00:00Z'), 404, 'nothing was known');
+  t.equal(await amount('on=2026-02-30'), 400);
+  t.match((await call({ url: '/v1/deductions/d?on=2025-12-31' })).json.detail, 'nothing of this deduction');
+  t.equal(
+    (await call({ url: '/v1/deductions/none?on=2026-03-01' })).json.detail,
+    'there is no deduction with this id',
+  );
+});
+
 t.test('every filter narrows the list, and all given must hold', async (t) => {
   const running = await start(t);
   const { call, db } = running;
@@ -123,7 +180,8 @@ t.test('every filter narrows the list, and all given must hold', async (t) => {
   t.strictSame(await list('taxability=post_tax'), ['d3', 'd4']);
   t.strictSame(await list('employer_id=one&line_of_coverage=dental&taxability=pre_tax'), ['d2']);
   t.strictSame(await list('employer_id=nobody'), []);
-  t.equal((await call({ url: '/v1/deductions/d1' })).json.employer_id, 'one');
+  t.match((await call({ url: '/v1/deductions/d1' })).json, { employer_id: 'one', matched: true });
+  t.match((await call({ url: '/v1/deductions/d4' })).json, { employer_id: null, matched: false });
 });
 
 t.test('on is a day, known_at an instant with any offset', async (t) => {

@@ -123,6 +123,10 @@ t.test('a line with a key is accepted once, in one batch and in the next', async
     second.slice(0, 3).map(({ change_id }: { change_id: string }) => change_id),
     first.slice(0, 3).map(({ change_id }: { change_id: string }) => change_id),
   );
+  for (const idempotency_key of [null, 7, '', 'a b']) {
+    const [wrong] = (await batch(running, [{ ...leaveOf('d'), idempotency_key }])).json.data;
+    t.match(wrong, { status: 'refused', errors: [{ path: 'idempotency_key' }] }, String(idempotency_key));
+  }
   const single = { method: 'POST', url: '/v1/employee-changes/termination' } as const;
   const { employee_id, termination_date } = leaveOf('a');
   const alone = await running.call({
@@ -163,6 +167,7 @@ t.test('what is no batch is refused as a whole, and nothing of it accepted', asy
     ['another charset', line, { 'content-type': 'application/x-ndjson; charset=utf-16' }, 415],
     ['compressed', line, { ...NDJSON, 'content-encoding': 'gzip' }, 415],
     ['UTF-16', Buffer.from(`[${line}]`, 'utf16le'), {}, 400],
+    ['a key of the whole batch', line, { ...NDJSON, 'idempotency-key': 'all' }, 400],
     ['more than 16 MiB', `${line}\n${' '.repeat(16 * 1024 * 1024)}`, NDJSON, 413],
   ];
   for (const [name, body, headers, expected] of cases) {

@@ -7,7 +7,7 @@ const SSN = '123-45-6789';
 t.test('a database that can not do its work answers 503 and says when to come back', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   for (const error of [new LockTimeout(3_000), full]) {
-    const { call, logged } = await start(t, { isReady: () => Promise.reject(error) });
+    const { call, logged } = await start(t, { whyNotReady: () => Promise.reject(error) });
     const { status, headers, json } = await call({ url: '/readyz' });
     t.equal(status, 503);
     t.equal(headers['retry-after'], '5');
@@ -20,7 +20,9 @@ t.test('a database that can not do its work answers 503 and says when to come ba
 t.test(
   'an unknown error is 500 without detail; the log has its kind and place, and not its message',
   async (t) => {
-    const { call, logged } = await start(t, { isReady: () => Promise.reject(new RangeError(`of ${SSN}`)) });
+    const { call, logged } = await start(t, {
+      whyNotReady: () => Promise.reject(new RangeError(`of ${SSN}`)),
+    });
     const { status, json, text } = await call({ url: '/readyz' });
     t.equal(status, 500);
     t.strictSame(Object.keys(json).sort(), ['status', 'title', 'type']);
@@ -35,7 +37,7 @@ t.test(
 );
 
 t.test('a thrown thing that is no error is 500 too', async (t) => {
-  const { call, logged } = await start(t, { isReady: () => Promise.reject({ ssn: SSN }) });
+  const { call, logged } = await start(t, { whyNotReady: () => Promise.reject({ ssn: SSN }) });
   t.equal((await call({ url: '/readyz' })).status, 500);
   t.notMatch(JSON.stringify(logged), SSN);
 });
@@ -44,7 +46,7 @@ t.test('when the storage failed for good the process is told to end', async (t) 
   const told: unknown[] = [];
   const corrupt = Object.assign(new Error('disk image is malformed'), { code: 'SQLITE_CORRUPT' });
   const { call } = await start(t, {
-    isReady: () => Promise.reject(corrupt),
+    whyNotReady: () => Promise.reject(corrupt),
     onFatal: (error) => told.push(error),
   });
   t.equal((await call({ url: '/readyz' })).status, 503);
@@ -52,7 +54,7 @@ t.test('when the storage failed for good the process is told to end', async (t) 
 });
 
 t.test('not ready is 503', async (t) => {
-  const { call, logged } = await start(t, { isReady: async () => false });
+  const { call, logged } = await start(t, { whyNotReady: async () => 'locked' });
   t.equal((await call({ url: '/readyz' })).status, 503);
   t.equal((await call({ url: '/livez' })).status, 200);
   t.equal(logged.length, 1);

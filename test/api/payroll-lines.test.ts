@@ -3,7 +3,7 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
 import { deduct, EMPLOYER } from '../payroll/ready.ts';
-import { type Payroll, startPayroll } from './payroll-stage.ts';
+import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
 
 const CSV = { headers: { accept: 'text/csv' } };
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };
@@ -203,6 +203,27 @@ t.test('a file of a run that can not be computed any more is refused before it b
     t.equal(status, 422);
     t.match(json.errors, [{ path: 'pay_date', rule: /must be a date of the pay schedule/ }]);
   }
+});
+
+t.test('lines of a kind, a change or a flag are asked for, in pages and as a file', async (t) => {
+  const payroll = await startPayroll(t);
+  const { db, put, get, post, finalized } = payroll;
+  await finalized('before', bodyOn('2026-07-03'));
+  await post('/before/taken', { lines: [{ employee_id: 'emp-2', amount: '0' }] });
+  await several(db);
+  await put('r');
+  const found = async (query: string) => (await get(`/r/lines?${query}`)).json.data;
+  t.equal((await found('')).length, 11);
+  t.equal((await found('kind=adjustment')).length, 4, 'the run before lacks those that came late');
+  t.match(await found('kind=arrears'), [{ employee_id: 'emp-2', kind: 'arrears', member_amount: '69.23' }]);
+  t.match(await found('flag=reported&employee_id=emp-2'), [{ kind: 'arrears' }]);
+  t.strictSame(ids(await found('change=same')), ['ded-1', 'ded-2']);
+  t.strictSame(await found('change=ended'), []);
+  const paged = await pages(payroll, 'change=new&limit=3');
+  t.strictSame(paged.map(ids), [['ded-dental', 'ded-hsa', 'ded-life'], ['ded-vision']]);
+  const rows = parse((await get('/r/lines?change=new', CSV)).text, { columns: true });
+  t.equal(rows.length, 4);
+  t.equal((await get('/r/lines?change=other')).status, 400);
 });
 
 /** The schedule with each day moved. */

@@ -18,7 +18,8 @@ for (const [type, [body, headers]] of Object.entries(TAKEN)) {
     await finalized('r');
     const { status, json } = await post('/r/taken', body, headers);
     t.equal(status, 200);
-    t.strictSame(json, { report: 1, lines: 1, owed: '9.23' });
+    const differing = { employee_id: 'emp-1', member_amount: '69.23', taken: '60.00', owed: '9.23' };
+    t.match(json, { report: 1, lines: 1, owed: '9.23', difference_count: 1, differences: [differing] });
     t.match(logged.at(-1), {
       fields: { run_id: 'r', employer_id: 'acme', count: 1, token: 'API_TOKEN' },
       message: 'what payroll took was recorded',
@@ -35,7 +36,7 @@ t.test('a report that is sent again replaces the one before, which is kept', asy
   await finalized('r');
   await post('/r/taken', ...TAKEN.json);
   const again = await post('/r/taken', { lines: [{ employee_id: 'emp-1', amount: '69.23' }] });
-  t.strictSame(again.json, { report: 2, lines: 1, owed: '0.00' });
+  t.strictSame(again.json, { report: 2, lines: 1, owed: '0.00', difference_count: 0, differences: [] });
   const { taken_reports } = (await get('/r')).json;
   t.match(taken_reports, [{ report: 1 }, { report: 2 }]);
   t.equal(taken_reports.length, 2);

@@ -20,6 +20,17 @@ const DEFAULTS = {
   arrears: 'report',
 };
 
+t.test('what a run was put with is answered without computing it', async (t) => {
+  const { put, get, post } = await startPayroll(t);
+  const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'off' })).json;
+  const open = (await get('/r/outline')).json;
+  const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...kept } = put1;
+  t.strictSame(open, { ...kept, etag: null, totals: null });
+  const { etag, totals } = (await post('/r/finalize')).json;
+  t.match((await get('/r/outline')).json, { state: 'finalized', etag, totals });
+  t.equal((await get('/nobody/outline')).status, 404);
+});
+
 t.test('a run that is put answers its defaults, what it comes to, and its ETag', async (t) => {
   const { put, logged } = await startPayroll(t);
   const { status, json, headers } = await put('2026-15');

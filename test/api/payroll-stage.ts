@@ -2,6 +2,7 @@
 import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/parts.ts';
+import type { Api } from '../../src/api/schemas.ts';
 import { createApi } from '../../src/api/server.ts';
 import type { Db } from '../../src/database/tables.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
@@ -65,8 +66,17 @@ export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): P
   };
 }
 
-/** A second listener on the same database, before which each statement on a table is told once it was read. */
-export function listenerTold(t: Test, { parts }: Payroll, table: string, onRead: () => Promise<void> | void) {
+/**
+ * A second listener on the same database, before which each statement on a table is told once it was read. `add` adds to
+ * it before it is ready.
+ */
+export function listenerTold(
+  t: Test,
+  { parts }: Payroll,
+  table: string,
+  onRead: () => Promise<void> | void,
+  add: (app: Api, parts: ApiParts) => void = () => {},
+) {
   const told = new WeakSet<QueryId>();
   const plugin: KyselyPlugin = {
     transformQuery({ node, queryId }) {
@@ -78,7 +88,9 @@ export function listenerTold(t: Test, { parts }: Payroll, table: string, onRead:
       return result;
     },
   };
-  const app = createApi({ ...parts, db: parts.db.withPlugin(plugin) as Db });
+  const plugged = { ...parts, db: parts.db.withPlugin(plugin) as Db };
+  const app = createApi(plugged);
+  add(app, plugged);
   t.teardown(() => app.close());
   return { app, call: (request: Request) => call(app, request) };
 }

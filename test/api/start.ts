@@ -7,9 +7,12 @@ import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Log, LogFields } from '../../src/observe/log.ts';
+import { createPrivateCounts } from '../../src/observe/private-counts.ts';
+import { createReceivingCounts } from '../../src/observe/receiving.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
+import { stillThread } from '../observe/still.ts';
 
 export const NOW = new Date('2026-02-01T12:00:00.000Z');
 export const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
@@ -41,8 +44,12 @@ export type Answer = {
   json: any;
 };
 
-/** With parts replaced by those given. */
-export async function start(t: Test, replaced: Partial<ApiParts> = {}): Promise<Running> {
+/** With parts replaced by those given; `add` adds to the listener before it is ready. */
+export async function start(
+  t: Test,
+  replaced: Partial<ApiParts> = {},
+  add: (app: Api, parts: ApiParts) => void = () => {},
+): Promise<Running> {
   const { db, url } = await scratch(t);
   const logged: Logged[] = [];
   const woken = { apply: 0, send: 0 };
@@ -54,7 +61,12 @@ export async function start(t: Test, replaced: Partial<ApiParts> = {}): Promise<
     firstToken: FIRST_TOKEN,
     overdueMs: 3_600_000,
     version: '0.0.0',
-    isReady: async () => true,
+    whyNotReady: async () => null,
+    thread: stillThread,
+    counts: createPrivateCounts(),
+    // Calls without a socket follow each other without a turn of the loop, which would look like pressure.
+    pressure: { loopDelayMs: 0, connections: 0, heapBytes: 0 },
+    receiving: async () => createReceivingCounts(() => NOW, [], stillThread).read(),
     wakeApply: () => {
       woken.apply += 1;
     },
@@ -65,6 +77,7 @@ export async function start(t: Test, replaced: Partial<ApiParts> = {}): Promise<
     ...replaced,
   };
   const app = createApi(parts);
+  add(app, parts);
   t.teardown(() => app.close());
   await app.ready();
   let tokens = 0;

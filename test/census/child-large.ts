@@ -40,6 +40,7 @@ const loop = createSendLoop({
   elapsedMs: () => performance.now(),
   random: Math.random,
   log: silentLog,
+  onEnded: () => {},
 });
 const { delivered } = await loop.runOnce();
 await client.close();

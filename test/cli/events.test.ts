@@ -128,10 +128,10 @@ t.test(
     const ran = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json'], {
       isTTY: true,
     });
-    t.same(jsonOf(ran), { reprocessed: 1_202 });
+    t.same(jsonOf(ran), { reprocessed: 1_202, without_body: 0 });
     t.match(ran.stderr, /events put back to pending: 1202/, 'with progress on a terminal');
     const quiet = await here(t, env, ['events', 'reprocess', '--state', 'quarantined', '--json']);
-    t.same(jsonOf(quiet), { reprocessed: 0 });
+    t.same(jsonOf(quiet), { reprocessed: 0, without_body: 0 });
     t.equal(quiet.stderr, '', 'and without one elsewhere');
   },
 );

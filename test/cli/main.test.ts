@@ -11,19 +11,19 @@ const pretend = (version: string): string[] => [
   `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '${version}' })`,
 ];
 
-for (const version of ['18.20.0', '20.20.2', '22.17.9']) {
+for (const version of ['18.20.0', '20.20.2', '22.18.0']) {
   t.test(`Node ${version} is refused in one line, before anything is loaded`, async (t) => {
     const { code, stdout, stderr } = await execute(t, {}, ['--help'], pretend(version));
     t.equal(code, 1);
     t.equal(stdout, '');
     t.match(
       stderr,
-      new RegExp(`^benefits-sidecar needs Node 22\\.18 or newer, and this is ${version}: .*\\n$`),
+      new RegExp(`^benefits-sidecar needs Node 22\\.19 or newer, and this is ${version}: .*\\n$`),
     );
   });
 }
 
-for (const version of ['22.18.0', '24.0.0']) {
+for (const version of ['22.19.0', '24.0.0']) {
   t.test(`Node ${version} is taken`, async (t) => {
     const { code, stdout } = await execute(t, {}, ['--help'], pretend(version));
     t.equal(code, 0);

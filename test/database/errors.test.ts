@@ -17,6 +17,7 @@ const MEANINGS: [unknown, { unavailable: boolean; fatal: boolean; busy: boolean 
   [engine('SQLITE_LOCKED'), { unavailable: true, fatal: false, busy: false }],
   [engine('SQLITE_FULL'), { unavailable: true, fatal: false, busy: false }],
   [engine('SQLITE_IOERR_SHMSIZE'), { unavailable: true, fatal: false, busy: false }],
+  [engine('SQLITE_IOERR_GETTEMPPATH'), { unavailable: true, fatal: false, busy: false }],
   [engine('SQLITE_CANTOPEN'), { unavailable: true, fatal: false, busy: false }],
   [engine('SQLITE_IOERR_FSYNC'), { unavailable: true, fatal: true, busy: false }],
   [engine('SQLITE_IOERR_WRITE'), { unavailable: true, fatal: true, busy: false }],

@@ -77,3 +77,16 @@ t.test('a second serve is refused through another name of the same file too', as
   t.teardown(release);
   t.throws(() => holdServeLock(`sqlite:${alias}`), { code: 'ALREADY_SERVED' });
 });
+
+t.test('no other process can have the database alone, and take its log away, while it is open', async (t) => {
+  const { db, url } = await scratch(t);
+  const said = () => startChild(t, 'child-takes-log.ts', sqlitePath(url)).line();
+  t.equal(await said(), 'SQLITE_BUSY');
+  // As the private side's thread does in the same process: who closes a file lets go of all its locks.
+  open(t, url);
+  t.equal(await said(), 'SQLITE_BUSY', 'opened twice');
+  t.teardown(holdServeLock(url));
+  t.equal(await said(), 'SQLITE_BUSY', 'and held');
+  t.throws(() => holdServeLock(url), { code: 'ALREADY_SERVED' });
+  await db.destroy();
+});

@@ -139,6 +139,6 @@ function about(name: string, index: number) {
 
 /** What the service sent, without what the ledger adds. */
 function deductionOf(shown: Record<string, unknown>): Deduction {
-  const { employer_id, version, position, event_time, recorded_at, ...deduction } = shown;
+  const { employer_id, matched, version, position, event_time, recorded_at, ...deduction } = shown;
   return deduction as Deduction;
 }

@@ -1,11 +1,14 @@
 /** Personal data and secrets: where they must go, and every place where they must never be. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import t from 'tap';
 import type { Census } from '../../src/contract/census.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { execute } from '../cli/executable.ts';
 import { post } from '../inbound/deliver.ts';
+import { engineOfTests } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { leaks } from '../support/leaks.ts';
 import { deliver, eventOf } from '../support/load.ts';
@@ -128,6 +131,24 @@ t.test('a census is personal, and keys are secret', async (t) => {
     await deliver(port, keys.webhookSecret, { id: 'msg_no_json', body: '{' });
     await stage.settled();
     t.strictSame(await found(), []);
+  });
+
+  await t.test('while it is watched, and backed up', async (t) => {
+    const authorization = { authorization: `Bearer ${keys.token}` };
+    const metrics = await (await fetch(`${stage.sidecar.api}/metrics`, { headers: authorization })).text();
+    t.match(metrics, 'benefits_sidecar_', 'there are some');
+    const texts = [metrics];
+    // PostgreSQL is backed up by its own tools.
+    if (engineOfTests() === 'sqlite') {
+      const file = join(stage.folder, 'backup.db');
+      const { code, stdout, stderr } = await execute(t, stage.variables as Record<string, string>, [
+        'backup',
+        file,
+      ]);
+      t.equal(code, 0, stderr);
+      texts.push(readFileSync(file, 'latin1'), stdout, stderr);
+    }
+    t.strictSame(await leaks(databaseUrl, secrets, texts), []);
   });
 
   await t.test('when it has stopped and its log is in the file', async (t) => {

@@ -23,5 +23,6 @@ const loop = createSendLoop({
   elapsedMs: () => performance.now(),
   random: Math.random,
   log: silentLog,
+  onEnded: () => {},
 });
 await loop.run(new AbortController().signal);

@@ -3,6 +3,7 @@ import { appendFileSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
+import { here, jsonOf } from '../cli/surroundings.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, type Event, startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
@@ -29,6 +30,11 @@ function fill(file: string): void {
   } catch (error) {
     if ((error as { code?: string }).code !== 'ENOSPC') throw error;
   }
+}
+
+/** Makes the disk larger or smaller; what is on it stays. */
+function resize(folder: string, mib: number): void {
+  execFileSync('mount', ['-o', `remount,size=${mib}m`, folder]);
 }
 
 const skip = process.getuid?.() === 0 ? false : 'only root can mount a small disk';
@@ -92,3 +98,29 @@ t.test(
     t.equal(await sidecar.end('SIGTERM'), 0, 'it was one process all the time');
   },
 );
+
+t.test('a disk that fills shows in readiness and in doctor before it is full', { skip }, async (t) => {
+  const disk = smallDisk(t);
+  resize(disk, 2_048);
+  const stage = await setStage(t, { variables: { DATABASE_URL: `sqlite:${join(disk, 'sidecar.db')}` } });
+  const env = stage.variables as Record<string, string>;
+  for (const [mib, result] of [
+    [2_048, 'pass'],
+    [900, 'warn'],
+    [100, 'fail'],
+    [2_048, 'pass'],
+  ] as const) {
+    resize(disk, mib);
+    const { ready, checks } = await stage.api.get('/v1/readiness');
+    const check = checks.find(({ id }: { id: string }) => id === 'disk-space');
+    t.match(check, {
+      result,
+      examples: result === 'pass' ? [] : [/^\d+ MiB free, the database has \d+ MiB$/],
+    });
+    if (result === 'fail') t.equal(ready, false);
+    const doctor = jsonOf(await here(t, env, ['doctor', '--json']));
+    const seen = doctor.checks.find(({ id }: { id: string }) => id === 'disk-space');
+    t.match(seen, { result, message: /MiB free/ });
+  }
+  t.equal(await stage.sidecar.end('SIGTERM'), 0);
+});

@@ -8,3 +8,8 @@ await import('../end-to-end/service-faults.test.ts');
 await import('../end-to-end/stop.test.ts');
 await import('../end-to-end/busy.test.ts');
 await import('../end-to-end/kill.test.ts');
+await import('../end-to-end/retention.test.ts');
+await import('../end-to-end/loop.test.ts');
+await import('../end-to-end/metrics.test.ts');
+await import('../end-to-end/restart.test.ts');
+await import('../end-to-end/secrets.test.ts');

@@ -1,4 +1,4 @@
-/** The long form of test/postgres/sidecars.test.ts: three sidecars on one PostgreSQL, and what fails, again and again. */
+/** The long form of test/faults/postgres-sidecars.test.ts: three sidecars on one PostgreSQL, and what fails, again and again. */
 import t from 'tap';
 import { seededRandom } from '../../src/simulator/random.ts';
 import { postgresServer, usePostgres } from '../support/engine.ts';

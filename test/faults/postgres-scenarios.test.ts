@@ -1,7 +1,8 @@
-/** The scenarios of how the service treats requests once more, on PostgreSQL. */
+/** The scenarios once more, on PostgreSQL. */
 import t from 'tap';
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
 t.setTimeout(300_000);
-await import('../end-to-end/scenarios-service.test.ts');
+await import('./scenarios-service.test.ts');
+await import('../end-to-end/scenarios-events.test.ts');

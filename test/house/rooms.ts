@@ -39,6 +39,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'employment',
     'payroll',
   ],
+  console: ['contract', 'database', 'security', 'observe', 'api'],
   cli: [
     'contract',
     'simulator',
@@ -53,5 +54,6 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'employment',
     'payroll',
     'api',
+    'console',
   ],
 };

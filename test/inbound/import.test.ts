@@ -204,7 +204,7 @@ t.test('many rows are stored in their order, a few hundred in a transaction', as
     row(`ded-${index}`, { employee_id: `emp-${index}` }),
   );
   t.match(await importing(db, rows), { rows: 600, stored: 600 });
-  const bodies = (await inbox(db)).map(({ body }) => JSON.parse(body.toString()) as { data: { id: string } });
+  const bodies = (await inbox(db)).map(({ body }) => JSON.parse(String(body)) as { data: { id: string } });
   t.strictSame(
     bodies.map(({ data }) => data.id),
     rows.map(({ id }) => id),

@@ -36,7 +36,7 @@ async function inbox({ commits }: Taking): Promise<string[]> {
     if (state !== 'pending' || source !== 'webhook' || received_at !== NOW.toISOString())
       throw new Error('odd row');
   }
-  return rows.map(({ event_id, body }) => (body.toString() === event_id ? event_id : `${event_id} ${body}`));
+  return rows.map(({ event_id, body }) => (String(body) === event_id ? event_id : `${event_id} ${body}`));
 }
 
 async function conflicts({ commits }: Taking): Promise<string[]> {

@@ -3,6 +3,8 @@ import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 import { closeListener } from '../../src/listening.ts';
+import { createReceivingCounts } from '../../src/observe/receiving.ts';
+import { stillThread } from '../observe/still.ts';
 
 /** As many as the receiver takes at once. */
 const CROWD = 512;
@@ -12,6 +14,7 @@ async function listening(t: Test): Promise<number> {
     verify: () => ({ eventId: 'msg_1' }),
     accept: async () => {},
     refuse: () => {},
+    counts: createReceivingCounts(() => new Date(), [], stillThread),
     isReady: async () => true,
   });
   t.teardown(() => closeListener(app));

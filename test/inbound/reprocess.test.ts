@@ -19,7 +19,7 @@ t.test('an event that is applied again has no second effect in the ledger', asyn
     ]);
   const before = await tables();
   for (const eventId of ['a', 'b', 'a']) {
-    t.ok(await transact(db, (trx) => reprocessEvent(trx, eventId)));
+    t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId)), 'put back');
     t.ok((await states()).includes(`${eventId}: pending`));
     t.match(await loop.runOnce(), { applied: 1 });
   }

@@ -4,6 +4,7 @@ import {
   type DeductionFilter,
   type DeductionState,
   getDeduction,
+  listDeductions,
   versionsAfter,
   versionsOf,
 } from '../../src/ledger/deductions.ts';
@@ -134,7 +135,7 @@ t.test('other work has its turn while a list walks past candidates that do not p
     other = setImmediate(take);
   });
   t.teardown(() => clearImmediate(other));
-  t.strictSame(await all(db, { lineOfCoverage: 'hsa' }), []);
+  t.strictSame(await all(db, { knownAt: '2025-12-31T00:00:00.000Z' }), []);
   t.ok(turns >= 2, `${turns} turns in three pages of candidates`);
 });
 
@@ -159,6 +160,27 @@ t.test('lists go on past many candidates that do not pass', async (t) => {
     whole.map(({ version }) => version.deduction_id),
     Array.from({ length: count }, (_, index) => `ded-${name(index)}`),
   );
+});
+
+t.test('a page ends where it has looked at many, and the next one goes on behind them', async (t) => {
+  const { db } = await scratch(t);
+  const count = 4_000;
+  await record(
+    db,
+    Array.from({ length: count }, (_, index) =>
+      incoming(`e${index}`, '2026-01-01T00:00:00Z', {
+        id: `ded-${String(index).padStart(5, '0')}`,
+        employee_id: 'emp-1',
+        effective_start: index === count - 1 ? '2026-01-01' : '2027-01-01',
+      }),
+    ),
+  );
+  const filter = { on: '2026-06-30' };
+  const first = await listDeductions(db, filter, { limit: 5 }, TODAY);
+  t.strictSame(first.deductions, [], 'nothing among the first');
+  t.not(first.next, null, 'and yet it goes on');
+  const second = await listDeductions(db, filter, { after: first.next ?? undefined, limit: 5 }, TODAY);
+  t.strictSame([second.deductions.length, second.next], [1, null]);
 });
 
 t.test('ids are any text: blanks in them do not run two ids together', async (t) => {

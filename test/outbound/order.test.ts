@@ -16,10 +16,10 @@ const cancel = (db: Db, id: string) =>
 const release = (db: Db, id: string) => transact(db, (trx) => releaseByHand(trx, id));
 
 /** A service that answers by the request's id: 422 for those named, else 200. */
-async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>) {
+async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, status = 422) {
   const { db } = await scratch(t);
   const stub = await stubService(t, (response, { headers }) =>
-    json(response, rejected.has(String(headers['idempotency-key'])) ? 422 : 200, { error: 'no' }),
+    json(response, rejected.has(String(headers['idempotency-key'])) ? status : 200, { error: 'no' }),
   );
   const clock = setClock();
   const sent = () => stub.received.map(({ headers }) => headers['idempotency-key']);
@@ -142,12 +142,27 @@ t.test('a retry by hand is refused when a newer one was delivered, unless forced
   t.match(await request(db, 'old'), { state: 'pending', head: 1 });
 });
 
-t.test('only what is rejected is retried, only what is not finished is cancelled', async (t) => {
+t.test('what waits for its next try is tried at once when a person says so', async (t) => {
+  const refused = new Set(['r-1']);
+  const { db, sent, loop } = await service(t, refused, 403);
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'r-2', 'e-1');
+  await sendAll(loop);
+  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'answered 403' });
+  refused.clear();
+  await sendAll(loop);
+  t.strictSame(sent(), ['r-1'], 'not before its time');
+  t.equal(await retry(db, 'r-1'), 'done');
+  await sendAll(loop);
+  t.strictSame(sent(), ['r-1', 'r-1', 'r-2'], 'and then in order');
+});
+
+t.test('what is finished is neither retried nor cancelled', async (t) => {
   const { db, loop } = await service(t, new Set());
   await owe(db, 'r-1', 'e-1');
-  t.equal(await retry(db, 'r-1'), 'not-rejected');
   t.equal(await release(db, 'r-1'), 'not-holding');
   await sendAll(loop);
+  t.equal(await retry(db, 'r-1'), 'not-retried');
   t.equal(await cancel(db, 'r-1'), 'finished');
   for (const act of [retry, cancel, release]) t.equal(await act(db, 'nobody'), 'not-found');
 });
@@ -170,7 +185,7 @@ t.test('what is being sent can not be called back', async (t) => {
   const answers: string[] = [];
   await owe(db, 'r-1', 'e-1');
   await sendAll(sendLoop(t, db, url, setClock()));
-  t.strictSame(answers, ['being-sent', 'not-rejected']);
+  t.strictSame(answers, ['being-sent', 'not-retried']);
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 

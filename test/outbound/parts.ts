@@ -55,6 +55,7 @@ export function sendLoop(
     elapsedMs: () => clock().getTime(),
     random: () => 0.999,
     log: silentLog,
+    onEnded: () => {},
     ...options,
   });
 }

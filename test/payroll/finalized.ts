@@ -72,15 +72,15 @@ export async function arrearsIn(db: Db, runId: string): Promise<string[]> {
     );
 }
 
-/** Employees with a deduction of 150.00 a month each; answers their ids. */
-export async function hireMany(db: Db, count: number): Promise<string[]> {
+/** Employees with a deduction of 150.00 a month each, of which the fields say more; answers their ids. */
+export async function hireMany(db: Db, count: number, fields: object = {}): Promise<string[]> {
   const ids = Array.from({ length: count }, (_, index) => `many-${String(index).padStart(4, '0')}`);
   for (let from = 0; from < count; from += FACTS_AT_ONCE) {
     const facts = ids.slice(from, from + FACTS_AT_ONCE).map((id) => ({ ...EMPLOYED, employee_id: id }));
     await transact(db, (trx) => recordFacts(trx, facts, { source: 'census', source_id: 'c-2' }, LATELY));
   }
   const events = ids.map((employee_id) =>
-    deductionOf(`evt-${employee_id}`, { id: `ded-${employee_id}`, employee_id }),
+    deductionOf(`evt-${employee_id}`, { id: `ded-${employee_id}`, employee_id, ...fields }),
   );
   await deliver(db, events, LATELY);
   return ids;

@@ -73,6 +73,29 @@ type Spoilt = {
 };
 
 const SPOILT: Record<string, Spoilt> = {
+  'tail-lost': {
+    spoil: (db) =>
+      transact(db, (trx) =>
+        trx
+          .insertInto('lost_tails')
+          .values({
+            found_at: LATELY,
+            position: 2,
+            seq: 1,
+            received_at: LATELY,
+            noted_position: 3,
+            noted_seq: 2,
+            noted_received_at: null,
+            accepted_at: null,
+            accepted_reason: null,
+          })
+          .execute(),
+      ),
+    result: 'fail',
+    examples: [
+      `replay what is from 2026-07-09T05:00:00.000Z on: found at ${LATELY} that the database lacks 1 event and what came of that`,
+    ],
+  },
   'events-pending': {
     spoil: (db) => receive(db, [deductionOf('evt-3', {})], LATELY),
     result: 'fail',
@@ -99,9 +122,9 @@ const SPOILT: Record<string, Spoilt> = {
     examples: ['evt-3'],
   },
   'events-silent': {
-    question: later(5),
+    question: later(12),
     result: 'warn',
-    examples: ['none since 2026-07-11T09:00:00.000Z'],
+    examples: ['none since 2026-07-10T09:00:00.000Z, longer than 14 days'],
   },
   'signatures-refused': {
     spoil: (db) =>
@@ -253,8 +276,12 @@ t.test('a run in order passes every check, and each says what that means', async
   );
 });
 
+/** It takes a small disk to spoil it: test/faults/full-disk.test.ts has one. */
+const ELSEWHERE: Record<string, 'fail'> = { 'disk-space': 'fail' };
+
 t.test('every check of a run finds what it looks for, names it, and says what to do', async (t) => {
-  t.strictSame(Object.keys(SPOILT).sort(), RUN_CHECKS.map(({ id }) => id).sort());
+  const spoilt = [...Object.keys(SPOILT), ...Object.keys(ELSEWHERE)];
+  t.strictSame(spoilt.sort(), RUN_CHECKS.map(({ id }) => id).sort());
   for (const [id, { spoil, run, question, result, examples }] of Object.entries(SPOILT)) {
     await t.test(id, async (t) => {
       const db = await readyEmployer(t);
@@ -280,8 +307,10 @@ t.test('docs/readiness.md has every check, with how bad it is', async (t) => {
     documented.map(([id]) => id),
     [...ledger, ...ids(RUN_CHECKS).filter((id) => !ledger.includes(id))],
   );
-  for (const [id, result] of documented)
-    t.match(result, SPOILT[id as string]?.result as string, `${id} is a ${SPOILT[id as string]?.result}`);
+  for (const [id, result] of documented) {
+    const found = SPOILT[id as string]?.result ?? ELSEWHERE[id as string];
+    t.match(result, found as string, `${id} is a ${found}`);
+  }
 });
 
 t.test('a warning leaves a run ready', async (t) => {
@@ -327,7 +356,7 @@ t.test('events that came just now are a warning', async (t) => {
 t.test('events that were imported are no sign of life, however many came since', async (t) => {
   const db = await readyEmployer(t);
   const many = Array.from({ length: 1_001 }, (_, index) => eventOf(`imported-${index}`, 'something', {}));
-  await receive(db, many, LATELY);
+  await receive(db, many, '2026-07-12T09:00:00.000Z');
   const imported = (which: string) =>
     transact(db, (trx) =>
       trx.updateTable('inbox').set({ source: 'import' }).where('event_id', 'like', which).execute(),
@@ -337,9 +366,9 @@ t.test('events that were imported are no sign of life, however many came since',
   await imported('%');
   t.match(await check(db, 'events-silent'), {
     result: 'warn',
-    examples: ['none since 2026-07-06T09:00:00.000Z'],
+    examples: ['none since 2026-01-31T09:30:00.000Z, longer than 24 hours'],
   });
-  await receive(db, [eventOf('evt-3', 'something', {})], LATELY);
+  await receive(db, [eventOf('evt-3', 'something', {})], '2026-07-13T08:00:00.000Z');
   t.match(await check(db, 'events-silent'), { result: 'pass' }, 'an event of any type is');
 });
 

@@ -47,6 +47,19 @@ t.test('what was taken too little is owed, reported by the next run or taken wit
     report: 1,
     lines: 1,
     owed: '29.23',
+    difference_count: 1,
+    differences: [
+      {
+        employee_id: 'emp-1',
+        deduction_id: 'ded-1',
+        line_of_coverage: 'medical',
+        kind: 'regular',
+        adjustment_for: null,
+        member_amount: '69.23',
+        taken: '40.00',
+        owed: '29.23',
+      },
+    ],
   });
   await finalized(db, SECOND);
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 29.23 of ${FIRST} reported`], 'by default');

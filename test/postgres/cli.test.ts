@@ -7,3 +7,6 @@ await import('../cli/deductions.test.ts');
 await import('../cli/census.test.ts');
 await import('../cli/keys-and-tokens.test.ts');
 await import('../cli/keys-rotate.test.ts');
+await import('../cli/doctor.test.ts');
+await import('../cli/retention.test.ts');
+await import('../cli/verify.test.ts');

@@ -34,7 +34,7 @@ const USER = 'copier';
 /** Its DATABASE_URL is a file that nobody makes. */
 const ENVIRONMENT = environment(t);
 /** What a migration writes into its tables: one row each. */
-const OF_ONE_ROW = ['instance', 'ledger_head', 'gate', 'payroll_head'];
+const OF_ONE_ROW = ['instance', 'ledger_head', 'gate', 'payroll_head', 'retention'];
 
 /** A server with the user who copies. */
 async function asServer<R>(work: (client: Client) => Promise<R>, database = 'postgres'): Promise<R> {

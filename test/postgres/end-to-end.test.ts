@@ -8,7 +8,4 @@ t.setTimeout(900_000);
 await import('../end-to-end/oracle.test.ts');
 await import('../end-to-end/census.test.ts');
 await import('../end-to-end/fixtures.test.ts');
-await import('../end-to-end/loop.test.ts');
 await import('../end-to-end/repeats.test.ts');
-await import('../end-to-end/restart.test.ts');
-await import('../end-to-end/secrets.test.ts');

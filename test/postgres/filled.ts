@@ -5,6 +5,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
 import { checkChange } from '../../src/employment/change.ts';
+import { dropBodies } from '../../src/inbound/drop-bodies.ts';
 import { createRefusals } from '../../src/inbound/refusals.ts';
 import { createReadiness } from '../../src/observe/health.ts';
 import { claim } from '../../src/outbound/claims.ts';
@@ -12,6 +13,7 @@ import { finish } from '../../src/outbound/finish.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import type { Outcome } from '../../src/outbound/retry.ts';
 import { recordPiiRead } from '../../src/security/pii-reads.ts';
+import { beginSession } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
@@ -40,6 +42,19 @@ const AWKWARD_IDS = [
   '9',
 ];
 
+/** Written at the start of a sidecar on SQLite only. */
+const LOST_TAIL = {
+  found_at: NOW.toISOString(),
+  position: 1,
+  seq: 1,
+  received_at: null,
+  noted_position: 2,
+  noted_seq: 2,
+  noted_received_at: null,
+  accepted_at: NOW.toISOString(),
+  accepted_reason: 'replayed',
+};
+
 export type Filled = {
   /** A token that may do everything. */
   token: string;
@@ -62,6 +77,8 @@ export async function fill(db: Db): Promise<Filled> {
   const read = { caller, what: 'change', whatId: 'r-taken', subject: 'employee:e-taken' } as const;
   await transact(db, (trx) => recordPiiRead(trx, { ...read, now: NOW.toISOString() }));
   const { token } = await create('kept');
+  await transact(db, (trx) => trx.insertInto('lost_tails').values(LOST_TAIL).execute());
+  await transact(db, (trx) => beginSession(trx, token, NOW));
   const { position } = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
   return { token, position };
 }
@@ -80,6 +97,8 @@ async function fillLedger(db: Db): Promise<void> {
       },
       createdAt,
     );
+  await deliver(db, [eventOf('evt-old', 'of.no.interest', {})], '2024-01-10T00:00:00.000Z');
+  await dropBodies(db, '2025-01-01T00:00:00.000Z');
   await deliver(
     db,
     ids.map((id) => of(id, 1, '2026-01-10T00:00:00Z')),

@@ -5,3 +5,4 @@ usePostgres();
 await import('../ledger/record.test.ts');
 await import('../ledger/roster.test.ts');
 await import('../ledger/deductions.test.ts');
+await import('../ledger/followed.test.ts');

@@ -3,3 +3,4 @@ import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
 await import('../security/tokens.test.ts');
+await import('../security/sessions.test.ts');

@@ -111,6 +111,6 @@ async function otherDeductions(api: Api, simulator: Simulator): Promise<string[]
 
 /** What the service sent, without what the ledger adds, its fields in one order. */
 function textOf(shown: Deduction & Record<string, unknown>): string {
-  const { employer_id, version, position, event_time, recorded_at, ...deduction } = shown;
+  const { employer_id, matched, version, position, event_time, recorded_at, ...deduction } = shown;
   return JSON.stringify(deduction, Object.keys(deduction).sort());
 }

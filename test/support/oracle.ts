@@ -102,7 +102,7 @@ async function answersOf(trx: Trx): Promise<string[]> {
 
 async function notStored(trx: Trx, acknowledged: Iterable<Event>): Promise<string[]> {
   const stored = await trx.selectFrom('inbox').select(['event_id', 'body']).execute();
-  const bodies = new Map(stored.map(({ event_id, body }) => [event_id, body.toString('utf8')]));
+  const bodies = new Map(stored.map(({ event_id, body }) => [event_id, String(body)]));
   return [...acknowledged].filter(({ id, body }) => bodies.get(id) !== body).map(({ id }) => id);
 }
 
@@ -130,7 +130,7 @@ async function wrongStates(trx: Trx): Promise<string[]> {
   const latest = new Map<string, { at: number; amount: unknown }>();
   const untimed = new Set<string>();
   for (const { body } of events) {
-    const { data, created_at } = JSON.parse(body.toString('utf8'));
+    const { data, created_at } = JSON.parse(String(body));
     // Its place hangs on the moment of receipt: the question about the greatest version covers it.
     if (created_at === undefined) untimed.add(data.id);
     const at = Date.parse(created_at);

@@ -1,7 +1,7 @@
 /** The package as users install it: built, packed by npm, unpacked into a folder of theirs. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -10,8 +10,14 @@ import type { Variables } from './settings.ts';
 
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');
-/** What the build does not make. */
-const AS_IT_IS = ['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'db', 'fixtures'];
+const MANIFEST = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { files: string[] };
+/** What the build does not make: what the manifest names, and what npm adds to that. */
+const AS_IT_IS = [
+  'package.json',
+  'README.md',
+  'LICENSE',
+  ...MANIFEST.files.filter((name) => name !== 'dist'),
+];
 
 /** Tap adds options for its own records to every process of Node, which the compiler does not bear. */
 const AS_USERS_START_IT = ['-u', 'NODE_OPTIONS'];

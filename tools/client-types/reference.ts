@@ -9,7 +9,11 @@ const VERSION = '0.0.0';
 /** The OpenAPI document of the private listener, as JSON. */
 export async function referenceDocument(): Promise<string> {
   // Declaring the routes asks nothing of the other parts; only requests do, and there are none.
-  const app = createApi({ version: VERSION, firstToken: null } as ApiParts);
+  const app = createApi({
+    version: VERSION,
+    firstToken: null,
+    pressure: { loopDelayMs: 0, heapBytes: 0 },
+  } as ApiParts);
   await app.ready();
   const text = JSON.stringify(app.swagger());
   await app.close();

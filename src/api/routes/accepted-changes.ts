@@ -47,6 +47,9 @@ const SUMMARY = {
       "A rejected new hire: the employee's later changes wait until it is retried, cancelled or released.",
   }),
   waits_behind: nullableText('The change of the same employee that must go first; null when nothing must.'),
+  erased_at: nullableText(
+    'When its attempts were erased, which RETENTION_REQUESTS sets; null: they are all here.',
+  ),
 };
 
 export const ChangeSummary = closed(SUMMARY, 'An employment change, without what it says.');

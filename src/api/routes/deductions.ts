@@ -5,12 +5,13 @@ import {
   type DeductionFilter,
   type DeductionState,
   getDeduction,
+  getDeductionThen,
   listDeductions,
   versionsOf,
 } from '../../ledger/deductions.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound } from '../problem.ts';
+import { notFound, Refusal } from '../problem.ts';
 import {
   type Api,
   closed,
@@ -30,6 +31,7 @@ const STATE = {
     ...identifier,
     description: 'Whose employee it is, by the roster; null when nobody knows, or two employers do.',
   }),
+  matched: Type.Boolean({ description: 'Whether the roster has the employee.' }),
   version: Type.Integer({
     minimum: 1,
     description: 'Which version of this deduction, in order of recording.',
@@ -66,7 +68,18 @@ export const deductionPosition = cursorOf(
 );
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
+const VERSION_ORDERS = ['oldest_first', 'newest_first'] as const;
+const NOT_THEN = 'nothing of this deduction was in effect on that day, or known at that time';
 const DeductionId = closed({ deduction_id: { ...identifier, description: 'The id that the service gave.' } });
+
+/** The state of another day, or of an earlier knowledge. */
+const THEN = {
+  on: Type.Optional({
+    ...day,
+    description: 'The state in effect on this day. Without it: the latest state, also of what ended.',
+  }),
+  known_at: Type.Optional(instant('Only from what the ledger knew at this instant.')),
+};
 
 const DeductionQuery = closed({
   employer_id: Type.Optional({ ...identifier, description: 'Of employees of this employer.' }),
@@ -74,11 +87,7 @@ const DeductionQuery = closed({
   matched: Type.Optional(
     Type.Boolean({ rule: 'must be true or false', description: 'Whether the roster has the employee.' }),
   ),
-  on: Type.Optional({
-    ...day,
-    description: 'The state in effect on this day. Without it: the latest state, also of what ended.',
-  }),
-  known_at: Type.Optional(instant('Only from what the ledger knew at this instant.')),
+  ...THEN,
   line_of_coverage: Type.Optional(oneOf(LINES_OF_COVERAGE)),
   taxability: Type.Optional(oneOf(TAXABILITIES)),
   cursor,
@@ -97,7 +106,9 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
         operationId: 'listDeductions',
         tags: ['Deductions'],
         summary: 'List deductions',
-        description: 'By employee, then by deduction. All parameters given must hold.',
+        description:
+          'By employee, then by deduction. All parameters given must hold. Where few pass them, a page may have fewer ' +
+          'rows than `limit`, even none, and yet a `next_cursor`: it ends after a bounded time, and the next one goes on.',
         querystring: DeductionQuery,
         response: { 200: pageOf(State) },
       },
@@ -116,15 +127,22 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
       schema: {
         operationId: 'getDeduction',
         tags: ['Deductions'],
-        summary: 'Get the latest state of a deduction',
-        description: 'The greatest version by event time, then by position.',
+        summary: 'Get the latest state of a deduction, or that of a day',
+        description:
+          'The greatest version by event time, then by position. With `on` or `known_at` as in the list: 404 where ' +
+          'nothing of the deduction was in effect or known then.',
         params: DeductionId,
+        querystring: closed(THEN),
         response: { 200: State },
       },
     },
-    async ({ params }) => {
-      const state = await getDeduction(db, params.deduction_id, today());
-      if (state === null) throw notFound('deduction');
+    async ({ params, query }) => {
+      const id = params.deduction_id;
+      const latest = await getDeduction(db, id, today());
+      if (latest === null) throw notFound('deduction');
+      if (query.on === undefined && query.known_at === undefined) return stateOf(latest);
+      const state = await getDeductionThen(db, id, thenOf(query), today());
+      if (state === null) throw new Refusal('not-found', NOT_THEN);
       return stateOf(state);
     },
   );
@@ -137,15 +155,16 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
         operationId: 'listVersionsOfDeduction',
         tags: ['Deductions'],
         summary: 'List every version of a deduction',
-        description: 'The first recorded first.',
+        description: 'The first recorded first, unless `order` says otherwise.',
         params: DeductionId,
-        querystring: closed({ cursor, limit }),
+        querystring: closed({ order: Type.Optional(oneOf(VERSION_ORDERS)), cursor, limit }),
         response: { 200: pageOf(named(app, 'Version', VersionOfDeduction)) },
       },
     },
     async ({ params, query }) => {
       const id = params.deduction_id;
-      const page = { after: versionPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const { order, limit = LIMIT_DEFAULT } = query;
+      const page = { after: versionPosition.decode(query.cursor), limit, order };
       const { versions, next } = await versionsOf(db, id, page, today());
       if (versions.length === 0 && (await getDeduction(db, id, today())) === null)
         throw notFound('deduction');
@@ -155,20 +174,29 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
 }
 
 function filterOf(query: Static<typeof DeductionQuery>): DeductionFilter {
-  const { employer_id, employee_id, matched, on, known_at, line_of_coverage, taxability } = query;
+  const { employer_id, employee_id, matched, line_of_coverage, taxability } = query;
   return {
     employerId: employer_id,
     employeeId: employee_id,
     matched,
-    on,
-    knownAt: known_at === undefined ? undefined : toMilliseconds(known_at),
+    ...thenOf(query),
     lineOfCoverage: line_of_coverage,
     taxability,
   };
 }
 
+function thenOf({
+  on,
+  known_at,
+}: {
+  on?: string;
+  known_at?: string;
+}): Pick<DeductionFilter, 'on' | 'knownAt'> {
+  return { on, knownAt: known_at === undefined ? undefined : toMilliseconds(known_at) };
+}
+
 /** A deduction as the API shows it. */
-export function stateOf({ version, employerId }: DeductionState): StateOfDeduction {
+export function stateOf({ version, employerId, matched }: DeductionState): StateOfDeduction {
   const { coverage_type, description, effective_start, effective_end } = version;
   return {
     id: version.deduction_id,
@@ -185,6 +213,7 @@ export function stateOf({ version, employerId }: DeductionState): StateOfDeducti
     ...(effective_start !== null && { effective_start }),
     ...(effective_end !== null && { effective_end }),
     employer_id: employerId,
+    matched,
     version: version.version,
     position: version.position,
     event_time: version.event_time,

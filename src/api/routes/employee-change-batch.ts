@@ -95,6 +95,11 @@ export function employeeChangeBatchRoutes(app: Api, parts: ApiParts): void {
       },
     },
     async (request, reply) => {
+      // Whoever sends it believes that the batch is safe to repeat.
+      if (request.headers['idempotency-key'] !== undefined) {
+        const rule = 'belongs to single changes: give each change of the batch its idempotency_key';
+        throw invalid([{ path: 'Idempotency-Key', rule }]);
+      }
       const isArray = formatOf(request.headers['content-type'] ?? '') === 'json';
       const { cuts, results } = await inTurn(async () => {
         const bytes = await wholeBody(request);

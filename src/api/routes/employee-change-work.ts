@@ -9,7 +9,7 @@ import { type Api, closed } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { ChangeId, Summary } from './accepted-changes.ts';
 
-const REASON_MAX_CHARACTERS = 500;
+export const REASON_MAX_CHARACTERS = 500;
 
 const Retrying = closed(
   {
@@ -45,10 +45,10 @@ export function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: A
       schema: {
         operationId: 'retryEmployeeChange',
         tags: ['Employment'],
-        summary: 'Send a rejected change once more',
+        summary: 'Send a change once more, now',
         description:
-          'Before what waits behind it, under the same idempotency key. Refused when a newer change of the employee ' +
-          'was delivered, unless forced.',
+          'A rejected one goes before what waits behind it, under the same idempotency key; refused when a newer change ' +
+          'of the employee was delivered, unless forced. One that waits for its next try is tried at once.',
         params: ChangeId,
         body: Retrying,
         response: { 202: Summary },

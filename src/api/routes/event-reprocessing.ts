@@ -36,9 +36,19 @@ export function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: A
         tags: ['Events'],
         summary: 'Apply many events again',
         description:
-          'Those that came before this request and to which everything given applies, the oldest first. Dismissed ones are left alone.',
+          'Those that came before this request and to which everything given applies, the oldest first. Dismissed ones are left alone, and so are those whose bodies are dropped.',
         body: Reprocessing,
-        response: { 200: closed({ reprocessed: Type.Integer() }, 'How many were put back.') },
+        response: {
+          200: closed(
+            {
+              reprocessed: Type.Integer(),
+              without_body: Type.Integer({
+                description: 'How many more it would have been, had their bodies not been dropped.',
+              }),
+            },
+            'How many were put back.',
+          ),
+        },
       },
     },
     async (request) => {
@@ -48,24 +58,26 @@ export function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: A
       // Without an end the loop would run after events that come in, and are applied, meanwhile.
       const until = asked.until === undefined || asked.until > before ? before : asked.until;
       const filter: EventFilter = { ...asked, state, dismissed: false, until };
-      const reprocessed = await reprocessAll(filter);
-      log.info({ count: reprocessed, ...by(request) }, 'events were put back to pending');
-      return { reprocessed };
+      const done = await reprocessAll(filter);
+      log.info({ count: done.reprocessed, ...by(request) }, 'events were put back to pending');
+      return done;
     },
   );
 
   /** In steps, so that deliveries are stored between them. */
-  async function reprocessAll(filter: EventFilter): Promise<number> {
+  async function reprocessAll(filter: EventFilter): Promise<{ reprocessed: number; without_body: number }> {
     let reprocessed = 0;
+    let without_body = 0;
     let after: number | null = 0;
     while (after !== null) {
       const done: Reprocessed = await putBack(filter, after);
       reprocessed += done.reprocessed;
+      without_body += done.withoutBody;
       after = done.next;
       if (done.reprocessed > 0) wakeApply();
       await turn();
     }
-    return reprocessed;
+    return { reprocessed, without_body };
   }
 
   function putBack(filter: EventFilter, after: number): Promise<Reprocessed> {

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { transact } from '../../database/transaction.ts';
-import { dismissEvent, getEvent, reprocessEvent } from '../../inbound/events.ts';
+import { BODY_DROPPED, dismissEvent, getEvent, reprocessEvent } from '../../inbound/events.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
@@ -23,20 +23,22 @@ export function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts)
   app.post(
     '/v1/events/:event_id/reprocess',
     {
-      config: { scope: 'events:write', refuses: ['not-found'] },
+      config: { scope: 'events:write', refuses: ['not-found', 'conflict'] },
       schema: {
         operationId: 'reprocessEvent',
         tags: ['Events'],
         summary: 'Apply an event again',
         description:
-          'Puts it back to pending, also when it was dismissed. A deduction that is in the ledger already is not added again.',
+          'Puts it back to pending, also when it was dismissed. A deduction that is in the ledger already is not added again. Refused once its body is dropped.',
         params: EventId,
         response: { 202: Summary },
       },
     },
     async (request, reply) => {
       const { event_id } = request.params;
-      if (!(await transact(db, (trx) => reprocessEvent(trx, event_id)))) throw notFound('event');
+      const found = await transact(db, (trx) => reprocessEvent(trx, event_id));
+      if (found === 'unknown') throw notFound('event');
+      if (found === 'body dropped') throw new Refusal('conflict', BODY_DROPPED);
       log.info({ event_id, ...by(request) }, 'an event was put back to pending');
       wakeApply();
       return reply.code(202).send(await summary(event_id));

@@ -7,6 +7,8 @@ import {
   listEvents,
   type StoredEvent,
 } from '../../inbound/events.ts';
+import { shownBody } from '../../inbound/kept-body.ts';
+import { type LedTo, ledTo } from '../../inbound/led-to.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
@@ -40,18 +42,43 @@ const SUMMARY = {
 export const EventSummary = closed(SUMMARY, 'What the service sent, without the body.');
 export type EventSummary = Static<typeof EventSummary>;
 
+const LedToVersion = closed(
+  {
+    deduction_id: Type.String({ description: 'The deduction.' }),
+    version: Type.Integer({ description: 'Which of its versions.' }),
+    position: Type.Integer({ description: "The version's place in the ledger." }),
+    late: Type.Boolean({ description: 'A newer state was known already when it came.' }),
+    tie_changed: Type.Boolean({ description: 'Another event of the same instant said something else.' }),
+    ahead: Type.Boolean({ description: 'Its time lay ahead of its receipt.' }),
+  },
+  'A state of a deduction.',
+);
+const LedToSync = closed(
+  {
+    sync_id: Type.String({ description: 'The census sync.' }),
+    employer_id: Type.String({ description: 'Whose census.' }),
+  },
+  'A round of a census.',
+);
+
 const WholeEvent = closed(
   {
     ...SUMMARY,
-    body: Type.String({ description: 'As received, character for character.' }),
+    body: nullableText('As received, character for character; null once it is dropped.'),
+    body_absent: nullableText('Why there is no body any more, and its SHA-256.'),
     conflicts: Type.Array(
       closed({
         received_at: ownInstant('When this one came.'),
-        body: Type.String(),
+        body: nullableText('As received; null once it is dropped.'),
+        body_absent: nullableText('Why there is no body any more, and its SHA-256.'),
         dismissed_at: nullableText('When somebody dismissed it.'),
         dismissed_reason: nullableText('Why.'),
       }),
       { description: 'Other bodies that came under the same id. The first body stands.' },
+    ),
+    led_to: closed(
+      { version: nullable(LedToVersion), census_sync: nullable(LedToSync) },
+      'What it did; both null where it added nothing.',
     ),
   },
   'What the service sent.',
@@ -69,6 +96,12 @@ const EventQuery = closed({
   ...EVENT_FILTER,
   dismissed: Type.Optional(
     Type.Boolean({ rule: 'must be true or false', description: 'Whether somebody dismissed it.' }),
+  ),
+  conflict: Type.Optional(
+    Type.Boolean({
+      rule: 'must be true or false',
+      description: 'Whether another body came under its id, and nobody has dismissed that.',
+    }),
   ),
   cursor,
   limit,
@@ -99,7 +132,8 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
     },
     async ({ query }) => {
       const page = { before: eventPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
-      const filter: EventFilter = { ...filterOf(query), state: query.state, dismissed: query.dismissed };
+      const { state, dismissed, conflict } = query;
+      const filter: EventFilter = { ...filterOf(query), state, dismissed, conflict };
       const { events, next } = await listEvents(db, filter, page);
       return { data: events.map(summaryOf), next_cursor: eventPosition.encode(next) };
     },
@@ -113,7 +147,7 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
         operationId: 'getEvent',
         tags: ['Events'],
         summary: 'Get an event',
-        description: 'With its body, and with what came under the same id with another body.',
+        description: 'With its body, what it did, and what came under the same id with another body.',
         params: EventId,
         response: { 200: named(app, 'WholeEvent', WholeEvent) },
       },
@@ -123,8 +157,9 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
       if (found === null) throw notFound('event');
       return {
         ...summaryOf(found.event),
-        body: found.event.body.toString('utf8'),
+        ...shownBody(found.event),
         conflicts: found.conflicts.map(conflictOf),
+        led_to: ledToOf(await ledTo(db, params.event_id)),
       };
     },
   );
@@ -155,6 +190,21 @@ export function summaryOf(event: StoredEvent): EventSummary {
   };
 }
 
-export function conflictOf({ received_at, body, dismissed_at, dismissed_reason }: Conflict) {
-  return { received_at, body: body.toString('utf8'), dismissed_at, dismissed_reason };
+export function conflictOf(conflict: Conflict) {
+  const { received_at, dismissed_at, dismissed_reason } = conflict;
+  return { received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
+}
+
+function ledToOf({ version, sync }: LedTo): Static<typeof WholeEvent>['led_to'] {
+  return {
+    version: version && {
+      deduction_id: version.deduction_id,
+      version: version.version,
+      position: version.position,
+      late: version.late === 1,
+      tie_changed: version.tie_changed === 1,
+      ahead: version.ahead === 1,
+    },
+    census_sync: sync && { sync_id: sync.sync_id, employer_id: sync.employer_id },
+  };
 }

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import type { NotReady } from '../../observe/health.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import type { Api } from '../schemas.ts';
@@ -8,12 +9,21 @@ const RETRY_AFTER_SECONDS = 1;
 /** An answer without a body. */
 const nothing = (description: string) => Type.Unsafe<undefined>({ type: 'null', description });
 
-/** For whoever starts and watches the process. Public: they tell yes or no and nothing else. */
-export function healthRoutes(app: Api, { isReady }: ApiParts): void {
+/** Why it can't commit, in words. On the private listener only: the public one says that it can't, and no more. */
+const WHY: Readonly<Record<NotReady, string>> = {
+  locked: 'another process or thread holds the write lock of the database',
+  'disk-full': 'the disk of the database is full: make room',
+  unreachable: 'the database server does not answer, or takes no more connections',
+  'read-only': 'the database can not be written: look at its permissions, or at which server is the primary',
+  failed: 'the database failed: look at the log',
+};
+
+/** For whoever starts and watches the process. Public: nobody needs a token, and they say nothing of what is stored. */
+export function healthRoutes(app: Api, { whyNotReady }: ApiParts): void {
   app.get(
     '/livez',
     {
-      config: { scope: 'public' },
+      config: { scope: 'public', alwaysAnswered: true },
       schema: {
         operationId: 'isAlive',
         tags: ['Health'],
@@ -28,19 +38,20 @@ export function healthRoutes(app: Api, { isReady }: ApiParts): void {
   app.get(
     '/readyz',
     {
-      config: { scope: 'public', refuses: ['unavailable'] },
+      config: { scope: 'public', alwaysAnswered: true, refuses: ['unavailable'] },
       schema: {
         operationId: 'canCommit',
         tags: ['Health'],
         summary: 'Can the process commit?',
         description:
-          'Asks the database by a commit. Whether payroll can trust the ledger is `/v1/readiness`.',
+          'Asks the database by a commit, and says why it could not be made. Whether payroll can trust the ledger is `/v1/readiness`.',
         response: { 200: nothing('It can.') },
       },
     },
     async (_request, reply) => {
-      if (await isReady()) return reply.code(200).send();
-      throw new Refusal('unavailable', '', { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
+      const why = await whyNotReady();
+      if (why === null) return reply.code(200).send();
+      throw new Refusal('unavailable', WHY[why], { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
     },
   );
 }

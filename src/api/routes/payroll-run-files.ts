@@ -4,7 +4,7 @@ import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../payroll/runs/audi
 import { AUDIT_ROWS_NAMED, NAMING } from '../../payroll/runs/audit-heaps.ts';
 import { LINE_KINDS } from '../../payroll/runs/line.ts';
 import { linesOfRun } from '../../payroll/runs/line-pages.ts';
-import { recordTaken, TAKEN_COLUMNS } from '../../payroll/runs/taken.ts';
+import { DIFFERENCES_NAMED, recordTaken, TAKEN_COLUMNS } from '../../payroll/runs/taken.ts';
 import { ROW_TYPES } from '../../reading/rows.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
@@ -53,6 +53,22 @@ const Recorded = closed(
     report: Type.Integer({ description: 'Which report on the run this is; the last one stands.' }),
     lines: Type.Integer({ description: 'Lines that it names. The others were taken in full.' }),
     owed: text('What was taken too little, all in all; negative: too much. Two decimals.'),
+    difference_count: Type.Integer({
+      description: 'Lines of which another amount was taken than the run has.',
+    }),
+    differences: Type.Array(
+      closed({
+        employee_id,
+        deduction_id: text('Of this deduction.'),
+        line_of_coverage: text('Of this line of coverage.'),
+        kind: Type.Enum([...LINE_KINDS], { description: 'Of this kind.' }),
+        adjustment_for: nullable(text('The earlier run that the line settles.')),
+        member_amount: text('What the run has.'),
+        taken: text('What was taken.'),
+        owed: text('What was taken too little; negative: too much.'),
+      }),
+      { description: `The first ${DIFFERENCES_NAMED} of them: what later runs tell of as arrears.` },
+    ),
   },
   'The report stands.',
 );
@@ -133,10 +149,10 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       const at = now().toISOString();
       const recorded = await inTurn(() => recordTaken(db, stored, streamedRows(request, TAKEN_COLUMNS), at));
       if (!recorded.ok) throw rowsRefused(recorded);
-      const { report, lines, owed } = recorded;
-      const fields = { run_id, employer_id: stored.employer_id, count: lines, ...by(request) };
+      const { ok: _, ...report } = recorded;
+      const fields = { run_id, employer_id: stored.employer_id, count: report.lines, ...by(request) };
       log.info(fields, 'what payroll took was recorded');
-      return { report, lines, owed };
+      return report;
     },
   );
 

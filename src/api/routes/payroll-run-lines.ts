@@ -1,10 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { identifier } from '../../contract/fields.ts';
+import { identifier, oneOf } from '../../contract/fields.ts';
 import { codeOf, isFatal } from '../../database/errors.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
-import type { Line } from '../../payroll/runs/line.ts';
+import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/runs/line.ts';
 import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { linesOfOne } from '../../payroll/runs/lines-of-employee.ts';
 import type { StoredRun } from '../../payroll/runs/store.ts';
@@ -26,6 +26,12 @@ const OFFERED = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE] as const;
 
 const LineQuery = closed({
   employee_id: Type.Optional({ ...identifier, description: 'The lines of this employee only.' }),
+  kind: Type.Optional({ ...oneOf(LINE_KINDS), description: 'The lines of this kind only.' }),
+  change: Type.Optional({
+    ...oneOf(CHANGES),
+    description: 'Only what is so against the previous finalized run.',
+  }),
+  flag: Type.Optional({ ...oneOf(FLAGS), description: 'Only the lines with this flag.' }),
   cursor,
   limit,
 });
@@ -55,6 +61,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         description:
           'By employee. By `Accept` as JSON in pages, all at the position of the ledger that the first was computed at; ' +
           'or the whole run at once, as `text/csv` or as `application/x-ndjson`, a line of JSON for each. ' +
+          'With `kind`, `change` or `flag` the whole run is read, and only such lines are answered. ' +
           'The answer for a run that is not open any more has the header `ETag`, that of its lines.',
         params: RunId,
         querystring: LineQuery,
@@ -86,7 +93,8 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
     },
   );
 
-  async function linesFrom(stored: StoredRun, { employee_id }: LineQuery, from: LinePosition | null) {
+  async function linesFrom(stored: StoredRun, query: LineQuery, from: LinePosition | null) {
+    const { employee_id } = query;
     const list =
       employee_id === undefined
         ? await linesOfRun(db, stored, from)
@@ -97,7 +105,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         'the run was finalized since this list began: begin it again, without cursor',
       );
     }
-    return list;
+    return { ...list, pages: wantedOf(list.pages, query) };
   }
 
   /** An answer that has begun can't become a refusal: it breaks off, and this line says why. */
@@ -107,6 +115,22 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
       log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'an answer broke off');
       if (isFatal(error)) onFatal(error);
     };
+  }
+}
+
+/** The lines that a query wants, of each employee in their order; who has none of them is passed over. */
+async function* wantedOf(
+  pages: AsyncIterable<LinesOfEmployee[]>,
+  { kind, change, flag }: LineQuery,
+): AsyncGenerator<LinesOfEmployee[]> {
+  const isWanted = (line: Line): boolean =>
+    (kind === undefined || line.kind === kind) &&
+    (change === undefined || line.change === change) &&
+    (flag === undefined || line.flags.includes(flag));
+  for await (const page of pages) {
+    const wanted = page.map(({ employeeId, lines }) => ({ employeeId, lines: lines.filter(isWanted) }));
+    const some = wanted.filter(({ lines }) => lines.length > 0);
+    if (some.length > 0) yield some;
   }
 }
 

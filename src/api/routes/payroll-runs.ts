@@ -13,12 +13,13 @@ import {
   DescribedRunBody,
   Line,
   PayrollRun,
+  PayrollRunOutline,
   PayrollRunPreview,
   PayrollRunSummary,
   RunId,
   Totals,
 } from '../run-schemas.ts';
-import { computedOf, fieldsOf, runOfView, summaryOf } from '../run-view.ts';
+import { computedOf, fieldsOf, outlineOf, runOfView, summaryOf } from '../run-view.ts';
 import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
 
@@ -48,6 +49,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   named(app, 'Totals', Totals);
   named(app, 'Line', Line);
   named(app, 'PayrollRun', PayrollRun);
+  const Outline = named(app, 'PayrollRunOutline', PayrollRunOutline);
   const Summary = named(app, 'PayrollRunSummary', PayrollRunSummary);
   const Preview = named(app, 'PayrollRunPreview', PayrollRunPreview);
 
@@ -156,6 +158,22 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       withEtag(reply, view.etag);
       return runOfView(db, view, stored);
     },
+  );
+
+  app.get(
+    '/v1/payroll-runs/:run_id/outline',
+    {
+      config: { scope: 'runs:read', refuses: ['not-found'] },
+      schema: {
+        operationId: 'getPayrollRunOutline',
+        tags: ['Payroll runs'],
+        summary: 'Get what was asked for of a payroll run, and its state',
+        description: 'Nothing is computed, so the answer comes at once however large the run is.',
+        params: RunId,
+        response: { 200: Outline },
+      },
+    },
+    async ({ params }) => outlineOf(db, await storedRun(db, params.run_id)),
   );
 
   app.delete(

@@ -15,6 +15,9 @@ import { type Api, closed, named } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './census.ts';
 
+export { CODES_MAX } from '../../payroll/runs/code-body.ts';
+export { DATES_MAX } from '../../payroll/runs/schedule-body.ts';
+
 /** As many schedules and dates as payroll takes, each date with its period some 90 bytes. */
 export const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 

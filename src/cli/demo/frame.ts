@@ -41,6 +41,6 @@ export async function invite(out: Output, stage: Stage): Promise<void> {
   out.print('\nTo try the API, in another terminal:\n');
   out.print(`  export API=${sidecar.api} TOKEN=${token}`);
   for (const path of paths) out.print(`  curl -H "Authorization: Bearer $TOKEN" "$API${path}"`);
-  out.print(`\nIn a browser: ${sidecar.api}/docs (any user name; the password is the token)`);
+  out.print(`\nIn a browser: ${sidecar.api} (sign in with the token)`);
   out.print('\nCtrl-C ends the demo and removes its files.');
 }

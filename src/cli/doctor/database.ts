@@ -5,14 +5,15 @@ import { checkSchema } from '../../database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { nearestFolder } from '../../observe/disk.ts';
 import { readGate } from '../../outbound/gate.ts';
 import type { Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
 import { nameOfDatabase } from '../where.ts';
 import { checkDataKeys } from './data-keys.ts';
-import { nearestFolder } from './disk.ts';
 import { type Finding, fail, findingsOf, pass, warn } from './finding.ts';
 import { checkStagedCensuses } from './staged-censuses.ts';
+import { checkTokens } from './tokens.ts';
 import { checkWebhooks } from './webhooks.ts';
 
 /** The database, and what only it can tell. Where there is none yet, whether it could be made. */
@@ -31,6 +32,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     return [
       ...findings,
       await checkWritable(db, now()),
+      ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
       ...(await findingsOf('gate', () => checkGate(db))),
       ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),
       ...(await findingsOf('data-keys', () => checkDataKeys(db, env))),

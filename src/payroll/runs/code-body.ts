@@ -6,7 +6,7 @@ import { nullable, oneOf } from '../../contract/fields.ts';
 import { type PayrollCode, SIDES, TREATMENTS } from './codes.ts';
 
 /** One of everything: more codes can't be for different things. */
-const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;
+export const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;
 /** Longer than the codes of payroll products, short enough for a column. */
 const CODE_MAX_CHARACTERS = 64;
 

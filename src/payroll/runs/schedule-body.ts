@@ -7,7 +7,7 @@ import { listProblem, yearOf } from '../arithmetic/pay-dates.ts';
 import type { PayDate, Schedule } from './settings.ts';
 
 /** Ten years of weekly dates. The list is put as a whole, and read with every run. */
-const DATES_MAX = 530;
+export const DATES_MAX = 530;
 /** More pay groups than payrolls give one employer. */
 const SCHEDULES_MAX = 100;
 

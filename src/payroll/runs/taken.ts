@@ -21,12 +21,31 @@ export const TAKEN_COLUMNS: Columns = {
   optional: NAMING,
 };
 
-export type Recorded = { ok: true; report: number; lines: number; owed: string } | RowsRefused;
+/** A line of which payroll took another amount than the run has. */
+export type TakenDifference = Pick<
+  Line,
+  'employee_id' | 'deduction_id' | 'line_of_coverage' | 'kind' | 'adjustment_for' | 'member_amount'
+> & { taken: string; owed: string };
+
+/** `owed`: all that was taken too little. `differences` are the first `DIFFERENCES_NAMED` of `difference_count`. */
+export type Recorded =
+  | {
+      ok: true;
+      report: number;
+      lines: number;
+      owed: string;
+      difference_count: number;
+      differences: TakenDifference[];
+    }
+  | RowsRefused;
+
+/** As many as an audit names rows of a heap. */
+export const DIFFERENCES_NAMED = 1_000;
 
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
 const ROWS_AT_ONCE = 250;
 
-type Taken = { path: string; employeeId: string; line: string; taken: bigint; owed: bigint };
+type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
 
 /**
  * Records a report on a finalized run, in place of the one before, which stays to be read. `amount` is what was taken
@@ -39,6 +58,8 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
   let report: number | null = null;
   let lines = 0;
   let owed = 0n;
+  let differing = 0;
+  const differences: TakenDifference[] = [];
   try {
     for await (const some of readableRows(rows, TAKEN_COLUMNS, problems, ROWS_AT_ONCE)) {
       const found = await findLines(db, stored.freeze_id as string, some, problems);
@@ -49,6 +70,9 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
       problems.add(...written.problems);
       lines += found.length;
       owed = found.reduce((sum, one) => sum + one.owed, owed);
+      const others = found.filter((one) => one.owed !== 0n);
+      differing += others.length;
+      differences.push(...others.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
     if (problems.isEmpty && report !== null) {
       const stands = { run_id: stored.run_id, report, recorded_at: now, lines };
@@ -65,7 +89,20 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
     return problems.refused();
   }
   await dropLeftBehind(db, stored.run_id, report);
-  return { ok: true, report, lines, owed: amountOf(owed) };
+  return {
+    ok: true,
+    report,
+    lines,
+    owed: amountOf(owed),
+    difference_count: differing,
+    differences,
+  };
+}
+
+function differenceOf({ line, taken, owed }: Taken): TakenDifference {
+  const { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount } = line;
+  const named = { employee_id, deduction_id, line_of_coverage, kind, adjustment_for, member_amount };
+  return { ...named, taken: amountOf(taken), owed: amountOf(owed) };
 }
 
 /** The reports on a run, the first one first. The last one stands; the others were replaced. */
@@ -101,7 +138,7 @@ async function findLines(
   }
   return rows.flatMap((row) => {
     const found = findLine(row, frozen);
-    if ('employeeId' in found) return [found];
+    if ('line' in found) return [found];
     problems.add(found);
     return [];
   });
@@ -129,7 +166,7 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
     return { path, rule: `names several lines: say ${telling.join(' or ')}` };
   }
   const owed = (centsOf(line.member_amount) as bigint) - taken;
-  return { path, employeeId: employee_id, line: lineKey(line), taken, owed };
+  return { path, line, taken, owed };
 }
 
 function isSame(given: string | undefined, own: string | null): boolean {
@@ -144,13 +181,13 @@ async function write(
   lines: readonly Taken[],
 ): Promise<{ report: number; problems: Problem[] }> {
   const report = begun ?? (await nextReport(trx, runId));
-  const known = await linesOf(trx, runId, report, [...new Set(lines.map((line) => line.employeeId))]);
+  const known = await linesOf(trx, runId, report, [...new Set(lines.map(({ line }) => line.employee_id))]);
   const problems: Problem[] = [];
   const rows: unknown[][] = [];
-  for (const { path, employeeId, line, taken, owed } of lines) {
-    const key = keyOf(employeeId, line);
+  for (const { path, line, taken, owed } of lines) {
+    const key = keyOf(line.employee_id, lineKey(line));
     if (known.has(key)) problems.push({ path, rule: 'names the same line as an earlier row' });
-    else rows.push([runId, report, employeeId, line, amountOf(taken), amountOf(owed)]);
+    else rows.push([runId, report, line.employee_id, lineKey(line), amountOf(taken), amountOf(owed)]);
     known.add(key);
   }
   const columns = ['run_id', 'report', 'employee_id', 'line', 'amount', 'owed'] as const;

@@ -1,7 +1,7 @@
 /** Proves a finalized run: computes it again from the ledger at its position, by the basis frozen with it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '../../database/tables.ts';
-import { computeRun, inputsOf } from './compute.ts';
+import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './frozen-lines.ts';
 import { type Line, lineKey } from './line.ts';
 import { byBytes } from './reads.ts';
@@ -26,8 +26,12 @@ export type Verification = {
 /** Differences named: enough to see what is wrong. */
 const DIFFERENCES_NAMED = 100;
 
-/** Of a finalized or voided run. */
-export async function verifyRun(db: Db, stored: StoredRun): Promise<Verification> {
+/** Of a finalized or voided run. `computed` is told all that is computed on the way, page by page. */
+export async function verifyRun(
+  db: Db,
+  stored: StoredRun,
+  computed: (page: readonly EmployeeLines[]) => void = () => {},
+): Promise<Verification> {
   const result: Verification = { identical: true, lines: 0, differences: [], difference_count: 0 };
   const tell = (difference: Difference): void => {
     result.identical = false;
@@ -35,8 +39,8 @@ export async function verifyRun(db: Db, stored: StoredRun): Promise<Verification
     if (result.differences.length < DIFFERENCES_NAMED) result.differences.push(difference);
   };
   const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string));
-  const computed = oneByOne(recomputed(db, stored));
-  let [one, other] = [await frozen.next(), await computed.next()];
+  const again = oneByOne(recomputed(db, stored, computed));
+  let [one, other] = [await frozen.next(), await again.next()];
   while (!one.done || !other.done) {
     const left = one.done ? null : one.value;
     const right = other.done ? null : other.value;
@@ -45,13 +49,18 @@ export async function verifyRun(db: Db, stored: StoredRun): Promise<Verification
     result.lines += isLeft ? (left as FrozenEmployee).lines.length : 0;
     compare(isLeft ? left : null, isRight ? right : null, tell);
     if (isLeft) one = await frozen.next();
-    if (isRight) other = await computed.next();
+    if (isRight) other = await again.next();
   }
   return result;
 }
 
-async function* recomputed(db: Db, stored: StoredRun): AsyncGenerator<FrozenEmployee[]> {
+async function* recomputed(
+  db: Db,
+  stored: StoredRun,
+  computed: (page: readonly EmployeeLines[]) => void,
+): AsyncGenerator<FrozenEmployee[]> {
   for await (const page of computeRun(db, await inputsOf(db, frozenOf(stored).basis))) {
+    computed(page);
     yield page
       .filter(({ membership, lines }) => membership.isIn || lines.length > 0)
       .map(({ employeeId, membership, lines }) => ({

@@ -1,0 +1,56 @@
+import Type from 'typebox';
+import { isUnavailable } from '../../database/errors.ts';
+import { readActivity } from '../../observe/activity.ts';
+import { createExposition, EXPOSITION_TYPE } from '../../observe/exposition.ts';
+import { type Facts, metricsOf } from '../../observe/metrics.ts';
+import { createSilence } from '../../observe/rhythm.ts';
+import type { ApiParts } from '../parts.ts';
+import type { Api } from '../schemas.ts';
+
+/** For Prometheus, and whatever else reads its format. */
+export function metricsRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, version, whyNotReady, receiving, thread, counts } = parts;
+  const silence = createSilence(db, now);
+  const expose = createExposition();
+
+  /** Null while the database does not answer: what was counted here is told all the same. */
+  async function stored(): Promise<Facts['stored']> {
+    try {
+      return { activity: await readActivity(db), silence: await silence() };
+    } catch (error) {
+      if (isUnavailable(error)) return null;
+      throw error;
+    }
+  }
+
+  app.get(
+    '/metrics',
+    {
+      config: { scope: 'metrics:read', alwaysAnswered: true },
+      schema: {
+        operationId: 'getMetrics',
+        tags: ['Activity'],
+        summary: 'Metrics for Prometheus',
+        description: 'In its text format. No metric names an employer, an employee or any other id.',
+        response: {
+          200: Type.Unsafe<string>({
+            description: 'The metrics of the sidecar that answers.',
+            content: { 'text/plain': { schema: Type.String({ description: 'A metric a paragraph.' }) } },
+          }),
+        },
+      },
+    },
+    async (_request, reply) => {
+      const facts: Facts = {
+        now: now(),
+        version,
+        ready: (await whyNotReady()) === null,
+        receiving: await receiving(),
+        thread: thread(),
+        counts,
+        stored: await stored(),
+      };
+      return reply.type(EXPOSITION_TYPE).send(await expose(metricsOf(facts)));
+    },
+  );
+}

@@ -1,0 +1,81 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import { readDatabaseUrl, readEnvironment } from '../config.ts';
+import { backUp } from '../database/backup.ts';
+import { engineOfUrl } from '../database/engine.ts';
+import { sqliteFile } from '../database/open.ts';
+import type { Context } from './context.ts';
+import { CommandFailed, WrongUsage } from './failure.ts';
+import { showProgress } from './progress.ts';
+import { megabytes } from './size.ts';
+import { printPairs } from './table.ts';
+import { dumpWith, nameOfDatabase } from './where.ts';
+
+/**
+ * Copies the database, as it is now, to one file, beside a running `serve` and without delaying what it receives. The
+ * file appears when it is whole and checked. 1 on PostgreSQL, whose own tools do it: it says how.
+ */
+export async function backup(
+  context: Context,
+  file: string,
+  { force, json }: { force?: true; json?: true },
+): Promise<number> {
+  const { out, env, stopped } = context;
+  const url = readDatabaseUrl(env);
+  const environment = readEnvironment(env);
+  if (engineOfUrl(url) === 'postgres') throw new CommandFailed(dumpWith(url, file));
+  const path = databaseFile(url);
+  const target = targetOf(file, path, force === true);
+  const progress = await showProgress(out, 'MB', null);
+  const began = performance.now();
+  const signal = stopped();
+  const copied = (bytes: number): void => progress.set(megabytes(bytes));
+  const made = await backUp(path, target, { copied, signal, environment })
+    .catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+      throw new CommandFailed('stopped before the end: there is no new backup');
+    })
+    .finally(progress.end);
+  const summary = {
+    file: target,
+    bytes: made.bytes,
+    environment,
+    ...made.tail,
+    ms: Math.round(performance.now() - began),
+  };
+  if (json) out.json(summary);
+  else {
+    printPairs(out, {
+      file: target,
+      size: `${megabytes(made.bytes)} MB`,
+      environment,
+      position: summary.position,
+      'newest event': summary.event_id,
+      'received at': summary.received_at,
+      took: `${(summary.ms / 1_000).toFixed(1)} s`,
+    });
+    out.note('it opens no census and no request without DATA_KEYS: keep them elsewhere');
+  }
+  return 0;
+}
+
+/** The file of the database, which is there: opening it would make an empty one. */
+function databaseFile(url: string): string {
+  const path = sqliteFile(url);
+  if (existsSync(path)) return path;
+  throw new CommandFailed(`there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
+}
+
+/** Where the backup will lie, by the folder's own name, so that it can be compared with the database. */
+function targetOf(file: string, path: string, force: boolean): string {
+  const folder = dirname(resolve(file));
+  if (!existsSync(folder)) throw new CommandFailed(`the folder ${folder} does not exist: make it first`);
+  const target = resolve(realpathSync(folder), basename(file));
+  if (target === path || (existsSync(target) && realpathSync(target) === path)) {
+    throw new WrongUsage(`${file} is the database itself: name another file`);
+  }
+  if (existsSync(target) && !force) {
+    throw new CommandFailed(`${file} is there already: name another file, or replace it with --force`);
+  }
+  return target;
+}

@@ -1,0 +1,124 @@
+/**
+ * Charts, drawn on the server. The picture stretches to its place and holds no words, so that these stay readable on
+ * any screen: they stand around it as text. What it shows is beside it as a table.
+ */
+import { type Html, html } from '../html.ts';
+import { count } from './facts.ts';
+import { table } from './table.ts';
+
+/** The height of a picture in its own units; its width is that of its values. */
+const HIGH = 100;
+
+/** One row of values, in the order of the axis; null where there is none. */
+export type Series = { readonly name: string; readonly values: readonly (number | null)[] };
+
+export type TimeChart = {
+  /** What it shows, with the unit: `Acknowledgement time, ms`. */
+  readonly title: string;
+  /** The instants of the values. */
+  readonly at: readonly string[];
+  readonly kind: 'bars' | 'lines';
+  /** Three at most: so many strokes can be told apart without colour. */
+  readonly series: readonly Series[];
+  /** One sentence that says the same. */
+  readonly summary: string;
+};
+
+/** How something went over time. */
+export function timeChart({ title, at, kind, series, summary }: TimeChart): Html {
+  const top = roundUp(Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0))));
+  return html`
+    <figure class="chart">
+      <figcaption>
+        <strong>${title}</strong>
+        ${series.length > 1 && legend(series)}
+      </figcaption>
+      <div class="plot">
+        <div class="y" aria-hidden="true"><span>${count(top)}</span><span>${count(top / 2)}</span><span>0</span></div>
+        <svg viewBox=${`0 0 ${at.length} ${HIGH}`} preserveAspectRatio="none" role="img" aria-label=${`${title}. ${summary}`}>
+          ${[0, HIGH / 2, HIGH].map((y) => html`<line class="grid" x1="0" x2=${at.length} y1=${y} y2=${y} />`)}
+          ${series.map(({ values }, index) => (kind === 'bars' ? bars(values, top) : line(values, top, index)))}
+        </svg>
+        <div class="x" aria-hidden="true">
+          ${[0, Math.floor(at.length / 2), at.length - 1].map((index) => html`<span>${minuteOf(at[index])}</span>`)}
+        </div>
+      </div>
+      <p class="hint">${summary}</p>
+      ${asTable(title, at, series)}
+    </figure>
+  `;
+}
+
+/** A bar beside the number that it shows; `longest` is the length of the longest one that it is compared with. */
+export function bar(length: number, longest: number): Html {
+  const share = Math.round((Math.abs(length) / (longest || 1)) * 1000) / 10;
+  return html`<svg class="bar" aria-hidden="true"><rect class=${length < 0 ? 'minus' : 'plus'} width=${`${share}%`} height="100%" /></svg>`;
+}
+
+function legend(series: readonly Series[]): Html {
+  return html`
+    <ul class="legend">
+      ${series.map(
+        ({ name }, index) => html`
+          <li>
+            <svg viewBox="0 0 24 8" aria-hidden="true"><line class=${`line series-${index}`} x1="0" x2="24" y1="4" y2="4" /></svg>
+            ${name}
+          </li>
+        `,
+      )}
+    </ul>
+  `;
+}
+
+function bars(values: readonly (number | null)[], top: number): Html {
+  const tall = (value: number | null) => ((value ?? 0) / top) * HIGH;
+  return html`
+    <g class="bars">
+      ${values.map((value, x) => html`<rect x=${x + 0.1} width="0.8" y=${HIGH - tall(value)} height=${tall(value)} />`)}
+    </g>
+  `;
+}
+
+/** Broken where there is no value; one value alone is a point. */
+function line(values: readonly (number | null)[], top: number, index: number): Html {
+  const path = values.map((value, x) => {
+    if (value === null) return '';
+    const place = `${x + 0.5} ${HIGH - (value / top) * HIGH}`;
+    return (values[x - 1] ?? null) === null ? `M${place}h0` : `L${place}`;
+  });
+  return html`<path class=${`line series-${index}`} d=${path.join('')} />`;
+}
+
+function asTable(title: string, at: readonly string[], series: readonly Series[]): Html {
+  return html`
+    <details>
+      <summary>${'The numbers'}<span class="hidden-label">${` of ${title}`}</span></summary>
+      ${table({
+        caption: title,
+        captionHidden: true,
+        columns: [
+          { title: 'Minute (UTC)', kind: 'name', cell: (index: number) => minuteOf(at[index]) },
+          ...series.map(({ name, values }) => ({
+            title: name,
+            kind: 'number' as const,
+            cell: (index: number) => values[index]?.toLocaleString('en-US') ?? '–',
+          })),
+        ],
+        // The newest first: that is what is looked for.
+        rows: at.map((_, index) => index).toReversed(),
+      })}
+    </details>
+  `;
+}
+
+/** The next of 1, 2 or 5 and their tens: what halves to a number that can be read. */
+function roundUp(value: number): number {
+  if (value <= 0) return 1;
+  const ten = 10 ** Math.floor(Math.log10(value));
+  return ([1, 2, 5, 10].find((step) => step * ten >= value) ?? 10) * ten;
+}
+
+/** `09:30` of an instant of ours. */
+function minuteOf(at: string | undefined): string {
+  return at?.slice(11, 16) ?? '';
+}

@@ -1,0 +1,40 @@
+/** `GET /live`: the stream that pages listen to for news (news.ts). */
+import type { FastifyInstance } from 'fastify';
+import { createAuthorize } from '../api/auth.ts';
+import { Refusal } from '../api/problem.ts';
+import { readActivity } from '../observe/activity.ts';
+import { createNews, LISTENERS } from './news.ts';
+import type { ConsoleParts } from './parts.ts';
+
+export const LIVE_PATH = '/live';
+
+/** A page closes its stream when nobody looks at it. */
+const RETRY_AFTER_SECONDS = 30;
+
+export function liveRoute(app: FastifyInstance, { db, now, firstToken }: ConsoleParts): void {
+  // A minute that passed is news too: the charts and the ages go on.
+  const news = createNews(async () => {
+    const { database_bytes: _grows, ...activity } = await readActivity(db);
+    return JSON.stringify([activity, now().toISOString().slice(0, 16)]);
+  });
+  const authorize = createAuthorize(db, now, firstToken);
+  // Else the listener would wait for streams that never end.
+  app.addHook('preClose', async () => news.close());
+
+  app.get(LIVE_PATH, { config: { scope: 'any' }, schema: { hide: true } }, (request, reply) => {
+    const stream = news.listen(async () => {
+      try {
+        await authorize(request, reply);
+        return true;
+      } catch (error) {
+        // A database that is away for a moment sends nobody away.
+        return !(error instanceof Refusal);
+      }
+    });
+    if (stream === null) {
+      const detail = `${LISTENERS} pages listen for news, no more at once: this one shows what was when it was loaded`;
+      throw new Refusal('unavailable', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
+    }
+    return reply.type('text/event-stream').send(stream);
+  });
+}

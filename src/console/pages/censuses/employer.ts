@@ -1,0 +1,101 @@
+/** One employer's census: what is staged, a file to check and stage, and how its syncs went. */
+import type { FastifyInstance } from 'fastify';
+import type { Schemas } from '../../../client.ts';
+import { empty } from '../../elements/empty.ts';
+import { count, facts } from '../../elements/facts.ts';
+import { gateBox } from '../../elements/gate.ts';
+import { live } from '../../elements/live.ts';
+import { address, PAGE_ROWS, pager } from '../../elements/pager.ts';
+import { since } from '../../elements/time.ts';
+import { type Html, html } from '../../html.ts';
+import { need } from '../../own-api.ts';
+import { page, type Visit } from '../../page.ts';
+import type { ConsoleParts } from '../../parts.ts';
+import { bringForm } from './bring-form.ts';
+import { censusPath, employerPath } from './paths.ts';
+import { pushing } from './pushing.ts';
+import { syncButton, takenOf } from './staged-table.ts';
+import { timeline } from './syncs.ts';
+
+type Sync = Schemas['CensusSync'];
+type Staged = Schemas['StagedCensus'];
+
+/** All that the API names of one failed sync. */
+const PROBLEMS_SHOWN = 1_000;
+
+export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): void {
+  page(app, parts, { url: '/census/:employer', scope: 'census:read' }, async (visit) => {
+    const { api, params, query, may } = visit;
+    const employer_id = params.employer ?? '';
+    const { data } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
+    const syncs = need(
+      await api.GET('/v1/census-syncs', {
+        params: {
+          query: {
+            employer_id,
+            limit: PAGE_ROWS,
+            ...(query.cursor !== undefined && { cursor: query.cursor }),
+          },
+        },
+      }),
+    );
+    return {
+      title: `Census of ${employer_id}`,
+      place: 'census',
+      body: html`
+        <div>
+          ${await gateBox(visit)}
+          ${stagedNow(data[0] ?? null, employer_id, visit)}
+          ${may('census:write') && bringForm(employer_id)}
+          <section aria-labelledby="syncs">
+            <h2 id="syncs">Syncs, the newest first</h2>
+            ${syncsOf(syncs.data, visit, address(employerPath(employer_id), query))}
+            ${pager(employerPath(employer_id), query, syncs.next_cursor)}
+          </section>
+        </div>
+      `,
+    };
+  });
+}
+
+/** Live, unless there are row errors to be read: a list that somebody has opened would close. */
+function syncsOf(syncs: readonly Sync[], visit: Visit, path: string): Html {
+  if (syncs.length === 0)
+    return live({ id: 'rounds', path }, empty('The service has asked for no census of this employer yet.'));
+  const list = html`<div class="card">${timeline(syncs, visit, PROBLEMS_SHOWN)}</div>`;
+  return syncs.some(({ problem_count }) => problem_count > 0) ? list : live({ id: 'rounds', path }, list);
+}
+
+function stagedNow(staged: Staged | null, employerId: string, { now, may, query }: Visit): Html {
+  if (staged === null) {
+    return html`
+      <section aria-labelledby="staged">
+        <h2 id="staged">Staged for the next upload</h2>
+        ${empty('No census of this employer is staged.', pushing(employerId))}
+        ${may('census:write') && syncButton(employerId, 'Ask for a sync', 'employer')}
+      </section>
+    `;
+  }
+  const { census_id, employees, staged_at } = staged;
+  return html`
+    <section class="card" aria-labelledby="staged">
+      <h2 id="staged">Staged for the next upload</h2>
+      ${
+        query.staged === census_id &&
+        html`<p class="done" role="status">This is the census that you brought. Syncs that waited for one go on by themselves.</p>`
+      }
+      ${facts([
+        ['Employees', count(employees)],
+        ['Staged', since(staged_at, now)],
+        ['The service took last', takenOf(now)(staged)],
+        ['Id', html`<code>${census_id}</code>`],
+        [
+          'What it says',
+          may('pii:read') &&
+            html`<a href=${censusPath(employerId)}>the whole census as raw JSON, with personal data; that you looked is written down</a>`,
+        ],
+      ])}
+      ${may('census:write') && html`<div class="actions">${syncButton(employerId, 'Sync now', 'employer')}</div>`}
+    </section>
+  `;
+}

@@ -1,0 +1,49 @@
+/** The filters of the ledger, which are those of `GET /v1/deductions`, each with what it is for. */
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
+import { type Choice, selectField, textField } from '../../elements/field.ts';
+import { plain, taxabilityWord } from '../../elements/plain.ts';
+import { type Html, html } from '../../html.ts';
+import { thenFields } from './then-form.ts';
+
+export const LEDGER_PATH = '/ledger';
+
+export const FILTERS = [
+  'employer_id',
+  'employee_id',
+  'line_of_coverage',
+  'taxability',
+  'matched',
+  'on',
+  'known_at',
+] as const;
+
+/** What the page was asked with. */
+export type Query = Readonly<Partial<Record<(typeof FILTERS)[number] | 'cursor', string>>>;
+
+const ANY: Choice = { value: '', label: 'any' };
+const LINES = LINES_OF_COVERAGE.map((value): Choice => ({ value, label: plain(value) }));
+const TAXED = TAXABILITIES.map((value): Choice => ({ value, label: taxabilityWord(value) }));
+const MATCHED: readonly Choice[] = [
+  { value: 'true', label: 'in the roster' },
+  { value: 'false', label: 'not in the roster' },
+];
+
+/** A plain form: without a script too, and its address can be kept and shared. */
+export function filterForm(query: Query): Html {
+  const isFiltered = FILTERS.some((name) => query[name] !== undefined);
+  const given = (name: (typeof FILTERS)[number]) => ({ name, value: query[name] ?? '' });
+  return html`
+    <form method="get" action=${LEDGER_PATH} class="card filters" aria-label="Filters">
+      ${textField({ ...given('employer_id'), label: 'Employer id', hint: 'Of employees of this employer.' })}
+      ${textField({ ...given('employee_id'), label: 'Employee id', hint: 'Of this employee.' })}
+      ${selectField({ ...given('line_of_coverage'), label: 'Line of coverage', choices: [ANY, ...LINES], hint: 'What it pays for.' })}
+      ${selectField({ ...given('taxability'), label: 'Taxability', choices: [ANY, ...TAXED], hint: 'Taken before or after tax.' })}
+      ${selectField({ ...given('matched'), label: 'Employee', choices: [ANY, ...MATCHED], hint: 'Whether a census or a hire told of the employee.' })}
+      ${thenFields(query)}
+      <div class="actions">
+        <button type="submit">Show</button>
+        ${isFiltered && html`<a class="button quiet" href=${LEDGER_PATH}>Clear</a>`}
+      </div>
+    </form>
+  `;
+}

@@ -1,0 +1,158 @@
+/** A deduction's versions as a picture: effective dates across, versions down. The table below it says the same. */
+import { type Html, html } from '../../html.ts';
+import { type Bar, PICTURE_WIDTH, timelineOf } from './bars.ts';
+import { marksOf, type Then, type Version, wasKnown } from './marks.ts';
+import { type Axis, dayNumber } from './time-axis.ts';
+import { sentence, spanOf } from './words.ts';
+
+/** Rows, in pixels; the names beside the picture keep to the same. */
+const ROW = 34;
+const BAR = 14;
+/** Above the rows: the ticks' labels, and the labels of today and of the day that was asked for. */
+const HEAD = 52;
+const FOOT = 8;
+const NAMES_WIDTH = 140;
+/** Room for an amount beside a version's number; the table has all of a longer one. */
+const AMOUNT_CHARACTERS = 10;
+/** How far an arrow's tip is from its side. */
+const TIP = 7;
+
+type Row = { readonly version: Version; readonly bar: Bar; readonly y: number };
+
+/**
+ * `versions` from top to bottom, at least one. `latest`: the number of the one that applies. `today` is a day; `then`
+ * what somebody asked for, or null.
+ */
+export function timeline(
+  versions: readonly Version[],
+  latest: number,
+  today: string,
+  then: Then | null,
+): Html {
+  const asked = then?.on ?? null;
+  const { axis, bars } = timelineOf(versions.map(spanOf), asked === null ? [today] : [today, asked]);
+  const rows = versions.map((version, index): Row => {
+    return { version, bar: bars[index] as Bar, y: HEAD + index * ROW };
+  });
+  const high = HEAD + rows.length * ROW + FOOT;
+  return html`
+    <figure class="timeline card">
+      <figcaption><h2>Timeline</h2>${legend(then)}</figcaption>
+      <div class="timeline-rows">
+        <svg class="names" width=${NAMES_WIDTH} height=${high} aria-hidden="true">
+          ${rows.map(({ version, y }) => nameOf(version, y, marksOf(version, latest, then)[0]?.word))}
+        </svg>
+        <div class="timeline-scroll" role="region" aria-label="Timeline" tabindex="0">
+          <svg width=${PICTURE_WIDTH} height=${high} role="img" aria-label=${summary(versions, latest)}>
+            ${axisPicture(axis, high)}
+            ${rows.map((row) => rowPicture(row, latest, then))}
+            ${dayLine(axis, today, 'today', 'today', high)}
+            ${asked !== null && asked !== today && dayLine(axis, asked, asked, 'asked', high)}
+          </svg>
+        </div>
+      </div>
+      ${
+        versions.every(({ version }) => version !== latest) &&
+        html`<p class="hint">${`Version ${latest} applies; it is on another page of the versions.`}</p>`
+      }
+    </figure>
+  `;
+}
+
+function summary(versions: readonly Version[], latest: number): string {
+  const applied = versions.find(({ version }) => version === latest);
+  const many = versions.length === 1 ? '1 version' : `${versions.length} versions`;
+  const says = applied === undefined ? '' : ` Version ${latest} applies: ${sentence(applied)}.`;
+  return `${many} over their effective dates.${says} The table below says the same.`;
+}
+
+function legend(then: Then | null): Html {
+  return html`
+    <ul class="legend">
+      ${key('bar latest', 'latest: the one that applies')}
+      ${key('bar', 'earlier')}
+      ${key('bar late', 'late: older than what was known when it came')}
+      ${then !== null && key('bar then', 'the answer for the time that you asked for')}
+    </ul>
+  `;
+}
+
+function key(name: string, words: string): Html {
+  return html`<li><svg viewBox="0 0 24 12" aria-hidden="true"><rect class=${name} x="1" y="1" width="22" height="10" rx="2" /></svg>${words}</li>`;
+}
+
+function nameOf({ version, member_contribution }: Version, y: number, word: string | undefined): Html {
+  const middle = y + ROW / 2;
+  const line = word === undefined ? middle + 4 : middle - 2;
+  return html`
+    <g>
+      <text class="number" x="30" y=${line} text-anchor="end">${version}</text>
+      <text x="38" y=${line}>${cut(member_contribution)}</text>
+      ${word !== undefined && html`<text class="word" x="38" y=${middle + 12}>${word}</text>`}
+    </g>
+  `;
+}
+
+function cut(amount: string): string {
+  return amount.length > AMOUNT_CHARACTERS ? `${amount.slice(0, AMOUNT_CHARACTERS - 1)}…` : amount;
+}
+
+function axisPicture({ ticks, breaks }: Axis, high: number): Html {
+  return html`
+    <g class="axis">
+      ${breaks.map(({ from, to }) => html`<rect class="break" x=${from} y=${HEAD - 10} width=${to - from} height=${high - HEAD + 10} />`)}
+      ${ticks.map(({ x, label }) => html`<g><line x1=${x} x2=${x} y1="20" y2=${high} /><text x=${x + 3} y="14">${label}</text></g>`)}
+      ${breaks.map(({ from, to }) => html`<text class="cut" x=${(from + to) / 2} y=${HEAD - 14} text-anchor="middle">⁄⁄</text>`)}
+    </g>
+  `;
+}
+
+/** A labelled line down the picture. */
+function dayLine(axis: Axis, day: string, label: string, name: string, high: number): Html {
+  const x = axis.x(dayNumber(day));
+  return html`
+    <g class=${`day ${name}`}>
+      <line x1=${x} x2=${x} y1="24" y2=${high} />
+      <text x=${x + 4} y=${name === 'today' ? 32 : 46}>${label}</text>
+    </g>
+  `;
+}
+
+function rowPicture({ version, bar, y }: Row, latest: number, then: Then | null): Html {
+  const { x, width, isOpenBefore, isOpenAfter, isNever } = bar;
+  const names = [
+    'bar',
+    version.version === latest && 'latest',
+    version.late && 'late',
+    isNever && 'never',
+    then !== null && version.version === then.version && 'then',
+    then !== null && !wasKnown(version, then) && 'unknown',
+  ].filter((name) => name !== false);
+  const [top, end] = [y + (ROW - BAR) / 2, x + width];
+  return html`
+    <g>
+      <title>${`Version ${version.version}: ${sentence(version)}`}</title>
+      <line class="row" x1="0" x2=${PICTURE_WIDTH} y1=${y + ROW} y2=${y + ROW} />
+      <path class=${names.join(' ')} d=${outline({ x, end, top, isOpenBefore, isOpenAfter })} />
+    </g>
+  `;
+}
+
+/** A bar; an open end is an arrow's. */
+function outline(given: {
+  x: number;
+  end: number;
+  top: number;
+  isOpenBefore: boolean;
+  isOpenAfter: boolean;
+}): string {
+  const { x, end, top, isOpenBefore, isOpenAfter } = given;
+  const [middle, bottom] = [top + BAR / 2, top + BAR];
+  const left = isOpenBefore
+    ? `${x + TIP} ${bottom}L${x} ${middle}L${x + TIP} ${top}`
+    : `${x} ${bottom}L${x} ${top}`;
+  const right = isOpenAfter
+    ? `${end - TIP} ${top}L${end} ${middle}L${end - TIP} ${bottom}`
+    : `${end} ${top}L${end} ${bottom}`;
+  return `M${left}L${right}Z`;
+}

@@ -1,0 +1,63 @@
+/** Whether a run can be finalized: each check that found something, with what to do about it. */
+import type { Schemas } from '../../../client.ts';
+import { checkList, KNOWN, type Known } from '../../elements/checks.ts';
+import { idLink } from '../../elements/links.ts';
+import { address } from '../../elements/pager.ts';
+import { type Html, html } from '../../html.ts';
+import type { Visit } from '../../page.ts';
+import { runPath } from './run-path.ts';
+
+export function readinessOf(
+  readiness: Schemas['Readiness'],
+  run: { readonly run_id: string; readonly employer_id: string },
+  visit: Pick<Visit, 'may'>,
+): Html {
+  const { ready } = readiness;
+  return html`
+    <section id="readiness" class=${`card readiness ${ready ? 'good' : 'bad'}`} aria-labelledby="readiness-title">
+      <h2 id="readiness-title">${ready ? 'Ready to be finalized' : 'Not ready'}</h2>
+      ${!ready && html`<p>A check that fails stops finalizing. Mend what it names, or finalize by force, with the reason.</p>`}
+      ${checkList(readiness, visit, { ...KNOWN, ...knownOf(run) })}
+    </section>
+  `;
+}
+
+/** The checks of a run: an employee leads to the lines that it has in this run, a check to the lines with its flag. */
+export function knownOf({
+  run_id,
+  employer_id,
+}: {
+  readonly run_id: string;
+  readonly employer_id: string;
+}): Readonly<Record<string, Known>> {
+  const path = runPath(run_id);
+  const one = (employee_id: string) => idLink(address(path, { employee_id }), employee_id);
+  const flagged = (flag: string) => ({ one, all: `${address(path, { flag })}#lines` });
+  const settings = address('/settings', { employer_id });
+  return {
+    'employees-with-two-employers': { found: 'Employees are active with two employers', one },
+    'census-completed': {
+      found: 'The service took in no census lately',
+      scope: 'census:read',
+      all: '/census',
+    },
+    'ledger-empty': { found: 'Nobody of this employer ever had a deduction' },
+    'employees-without-frequency': { found: 'Of employees it is not known how often they are paid', one },
+    'employees-without-pay-group': { found: 'Of employees the pay group is not known', one },
+    overlap: { found: 'Two deductions for one line of coverage', ...flagged('overlap') },
+    'periods-overlap': { found: 'Days of this pay period are paid already' },
+    'settled-of-voided': { found: 'Something of a voided run was settled' },
+    'codes-missing': { found: 'Lines lack their payroll code', all: settings },
+    calendar_assumed: { found: 'The pay dates of the year are assumed', all: settings },
+    'period-differs-from-schedule': { found: 'The pay schedule has another pay period', all: settings },
+    open_after_termination: {
+      found: 'Deductions go on after the employment',
+      ...flagged('open_after_termination'),
+    },
+    absent_from_census: { found: 'The newest census lacks employees', ...flagged('absent_from_census') },
+    frequency_mismatch: {
+      found: 'Deductions are for another pay frequency',
+      ...flagged('frequency_mismatch'),
+    },
+  };
+}

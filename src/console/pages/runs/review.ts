@@ -1,0 +1,120 @@
+/** What a person agrees to before a run is finalized: what is going to stand, beside what was reviewed before. */
+import type { ProblemDetails } from '../../../api/problem.ts';
+import type { Schemas } from '../../../client.ts';
+import { linesField } from '../../elements/field.ts';
+import { plain } from '../../elements/plain.ts';
+import type { Place } from '../../elements/problem-summary.ts';
+import { table } from '../../elements/table.ts';
+import { type Html, html } from '../../html.ts';
+import { runPath } from './run-path.ts';
+import { periodOf } from './words.ts';
+
+type Run = Schemas['PayrollRun'];
+
+/** What a person reviewed, as texts to compare what is there now with. */
+const REVIEWED = {
+  lines: 'Lines',
+  employees: 'Employees',
+  member_amount: 'Employees pay',
+  employer_amount: 'Employer pays',
+} as const;
+export type Reviewed = Readonly<Partial<Record<keyof typeof REVIEWED | 'etag', string>>>;
+
+export function placeOf(path: string): Place | null {
+  return path === 'reason' ? { id: 'reason', label: 'Reason' } : null;
+}
+
+/** The lines are others than those that the person looked at. `refused`: only when they were to be finalized. */
+export function changed(runId: string, refused: boolean): Html {
+  return html`
+    <div class="problem" role="alert" tabindex="-1" autofocus>
+      <strong>${refused ? 'The lines changed while you reviewed them. Nothing was finalized.' : 'The lines changed since you looked at the run.'}</strong>
+      <p>${'An event came in, or something else that the run is computed from. '}<a href=${`${runPath(runId)}#lines`}>Look at the lines as they are now</a>${', then finalize these.'}</p>
+    </div>
+  `;
+}
+
+/** What is going to stand; beside what was reviewed before, where that has changed. */
+export function standing(run: Run, before: Reviewed): Html {
+  const isCompared = before.member_amount !== undefined;
+  const now = reviewedOf(run);
+  const rows = (Object.keys(REVIEWED) as (keyof typeof REVIEWED)[]).map((name) => ({
+    name,
+    before: before[name] ?? '–',
+    now: now[name],
+  }));
+  return html`
+    <section class="narrow" aria-labelledby="standing">
+      <h2 id="standing">What is going to stand</h2>
+      <p>${`${run.run_id} of ${run.employer_id}, paid on ${run.pay_date} for ${periodOf(run)}`}</p>
+      ${table({
+        caption: 'Totals',
+        captionHidden: true,
+        columns: [
+          { title: 'Of', kind: 'name', cell: ({ name }) => REVIEWED[name] },
+          ...(isCompared
+            ? [
+                {
+                  title: 'You reviewed',
+                  kind: 'number' as const,
+                  cell: (row: (typeof rows)[number]) => row.before,
+                },
+              ]
+            : []),
+          { title: isCompared ? 'Now' : 'Total', kind: 'number', cell: (row) => row.now },
+        ],
+        rows,
+      })}
+      ${table({
+        caption: 'By line of coverage',
+        columns: [
+          {
+            title: 'Line of coverage',
+            kind: 'name',
+            cell: (row: Run['totals']['by_line_of_coverage'][number]) => plain(row.line_of_coverage),
+          },
+          { title: 'Lines', kind: 'number', cell: ({ lines }) => lines },
+          { title: 'Employees pay', kind: 'number', cell: ({ member_amount }) => member_amount },
+          { title: 'Employer pays', kind: 'number', cell: ({ employer_amount }) => employer_amount },
+        ],
+        rows: run.totals.by_line_of_coverage,
+      })}
+    </section>
+  `;
+}
+
+export function reviewedOf({
+  totals,
+  employees,
+  etag,
+}: Pick<Run, 'totals' | 'employees' | 'etag'>): Required<Reviewed> {
+  const { lines, member_amount, employer_amount } = totals;
+  return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
+}
+
+export function confirmation(run: Run, isReady: boolean, reason: string, problem?: ProblemDetails): Html {
+  const hidden = { ...reviewedOf(run), ...(!isReady && { failed: 'yes' }) };
+  const path = runPath(run.run_id);
+  return html`
+    <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
+      ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+      <p>${'A finalized run keeps its lines, options, pay dates, codes and roster for ever. It can’t be changed, only voided. Payroll then deducts what it says.'}</p>
+      ${
+        !isReady &&
+        linesField({
+          name: 'reason',
+          label: 'Why it is to stand although readiness fails',
+          hint: 'Kept with the run, with the checks that failed. At most 500 characters.',
+          value: reason,
+          required: true,
+          problems: problem?.errors?.filter(({ path }) => path === 'reason') ?? [],
+        })
+      }
+      <div class="actions">
+        <button type="submit" class=${isReady ? undefined : 'danger'}>${isReady ? 'Finalize these lines' : 'Finalize all the same'}</button>
+        <a class="button quiet" href=${path}>Back to the run</a>
+        <span class="busy soft" role="status">Freezing the run …</span>
+      </div>
+    </form>
+  `;
+}

@@ -1,0 +1,84 @@
+/** Pay schedules to be read. */
+import type { Schemas } from '../../../client.ts';
+import { address } from '../../elements/pager.ts';
+import { table } from '../../elements/table.ts';
+import { type Html, html } from '../../html.ts';
+
+export type Schedule = Schemas['PaySchedules']['schedules'][number];
+
+/** Dates on one page: two schedules of ten years, each week. An employer may have a hundred such. */
+const DATES_SHOWN = 1_100;
+
+/** Each schedule with its dates, as long as the page bears them; of the others `wished` is shown, the rest are links. */
+export function scheduleCards(
+  schedules: readonly Schedule[],
+  given: { employer_id: string; mayWrite: boolean; wished: Readonly<Record<string, string>> },
+): Html {
+  let dates = 0;
+  return html`
+    <div>
+      ${schedules.map((schedule) => {
+        dates += schedule.pay_dates.length;
+        return card(schedule, { ...given, isShort: dates <= DATES_SHOWN });
+      })}
+    </div>
+  `;
+}
+
+function card(
+  schedule: Schedule,
+  {
+    employer_id,
+    mayWrite,
+    wished,
+    isShort,
+  }: {
+    employer_id: string;
+    mayWrite: boolean;
+    wished: Readonly<Record<string, string>>;
+    isShort: boolean;
+  },
+): Html {
+  const { pay_dates } = schedule;
+  const [first, last] = [pay_dates.at(0), pay_dates.at(-1)];
+  const which = {
+    employer_id,
+    pay_frequency: schedule.pay_frequency,
+    pay_group: schedule.pay_group ?? undefined,
+  };
+  const isWished = wished.pay_frequency === which.pay_frequency && wished.pay_group === which.pay_group;
+  return html`
+    <section class="card">
+      <h3>${titleOf(schedule)}</h3>
+      <p>${`${pay_dates.length} pay dates, ${first?.pay_date} to ${last?.pay_date}`}</p>
+      ${
+        isShort || isWished
+          ? html`
+              <details open=${isWished}>
+                <summary>The pay dates</summary>
+                ${dateTable(schedule, `Pay dates, ${titleOf(schedule)}`)}
+              </details>
+            `
+          : html`<p class="hint">${`The page shows ${DATES_SHOWN.toLocaleString('en-US')} dates at most. `}<a href=${address('/settings', which)}>Show those of this schedule</a></p>`
+      }
+      ${mayWrite && html`<p><a href=${address('/settings/pay-schedule', which)}>Edit</a></p>`}
+    </section>
+  `;
+}
+
+export function dateTable({ pay_dates }: Schedule, caption: string): Html {
+  return table<Schedule['pay_dates'][number]>({
+    caption,
+    captionHidden: true,
+    columns: [
+      { title: 'Pay date', kind: 'name', cell: ({ pay_date }) => pay_date },
+      { title: 'Period from', kind: 'date', cell: ({ period_start }) => period_start },
+      { title: 'Period to', kind: 'date', cell: ({ period_end }) => period_end },
+    ],
+    rows: pay_dates,
+  });
+}
+
+export function titleOf({ pay_frequency, pay_group }: Schedule): string {
+  return (pay_group ?? null) === null ? pay_frequency : `${pay_frequency}, pay group ${pay_group}`;
+}

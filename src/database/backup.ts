@@ -1,0 +1,125 @@
+import { closeSync, fdatasyncSync, openSync, rmSync, statSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { moveInto, removeBeside, syncFile } from './files.ts';
+import { openReader } from './handle.ts';
+import { countDue, type Environment } from './migrate.ts';
+import { openSqlite } from './sqlite.ts';
+import type { Db, Tables } from './tables.ts';
+import { readTail, type Tail } from './tail.ts';
+
+/** One whole file of a SQLite database that is in use, of one moment. */
+
+/** Pages copied before others of this process have their turn: 4 MiB, some milliseconds. */
+const PAGES_AT_ONCE = 1_024;
+/**
+ * Copied pages that may be in memory only. Left to itself the system writes them all at the end, and each sync of the
+ * log, which acknowledgements wait for, would wait behind hundreds of megabytes.
+ */
+const UNSYNCED_BYTES = 16 * 1024 * 1024;
+
+/** It could not be made, or is not whole; nothing was left behind. The message says what to do. */
+export class BackupFailed extends Error {
+  readonly code = 'BACKUP_FAILED';
+}
+
+export type BackedUp = { bytes: number; tail: Tail };
+
+/**
+ * Writes a copy of the database as it is now to a file, which appears under its name when it is whole, synced and
+ * checked. The pages are copied inside one read transaction, beside whoever writes, so that they are of one moment,
+ * however many steps it takes. `copied` is told how many of how many bytes are done. Throws `BackupFailed`, what the
+ * engine throws, and when `signal` aborts.
+ */
+export async function backUp(
+  path: string,
+  file: string,
+  on: { copied: (bytes: number, of: number) => void; signal: AbortSignal; environment: Environment },
+): Promise<BackedUp> {
+  const partial = `${file}.partial-${process.pid}`;
+  try {
+    await copyPages(path, partial, on);
+    const tail = await check(partial, on.environment);
+    // As one file that needs nothing beside it, wherever it is opened.
+    foldLog(partial);
+    syncFile(partial);
+    // What some tool left beside an older file of that name would be taken for this one's.
+    removeBeside(file);
+    moveInto(partial, file);
+    return { tail, bytes: statSync(file).size };
+  } catch (error) {
+    rmSync(partial, { force: true });
+    removeBeside(partial);
+    throw error;
+  }
+}
+
+async function copyPages(
+  path: string,
+  partial: string,
+  { copied, signal }: Parameters<typeof backUp>[2],
+): Promise<void> {
+  const opened = openSync(partial, 'wx', 0o600);
+  const source = openReader(path);
+  try {
+    const pageBytes = source.pragma('page_size', { simple: true }) as number;
+    source.exec('BEGIN');
+    // Only a read begins it. What is committed from now on is not in the copy.
+    source.prepare('SELECT count(*) FROM sqlite_schema').get();
+    let synced = 0;
+    await source.backup(partial, {
+      progress: ({ totalPages, remainingPages }) => {
+        signal.throwIfAborted();
+        const bytes = (totalPages - remainingPages) * pageBytes;
+        if (bytes - synced >= UNSYNCED_BYTES) {
+          fdatasyncSync(opened);
+          synced = bytes;
+        }
+        copied(bytes, totalPages * pageBytes);
+        return PAGES_AT_ONCE;
+      },
+    });
+  } finally {
+    source.close();
+    closeSync(opened);
+  }
+}
+
+/** Whether what was written is a whole database of this program and of this environment, by reading all of it. */
+async function check(partial: string, environment: Environment): Promise<Tail> {
+  return withFile(partial, async (db, handle) => {
+    assertWhole(handle, 'quick_check');
+    await countDue(db, environment);
+    return readTail(db);
+  });
+}
+
+/** Throws `BackupFailed` unless the engine finds every page as it must be; with `integrity_check` indexes too. */
+export function assertWhole(handle: BetterSqlite3.Database, how: 'quick_check' | 'integrity_check'): void {
+  const found = handle.pragma(`${how}(1)`, { simple: true }) as string;
+  if (found !== 'ok') throw new BackupFailed(`it is damaged: ${found}`);
+}
+
+/** Opens a file that nobody else uses as a database, and closes it again. */
+export async function withFile<R>(
+  path: string,
+  work: (db: Db, handle: BetterSqlite3.Database) => Promise<R>,
+): Promise<R> {
+  const { dialect, writer } = openSqlite(path);
+  const db = new Kysely<Tables>({ dialect });
+  try {
+    return await work(db, writer);
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** Brings what is in the log into the file and removes the log. Throws when somebody else has the file open. */
+export function foldLog(path: string): void {
+  const handle = new BetterSqlite3(path, { fileMustExist: true, timeout: 0 });
+  try {
+    handle.pragma('journal_mode = DELETE');
+  } finally {
+    handle.close();
+  }
+}

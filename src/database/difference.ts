@@ -1,0 +1,52 @@
+import type { Tables } from './tables.ts';
+
+/** What `verify` finds: a row that is not as it must be. It names fields and ids and holds no value. */
+
+export type Difference = {
+  table: keyof Tables & string;
+  /** The key of the row; of several columns, with a slash between them. */
+  id: string;
+  field: string;
+  /** What is wrong, after the name of the field: `member_contribution: is not what event msg_1 says`. */
+  rule: string;
+};
+
+export type Tell = (difference: Difference) => void;
+
+/** What a part of `verify` is given. */
+export type Verifying = {
+  tell: Tell;
+  /** So many more rows were looked at. */
+  looked: (rows: number) => void;
+  /** Stops it between two pages. */
+  signal: AbortSignal;
+};
+
+export type Differences = {
+  tell: Tell;
+  /** All of them, by `table.field`. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** The first ones. */
+  readonly named: readonly Difference[];
+  readonly total: number;
+};
+
+/** Collects differences: all are counted, the first `most` kept. */
+export function createDifferences(most: number): Differences {
+  const counts = new Map<string, number>();
+  const named: Difference[] = [];
+  let total = 0;
+  return {
+    tell(difference) {
+      const name = `${difference.table}.${difference.field}`;
+      counts.set(name, (counts.get(name) ?? 0) + 1);
+      total += 1;
+      if (named.length < most) named.push(difference);
+    },
+    counts,
+    named,
+    get total() {
+      return total;
+    },
+  };
+}

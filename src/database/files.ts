@@ -1,0 +1,40 @@
+/** Putting files in place so that a crash leaves the old one or the new one, whole. */
+import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** What SQLite keeps beside a file. */
+const BESIDE = ['-wal', '-shm', '-journal'] as const;
+
+export function syncFile(path: string): void {
+  const opened = openSync(path, 'r');
+  try {
+    fsyncSync(opened);
+  } finally {
+    closeSync(opened);
+  }
+}
+
+/** Puts a file that is synced under another name of the same folder, in place of what is there; durable when it returns. */
+export function moveInto(from: string, to: string): void {
+  renameSync(from, to);
+  syncFile(dirname(to));
+}
+
+/** Gives a file a second name, which stays when the first one is given to another file. */
+export function keepAs(path: string, kept: string): void {
+  try {
+    linkSync(path, kept);
+  } catch (error) {
+    // Some file systems have one name a file.
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes((error as { code?: string }).code ?? ''))
+      throw error;
+    copyFileSync(path, kept);
+    syncFile(kept);
+  }
+  syncFile(dirname(kept));
+}
+
+/** Removes what SQLite kept beside a file that is, or will be, no more: it would be taken for the next one's. */
+export function removeBeside(path: string): void {
+  for (const end of BESIDE) rmSync(`${path}${end}`, { force: true });
+}

@@ -1,0 +1,131 @@
+import { extname } from 'node:path';
+import { Worker } from 'node:worker_threads';
+import { sql } from 'kysely';
+import type { Verifying } from './difference.ts';
+import { engineOf, withoutTimeLimit } from './engine.ts';
+import { codeOf } from './errors.ts';
+import type { TableChecked } from './integrity-entry.ts';
+import type { Db, Tables } from './tables.ts';
+import { transact } from './transaction.ts';
+
+/** What the engine itself says of its files. */
+
+export type EngineCheck = {
+  /** What was asked of it: `integrity_check`, `amcheck`, `data_checksums`. */
+  name: string;
+  /** `unasked`: the engine as it is set up can't tell, and `says` why. */
+  result: 'pass' | 'fail' | 'unasked';
+  says: string;
+};
+
+/** Runs as source and as built code: the entry beside this file has the same extension. */
+const ENTRY = new URL(`./integrity-entry${extname(import.meta.url)}`, import.meta.url);
+
+/** Findings of one check that are told: the first says enough. */
+const SAID = 5;
+
+/**
+ * On SQLite every table with its indexes is walked, one after the other, so that none keeps the log from starting over
+ * for longer than it takes. On PostgreSQL its files are the server's business: what it can say without an extension is
+ * whether pages carry checksums and how many failed; with `amcheck` every index is walked.
+ */
+export function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
+  return engineOf(db) === 'sqlite' ? checkSqlite(db, on) : checkPostgres(db, on);
+}
+
+/** On a thread of its own: meanwhile this one can be interrupted, and look at everything else. */
+async function checkSqlite(db: Db, { tell, signal }: Verifying): Promise<EngineCheck[]> {
+  const { rows } = await sql<{ file: string }>`
+    select file from pragma_database_list where name = 'main'`.execute(db);
+  const worker = new Worker(ENTRY, { workerData: { path: rows[0]?.file } });
+  const said: string[] = [];
+  const ended = Promise.withResolvers<void>();
+  worker.on('message', (message: TableChecked) => {
+    if ('done' in message) return ended.resolve();
+    if (message.said.length === 0) return;
+    said.push(...message.said.map((text) => `${message.table}: ${text}`));
+    tell({
+      table: message.table as keyof Tables,
+      id: '-',
+      field: '-',
+      rule: 'is damaged: the engine says so',
+    });
+  });
+  worker.on('error', ended.reject);
+  worker.on('exit', () => ended.reject(new Error('the check of the engine ended early')));
+  const stop = (): void => ended.reject(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  try {
+    await ended.promise;
+  } finally {
+    signal.removeEventListener('abort', stop);
+    await worker.terminate();
+  }
+  return [answer('integrity_check', said, 'every table and index is whole')];
+}
+
+async function checkPostgres(db: Db, on: Verifying): Promise<EngineCheck[]> {
+  return [await checksums(db), await amcheck(db, on)];
+}
+
+async function checksums(db: Db): Promise<EngineCheck> {
+  const name = 'data_checksums';
+  const { rows } = await sql<{ enabled: string; failures: number | null }>`
+    select current_setting('data_checksums') as enabled,
+      (select checksum_failures from pg_stat_database where datname = current_database()) as failures`.execute(
+    db,
+  );
+  const [row] = rows;
+  if (row?.enabled !== 'on') {
+    return { name, result: 'unasked', says: 'pages carry no checksums (initdb --data-checksums)' };
+  }
+  const failures = Number(row.failures ?? 0);
+  return answer(name, failures > 0 ? [`${failures} pages failed`] : [], 'no page failed');
+}
+
+/** Walks every index of ours, if the extension is there and this user may use it. */
+async function amcheck(db: Db, { tell, signal }: Verifying): Promise<EngineCheck> {
+  const name = 'amcheck';
+  const installed = await sql`select 1 from pg_extension where extname = 'amcheck'`.execute(db);
+  if (installed.rows.length === 0) {
+    return { name, result: 'unasked', says: 'the extension is not installed (CREATE EXTENSION amcheck)' };
+  }
+  const said: string[] = [];
+  const { rows } = await sql<{ id: number; index: string; table: string }>`
+    select c.oid::int8 as id, c.relname as index, t.relname as "table" from pg_index i
+    join pg_class c on c.oid = i.indexrelid join pg_class t on t.oid = i.indrelid
+    join pg_am a on a.oid = c.relam
+    where a.amname = 'btree' and t.relnamespace = current_schema()::regnamespace order by c.relname`.execute(
+    db,
+  );
+  for (const { id, index, table } of rows) {
+    signal.throwIfAborted();
+    try {
+      await transact(db, async (trx) => {
+        await withoutTimeLimit(trx);
+        await sql`select bt_index_check(${sql.lit(id)}::oid::regclass, true)`.execute(trx);
+      });
+    } catch (error) {
+      if (codeOf(error) === NOT_ALLOWED)
+        return {
+          name,
+          result: 'unasked',
+          says: 'this user may not use it (GRANT EXECUTE ON FUNCTION bt_index_check)',
+        };
+      if (codeOf(error) !== CORRUPTED) throw error;
+      said.push(`${index}: is damaged`);
+      tell({ table: table as keyof Tables, id: '-', field: index, rule: 'the index is damaged: REINDEX it' });
+    }
+  }
+  return answer(name, said, `${rows.length} indexes are whole`);
+}
+
+const NOT_ALLOWED = '42501';
+/** `index_corrupted`, by PostgreSQL's table of codes. */
+const CORRUPTED = 'XX002';
+
+function answer(name: string, said: readonly string[], whole: string): EngineCheck {
+  if (said.length === 0) return { name, result: 'pass', says: whole };
+  const more = said.length > SAID ? `, and ${said.length - SAID} more` : '';
+  return { name, result: 'fail', says: `${said.slice(0, SAID).join('; ')}${more}` };
+}

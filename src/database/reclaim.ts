@@ -1,0 +1,47 @@
+/** What was dropped is overwritten where it lay in SQLite's file; this takes it out of the log beside it too. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { isBusy } from './errors.ts';
+import { openWriter } from './handle.ts';
+import { sqlitePath } from './open.ts';
+
+/** The log can be emptied at a moment when nobody writes to it or reads from it: there are many a second. */
+const TRIES = 100;
+const TRY_EVERY_MS = 50;
+
+/**
+ * Copies the log into the file and empties it: from then on nothing that was dropped is on the disk. Answers false
+ * when there was no moment for it; then the log overwrites itself as it goes on.
+ */
+export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promise<boolean> {
+  const handle = openWriter(sqlitePath(databaseUrl));
+  try {
+    for (let tries = 0; tries < TRIES && !signal.aborted; tries += 1) {
+      // Most of it without a lock, so that the lock is held for a moment only.
+      if (
+        isCopied(handle.pragma('wal_checkpoint(PASSIVE)')) &&
+        isEmptied(handle.pragma('wal_checkpoint(TRUNCATE)'))
+      ) {
+        return true;
+      }
+      await delay(TRY_EVERY_MS, undefined, { signal }).catch(() => {});
+    }
+    return false;
+  } catch (error) {
+    if (isBusy(error)) return false;
+    throw error;
+  } finally {
+    handle.close();
+  }
+}
+
+type Checkpoint = { busy: number; log: number; checkpointed: number };
+
+function isCopied(result: unknown): boolean {
+  const [{ log, checkpointed }] = result as [Checkpoint];
+  return log === checkpointed;
+}
+
+function isEmptied(result: unknown): boolean {
+  const [{ busy }] = result as [Checkpoint];
+  return busy === 0;
+}

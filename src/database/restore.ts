@@ -1,0 +1,117 @@
+import {
+  closeSync,
+  createReadStream,
+  createWriteStream,
+  existsSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
+import { pipeline } from 'node:stream/promises';
+import BetterSqlite3 from 'better-sqlite3';
+import { foldLog } from './backup.ts';
+import { codeOf } from './errors.ts';
+import { keepAs, moveInto, removeBeside, syncFile } from './files.ts';
+
+/** Putting a backup in the place of a SQLite database: first beside it, where it is checked, then in one step. */
+
+/** Nothing was replaced; the message says why and what to do. */
+export class RestoreRefused extends Error {
+  readonly code = 'RESTORE_REFUSED';
+}
+
+/** Read and written at once. */
+const CHUNK_BYTES = 1024 * 1024;
+
+/**
+ * Copies a backup beside the database, with the log that lies beside it, if somebody copied the files of a stopped
+ * service. Answers the path. What an earlier restore left there is overwritten: the caller holds the serve lock.
+ */
+export async function copyBeside(
+  file: string,
+  path: string,
+  { copied, signal }: { copied: (bytes: number) => void; signal: AbortSignal },
+): Promise<string> {
+  const prepared = `${path}-restoring`;
+  removeBeside(prepared);
+  let bytes = 0;
+  for (const end of ['', '-wal']) {
+    if (!existsSync(`${file}${end}`)) continue;
+    const reading = createReadStream(`${file}${end}`, { highWaterMark: CHUNK_BYTES });
+    reading.on('data', (part) => {
+      bytes += part.length;
+      copied(bytes);
+    });
+    await pipeline(reading, createWriteStream(`${prepared}${end}`, { mode: 0o600 }), { signal });
+  }
+  return prepared;
+}
+
+/** Removes what `copyBeside` and `compact` made. */
+export function dropPrepared(path: string): void {
+  for (const prepared of [`${path}-restoring`, `${path}-restoring-compact`]) {
+    rmSync(prepared, { force: true });
+    removeBeside(prepared);
+  }
+}
+
+/**
+ * Writes what was prepared anew, without the room that was free in it. So this is also how a file is made smaller, and
+ * how what lay in that room is left behind. Needs as much room once more while it works.
+ */
+export function compact(path: string): void {
+  const [prepared, anew] = [`${path}-restoring`, `${path}-restoring-compact`];
+  rmSync(anew, { force: true });
+  // SQLite writes into an empty file; its own would be readable by others.
+  closeSync(openSync(anew, 'wx', 0o600));
+  const handle = new BetterSqlite3(prepared, { fileMustExist: true });
+  try {
+    handle.prepare('VACUUM INTO ?').run(anew);
+  } finally {
+    handle.close();
+  }
+  removeBeside(prepared);
+  renameSync(anew, prepared);
+}
+
+/** Whether there is a database: an empty file is what opening one leaves. */
+export function isThere(path: string): boolean {
+  return existsSync(path) && statSync(path).size > 0;
+}
+
+/** Under which name a database is kept that is replaced now. */
+export function keptName(path: string, now: Date): string {
+  return `${path}.replaced-${now.toISOString().replaceAll(/[-:.]/g, '')}`;
+}
+
+/**
+ * Puts the prepared file in the place of the database, which, if there is one, is kept under the name `kept`. Whenever the process dies,
+ * the one or the other is there, whole: the old one is closed into a single file first, gets its second name, and gives
+ * up the first one in one step. Throws `RestoreRefused` when another process has the old one open.
+ */
+export function replaceDatabase(path: string, kept: string | null): void {
+  const prepared = `${path}-restoring`;
+  foldLog(prepared);
+  syncFile(prepared);
+  if (kept !== null) {
+    closeOld(path, kept);
+    keepAs(path, kept);
+  }
+  removeBeside(path);
+  moveInto(prepared, path);
+}
+
+function closeOld(path: string, kept: string): void {
+  try {
+    foldLog(path);
+  } catch (error) {
+    if (/^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))) {
+      throw new RestoreRefused(`another process has ${path} open: end it, and restore again`);
+    }
+    // It can't be read, which may be why it is replaced. Its log is kept beside it as it is.
+    for (const end of ['-wal', '-journal']) {
+      if (existsSync(`${path}${end}`)) keepAs(`${path}${end}`, `${kept}${end}`);
+    }
+  }
+}

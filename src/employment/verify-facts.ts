@@ -1,0 +1,51 @@
+/** Whether what the roster learned from employment changes names a change that there is. */
+import type { Verifying } from '../database/difference.ts';
+import type { Db } from '../database/tables.ts';
+import { employeeSubject } from '../outbound/subject.ts';
+
+/** Facts read at once. */
+const ROWS_AT_ONCE = 2_000;
+
+/**
+ * All roster facts up to a position, against the requests that they name. What a census or a delivered change said is
+ * not kept, so that nothing more can be compared: a date that was altered in place is not noticed.
+ */
+export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
+  for (let after = 0; ; ) {
+    on.signal.throwIfAborted();
+    const rows = await pageOf(db, after, until);
+    for (const row of rows) verifyOne(row, on);
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
+    after = last.position;
+  }
+}
+
+type Row = Awaited<ReturnType<typeof pageOf>>[number];
+
+function pageOf(db: Db, after: number, until: number) {
+  return db
+    .selectFrom('roster_facts')
+    .leftJoin('outbox', 'outbox.request_id', 'roster_facts.source_id')
+    .select(['position', 'employee_id', 'source', 'recorded_at', 'kind', 'subject', 'outbox.created_at'])
+    .where('position', '>', after)
+    .where('position', '<=', until)
+    .orderBy('position')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+function verifyOne(row: Row, { tell }: Verifying): void {
+  const wrong = (field: string, rule: string) =>
+    tell({ table: 'roster_facts', id: String(row.position), field, rule });
+  if (row.source === 'census') {
+    if (row.kind !== null) wrong('source', 'is not the kind of the request that it names');
+    return;
+  }
+  if (row.kind === null) wrong('source_id', 'there is no such request');
+  else if (row.kind !== row.source) wrong('source', 'is not the kind of the request that it names');
+  else if (row.subject !== employeeSubject(row.employee_id)) {
+    wrong('employee_id', 'is not the employee of the request that it names');
+  } else if (row.recorded_at !== row.created_at) wrong('recorded_at', 'is not when its request was accepted');
+}

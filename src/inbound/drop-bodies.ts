@@ -1,0 +1,139 @@
+/** RETENTION_EVENTS: drops the bodies of events that came long ago, the oldest first, and keeps their SHA-256. */
+import { type Selectable, sql } from 'kysely';
+import { insertMany, isOneOf, slices, updateMany } from '../database/bulk.ts';
+import { engineOf } from '../database/engine.ts';
+import { holdRetention, setEventsThrough } from '../database/retention.ts';
+import type { Db, InboxTable, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { type Found, type Look, look, MAY_LOSE_ITS_BODY, settledConflicts } from './due-bodies.ts';
+import { sha256 } from './kept-body.ts';
+
+/** Bodies dropped in one transaction: some 10 ms of the 50 that the write lock may be held. */
+const DROPPED_AT_ONCE = 128;
+/** The same for large ones: a body has up to 256 KiB, and each page that it frees is overwritten. */
+const DROPPED_BYTES = 512 * 1024;
+
+/**
+ * Drops some of the bodies of applied and ignored events that were received before an instant. Of an event in a
+ * conflict that nobody has settled, both bodies stay. Answers how many, and whether there may be more to do.
+ */
+export async function dropBodies(db: Db, before: string): Promise<{ dropped: number; more: boolean }> {
+  const { events_through: from } = await db
+    .selectFrom('retention')
+    .select('events_through')
+    .executeTakeFirstOrThrow();
+  const { found, through, ended } = bounded(await look(db, from, before));
+  if (through === from) return { dropped: 0, more: false };
+  const hashes = await hashesOf(db, found);
+  const dropped = await transact(db, async (trx) => {
+    // Somebody else went on or set it back, or lets one of these be applied again: it is to be looked at once more.
+    if ((await holdRetention(trx)) !== from || (await isPendingUpTo(trx, through))) return null;
+    await setEventsThrough(trx, through);
+    return engineOf(trx) === 'sqlite' ? rewrite(trx, hashes) : update(trx, hashes);
+  });
+  return { dropped: dropped ?? 0, more: dropped === null || !ended };
+}
+
+async function isPendingUpTo(trx: Trx, seq: number): Promise<boolean> {
+  const oldest = await trx
+    .selectFrom('inbox')
+    .select('seq')
+    .where('state', '=', sql.lit('pending'))
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  return oldest !== undefined && oldest.seq <= seq;
+}
+
+type Hashes = ReadonlyMap<number, Buffer>;
+
+function update(trx: Trx, hashes: Hashes): Promise<number> {
+  return updateMany(
+    trx,
+    'inbox',
+    'seq',
+    ['body', 'body_hash'],
+    [...hashes].map(([seq, hash]) => [seq, null, hash]),
+    "inbox.body is not null and inbox.state in ('applied', 'ignored')",
+  );
+}
+
+/**
+ * On SQLite the rows are removed and inserted again, without their bodies. An update would leave each page as it is,
+ * with a hole that nothing can use: new events come in at the end of the table. Pages that are emptied can be.
+ */
+async function rewrite(trx: Trx, hashes: Hashes): Promise<number> {
+  const removed: Selectable<InboxTable>[] = [];
+  for (const seqs of slices(trx, [...hashes.keys()])) {
+    const rows = await trx
+      .deleteFrom('inbox')
+      .where(isOneOf(trx, 'seq', seqs))
+      .where('body', 'is not', null)
+      .where('state', 'in', [...MAY_LOSE_ITS_BODY])
+      .returningAll()
+      .execute();
+    removed.push(...rows);
+  }
+  const [first] = removed;
+  if (first === undefined) return 0;
+  const columns = Object.keys(first) as (keyof InboxTable)[];
+  const rows = removed
+    .toSorted((one, other) => one.seq - other.seq)
+    .map((row) => ({ ...row, body: null, body_hash: hashes.get(row.seq) ?? null }));
+  return insertMany(
+    trx,
+    'inbox',
+    columns,
+    rows.map((row) => columns.map((column) => row[column])),
+  );
+}
+
+/** Conflicts that were settled: their bodies go as those of events do. Their hashes are there already. */
+export async function dropConflictBodies(
+  db: Db,
+  before: string,
+): Promise<{ dropped: number; more: boolean }> {
+  const dropped = await transact(db, async (trx) => {
+    const { numUpdatedRows } = await trx
+      .updateTable('conflicts')
+      .set({ body: null })
+      .where(
+        'conflict_id',
+        'in',
+        settledConflicts(trx, before).select('conflict_id').orderBy('conflict_id').limit(CONFLICTS_AT_ONCE),
+      )
+      .executeTakeFirst();
+    return Number(numUpdatedRows);
+  });
+  return { dropped, more: dropped === CONFLICTS_AT_ONCE };
+}
+
+/** Their bodies may be large ones, and are seldom more than a few. */
+const CONFLICTS_AT_ONCE = 20;
+
+/** The same, with no more than one transaction takes; a single body is always taken. */
+function bounded({ found, through, ended }: Look): Look {
+  let bytes = 0;
+  const end = found.findIndex((one, index) => {
+    bytes += one.bytes;
+    return index === DROPPED_AT_ONCE || (index > 0 && bytes > DROPPED_BYTES);
+  });
+  if (end < 0) return { found, through, ended };
+  const taken = found.slice(0, end);
+  return { found: taken, through: taken.at(-1)?.seq ?? through, ended: false };
+}
+
+/** Outside of the transaction: what is read and computed here holds up nobody. */
+async function hashesOf(db: Db, found: readonly Found[]): Promise<Hashes> {
+  const hashes = new Map<number, Buffer>();
+  for (const some of slices(db, found)) {
+    const seqs = some.map(({ seq }) => seq);
+    const rows = await db
+      .selectFrom('inbox')
+      .select(['seq', 'body'])
+      .where(isOneOf(db, 'seq', seqs))
+      .execute();
+    for (const { seq, body } of rows) if (body !== null) hashes.set(seq, sha256(body));
+  }
+  return hashes;
+}

@@ -1,0 +1,74 @@
+/** Which bodies RETENTION_EVENTS lets go: found in order of receipt, from where retention is on, and counted. */
+import { type SqlBool, sql } from 'kysely';
+import type { Db, EventState, Trx } from '../database/tables.ts';
+
+/** Events looked at with one query, which reads none of their bodies. */
+const LOOKED_AT_ONCE = 1_000;
+
+/** What is due: how many bodies of how many bytes together, and when the oldest of them came. */
+export type Due = { count: number; bytes: number; oldest: string | null };
+
+export type Found = { seq: number; event_id: string; received_at: string; bytes: number };
+/** `through`: up to which event all were looked at. `ended`: what lies behind it is not due. */
+export type Look = { found: Found[]; through: number; ended: boolean };
+
+/** What `dropBodies` would drop by and by. */
+export async function bodiesDue(db: Db, before: string): Promise<Due> {
+  const due: Due = { count: 0, bytes: 0, oldest: null };
+  const { events_through } = await db
+    .selectFrom('retention')
+    .select('events_through')
+    .executeTakeFirstOrThrow();
+  for (let from = events_through; ; ) {
+    const { found, through, ended } = await look(db, from, before);
+    due.count += found.length;
+    for (const { bytes } of found) due.bytes += bytes;
+    due.oldest ??= found[0]?.received_at ?? null;
+    if (ended) return due;
+    from = through;
+  }
+}
+
+/** What `dropConflictBodies` would. */
+export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
+  const { count, bytes, oldest } = await settledConflicts(db, before)
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      sql<number>`coalesce(sum(length(body)), 0)`.as('bytes'),
+      fn.min<string | null>('received_at').as('oldest'),
+    ])
+    .executeTakeFirstOrThrow();
+  return { count: Number(count), bytes: Number(bytes), oldest };
+}
+
+/** The next events from behind `from` (a seq), and which of them are due. */
+export async function look(db: Db, from: number, before: string): Promise<Look> {
+  const rows = await db
+    .selectFrom('inbox')
+    .select(['seq', 'event_id', 'received_at', 'state'])
+    .select([sql<number | null>`length(body)`.as('bytes'), IN_CONFLICT.as('in_conflict')])
+    .where('seq', '>', from)
+    .orderBy('seq')
+    .limit(LOOKED_AT_ONCE)
+    .execute();
+  // One that is about to be applied once more is waited for: it may lose its body then.
+  const end = rows.findIndex(({ received_at, state }) => received_at >= before || state === 'pending');
+  const old = end < 0 ? rows : rows.slice(0, end);
+  const found = old.flatMap(({ state, in_conflict, bytes, ...row }) =>
+    MAY_LOSE_ITS_BODY.has(state) && !in_conflict && bytes !== null ? [{ ...row, bytes }] : [],
+  );
+  return { found, through: old.at(-1)?.seq ?? from, ended: old.length < LOOKED_AT_ONCE };
+}
+
+export const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied', 'ignored']);
+const IN_CONFLICT = sql<SqlBool>`exists (select 1 from conflicts
+  where conflicts.event_id = inbox.event_id and conflicts.dismissed_at is null)`;
+
+/** Conflicts that somebody settled, whose bodies are still there. */
+export function settledConflicts(db: Db | Trx, before: string) {
+  return db
+    .selectFrom('conflicts')
+    .where('body', 'is not', null)
+    .where('dismissed_at', 'is not', null)
+    .where('received_at', '<', before);
+}

@@ -1,0 +1,22 @@
+/** What is kept of an event's body: the body itself, or, once that is dropped (retention), its SHA-256. */
+import { createHash } from 'node:crypto';
+
+/** Exactly one of the two is null. */
+export type Kept = { body: Buffer | null; body_hash: Buffer | null };
+
+/** Made when it is needed, not for each event that comes in: as long as the body is there, it says as much. */
+export function sha256(body: Buffer): Buffer {
+  return createHash('sha256').update(body).digest();
+}
+
+/** Whether this is, byte for byte, the body that came first. */
+export function isBodyOf({ body, body_hash }: Kept, other: Buffer): boolean {
+  return body === null ? body_hash !== null && sha256(other).equals(body_hash) : body.equals(other);
+}
+
+/** A body for people: its text, or why there is none any more. */
+export function shownBody({ body, body_hash }: Kept): { body: string | null; body_absent: string | null } {
+  if (body !== null) return { body: body.toString('utf8'), body_absent: null };
+  const body_absent = `dropped when it was older than RETENTION_EVENTS; its SHA-256 was ${body_hash?.toString('hex')}`;
+  return { body: null, body_absent };
+}

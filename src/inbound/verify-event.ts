@@ -1,0 +1,55 @@
+/** Whether an event's row says what its body says. */
+import type { Selectable } from 'kysely';
+import type { Tell } from '../database/difference.ts';
+import type { InboxTable } from '../database/tables.ts';
+import { sha256 } from './kept-body.ts';
+import type { Understood } from './understand.ts';
+
+/** What is read of an event to verify it. */
+export const EVENT_COLUMNS = [
+  'inbox.seq',
+  'inbox.source',
+  'inbox.received_at',
+  'inbox.body',
+  'inbox.body_hash',
+  'inbox.state',
+  'inbox.event_type',
+  'inbox.envelope_id',
+  'inbox.reason',
+  'inbox.finished_at',
+  'inbox.reprocessed',
+] as const;
+
+export type EventRow = Omit<Selectable<InboxTable>, 'dismissed_at' | 'dismissed_reason'>;
+
+/** An event of an import is named by its body (import.ts). */
+const IMPORTED = 'import_';
+
+/** Compares what every event has; `understood` is null where the body was dropped. */
+export function verifyEvent(event: EventRow, understood: Understood | null, tell: Tell): void {
+  const wrong = (field: keyof EventRow, rule: string) =>
+    tell({ table: 'inbox', id: event.event_id, field, rule });
+  if (!isOurInstant(event.received_at)) wrong('received_at', 'is no instant');
+  if (event.finished_at !== null && !isOurInstant(event.finished_at)) wrong('finished_at', 'is no instant');
+  const isNamedByBody = event.event_id.startsWith(IMPORTED);
+  if ((event.source === 'import') !== isNamedByBody) wrong('source', 'is not what the id says');
+  if (isNamedByBody && event.event_id !== `${IMPORTED}${hashOf(event).toString('hex')}`) {
+    wrong(event.body === null ? 'body_hash' : 'body', 'is not the one that the id was made of');
+  }
+  // An event that waits to be applied again keeps what was noted the last time.
+  if (understood === null || (event.state === 'pending' && event.reprocessed === 0)) return;
+  if (event.event_type !== understood.eventType) wrong('event_type', 'is not that of the body');
+  if (event.envelope_id !== understood.envelopeId) wrong('envelope_id', 'is not that of the body');
+}
+
+function hashOf({ body, body_hash }: EventRow): Buffer {
+  return body === null ? (body_hash ?? Buffer.alloc(0)) : sha256(body);
+}
+
+/** The months' lengths are not looked at: this runs twice for every event, and only has to see what is no instant. */
+const INSTANT = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
+
+/** Whether a text is an instant as our own clock's are stored. */
+export function isOurInstant(text: string): boolean {
+  return INSTANT.test(text);
+}

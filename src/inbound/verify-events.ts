@@ -1,0 +1,108 @@
+/** Events that have no version: whether they should, and whether they came to what this code makes of them. */
+import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
+import type { Tell, Verifying } from '../database/difference.ts';
+import type { Db } from '../database/tables.ts';
+import { sha256 } from './kept-body.ts';
+import { understand } from './understand.ts';
+import { EVENT_COLUMNS, type EventRow, verifyEvent } from './verify-event.ts';
+
+/** Seqs looked through at once: some tens of milliseconds, of which most have a version and are passed over. */
+const SEQS_AT_ONCE = 10_000;
+/** Conflicts read at once: rare, with bodies of up to 256 KiB. */
+const CONFLICTS_AT_ONCE = 100;
+/** How the reason begins of an event that was understood and could not be applied (apply.ts). */
+const NOT_APPLIED = 'applying it failed (';
+const NO_VERSION = 'is applied, but there is no version';
+
+/** Looks through all events up to a seq. Answers how many have no version. */
+export async function verifyEventsWithoutVersion(db: Db, until: number, on: Verifying): Promise<number> {
+  let found = 0;
+  for (let after = 0; after < until; after += SEQS_AT_ONCE) {
+    on.signal.throwIfAborted();
+    const rows = await eventsWithoutVersion(db, after, Math.min(after + SEQS_AT_ONCE, until));
+    for (const row of rows) verifyOutcome(row, on.tell);
+    found += rows.length;
+    on.looked(Math.min(SEQS_AT_ONCE, until - after));
+  }
+  return found;
+}
+
+type Row = EventRow & { sync_employer: string | null };
+
+function eventsWithoutVersion(db: Db, after: number, until: number): Promise<Row[]> {
+  return db
+    .selectFrom('inbox')
+    .leftJoin('census_syncs', 'census_syncs.event_id', 'inbox.event_id')
+    .select(EVENT_COLUMNS)
+    .select(['inbox.event_id', 'census_syncs.employer_id as sync_employer'])
+    .where('inbox.seq', '>', after)
+    .where('inbox.seq', '<=', until)
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('versions')
+            .select('versions.position')
+            .whereRef('versions.event_id', '=', 'inbox.event_id'),
+        ),
+      ),
+    )
+    .orderBy('inbox.seq')
+    .execute();
+}
+
+function verifyOutcome(event: Row, tell: Tell): void {
+  const wrong = (field: 'state' | 'reason' | 'event_id', rule: string) =>
+    tell({ table: 'inbox', id: event.event_id, field, rule });
+  const understood = event.body === null ? null : understand(event.body);
+  verifyEvent(event, understood, tell);
+  if (event.state === 'pending') return;
+  if (understood === null) {
+    const isDeduction = event.event_type === DEDUCTION_UPDATED || event.event_type === DEDUCTION_CREATED;
+    if (event.state === 'applied' && isDeduction) wrong('state', NO_VERSION);
+    return;
+  }
+  const { meaning } = understood;
+  if (meaning.kind === 'ignored' || meaning.kind === 'quarantined') {
+    if (event.state !== meaning.kind) wrong('state', `is not what its body makes it: ${meaning.kind}`);
+    else if (event.reason !== meaning.reason) wrong('reason', 'is not what its body makes it: reprocess it');
+    return;
+  }
+  if (event.state === 'quarantined' && event.reason?.startsWith(NOT_APPLIED)) return;
+  if (event.state !== 'applied') wrong('state', 'is not applied, but can be understood: reprocess it');
+  else if (event.reason !== null) wrong('reason', 'is given, but the event was applied');
+  else if (meaning.kind === 'deduction') wrong('state', NO_VERSION);
+  else if (meaning.kind === 'sync-request' && event.sync_employer !== meaning.employerId) {
+    tell({
+      table: 'census_syncs',
+      id: event.event_id,
+      field: 'employer_id',
+      rule: 'no sync is of this event',
+    });
+  }
+}
+
+/** What came under a known id with another body. */
+export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
+  for (let after = 0; ; ) {
+    on.signal.throwIfAborted();
+    const rows = await db
+      .selectFrom('conflicts')
+      .leftJoin('inbox', 'inbox.event_id', 'conflicts.event_id')
+      .select(['conflict_id', 'conflicts.body', 'conflicts.body_hash', 'seq'])
+      .where('conflict_id', '>', after)
+      .orderBy('conflict_id')
+      .limit(CONFLICTS_AT_ONCE)
+      .execute();
+    for (const { conflict_id, body, body_hash, seq } of rows) {
+      const wrong = (field: string, rule: string) =>
+        on.tell({ table: 'conflicts', id: String(conflict_id), field, rule });
+      if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
+      if (seq === null) wrong('event_id', 'there is no such event');
+    }
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < CONFLICTS_AT_ONCE) return;
+    after = last.conflict_id;
+  }
+}

@@ -1,0 +1,189 @@
+/** Computes each version again from its event, by the rules that applying goes by, and compares every field. */
+import { type Deduction, deduction } from '../contract/deduction.ts';
+import { toInstant } from '../contract/instant.ts';
+import type { Tell, Verifying } from '../database/difference.ts';
+import type { Db } from '../database/tables.ts';
+import { type Chain, readChains } from '../ledger/chain.ts';
+import { type Content, foldVersions, type Head, type IncomingDeduction, tieKey } from '../ledger/fold.ts';
+import { VERSION_COLUMNS } from '../ledger/record.ts';
+import { pairsUnlisted } from '../ledger/verify-deductions.ts';
+import { type Understood, understand } from './understand.ts';
+import { EVENT_COLUMNS, type EventRow, isOurInstant, verifyEvent } from './verify-event.ts';
+
+/** Versions read at once, with their events: a few milliseconds, and little enough to be forgotten cheaply. */
+const ROWS_AT_ONCE = 500;
+
+/** How many versions were computed from the kept body, and of how many only the hash of the body is left. */
+export type Verified = { byBody: number; byHash: number };
+
+/**
+ * All versions up to a position. What a page holds is never changed once it is written, so that pages which are read
+ * one after the other fit each other, and no transaction stays open beside whoever serves.
+ */
+export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<Verified> {
+  const verified = { byBody: 0, byHash: 0 };
+  for (let after = 0; ; ) {
+    on.signal.throwIfAborted();
+    const rows = await pageOf(db, after, until);
+    const computable = rows.flatMap((row) => prepare(row, on.tell) ?? []);
+    const chains = await chainsOf(db, computable);
+    for (const one of computable) compare(one, chains, on.tell);
+    await verifyEmployees(db, rows, on.tell);
+    for (const { seq, body } of rows) if (seq !== null) verified[body === null ? 'byHash' : 'byBody'] += 1;
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return verified;
+    after = last.position;
+  }
+}
+
+type Row = Awaited<ReturnType<typeof pageOf>>[number];
+
+/** Versions with their events, and what they say came before them of the same deduction. */
+function pageOf(db: Db, after: number, until: number) {
+  return db
+    .selectFrom('versions')
+    .leftJoin('inbox', 'inbox.event_id', 'versions.event_id')
+    .leftJoin('versions as before', 'before.position', 'versions.previous')
+    .select(VERSION_COLUMNS.map((column) => `versions.${column}` as const))
+    .select(EVENT_COLUMNS)
+    .select([
+      'before.deduction_id as before_deduction',
+      'before.version as before_version',
+      'before.event_time as before_time',
+      'before.employee_id as before_employee',
+      'before.late as before_late',
+    ])
+    .where('versions.position', '>', after)
+    .where('versions.position', '<=', until)
+    .orderBy('versions.position')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+/** A version whose event says what it is to be. */
+type Computable = { row: Row; incoming: IncomingDeduction };
+
+/** Looks at the event of a version. Null where the version can't be computed from it, which was told then. */
+function prepare(row: Row, tell: Tell): Computable | null {
+  const wrong = (field: string, rule: string): null => {
+    tell({ table: 'versions', id: String(row.position), field, rule });
+    return null;
+  };
+  if (row.seq === null) return wrong('event_id', 'there is no such event');
+  const event = row as Row & EventRow;
+  const understood = row.body === null ? null : understand(row.body);
+  verifyEvent(event, understood, tell);
+  if (row.state !== 'applied' && !(row.state === 'pending' && event.reprocessed > 0)) {
+    tell({ table: 'inbox', id: row.event_id, field: 'state', rule: 'is not applied, but has a version' });
+  }
+  if (row.state === 'applied' && row.reason !== null) {
+    tell({ table: 'inbox', id: row.event_id, field: 'reason', rule: 'is given, but the event was applied' });
+  }
+  if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
+    wrong('recorded_at', `is not when event ${row.event_id} was applied`);
+  }
+  if (row.previous !== null && row.before_deduction !== row.deduction_id) {
+    return wrong('previous', 'is not a version of the same deduction');
+  }
+  const incoming = incomingOf(row, understood);
+  if (incoming === null) {
+    tell({ table: 'inbox', id: row.event_id, field: 'body', rule: 'is no deduction, but has a version' });
+    return null;
+  }
+  // Without its body the version vouches for itself: at least it must be one that could have been sent.
+  if (row.body === null && !couldBeSent(incoming, wrong)) return null;
+  // Told already: nothing can be computed from what is no time.
+  if (!isOurInstant(event.received_at)) return null;
+  return { row, incoming };
+}
+
+function couldBeSent(
+  { deduction: said, createdAt }: IncomingDeduction,
+  wrong: (field: string, rule: string) => null,
+): boolean {
+  const problems = deduction.problems(said);
+  for (const { path, rule } of problems) wrong(path, rule);
+  if (createdAt === null || toInstant(createdAt) !== null) return problems.length === 0;
+  wrong('created_at', 'is no time');
+  return false;
+}
+
+/** What the event says; without its body, what the version itself says was sent. Null when that is no deduction. */
+function incomingOf(row: Row, understood: Understood | null): IncomingDeduction | null {
+  const given = { eventId: row.event_id, receivedAt: row.received_at ?? '' };
+  if (understood === null) return { ...given, createdAt: row.created_at, deduction: deductionOf(row) };
+  const { meaning, createdAt } = understood;
+  return meaning.kind === 'deduction' ? { ...given, createdAt, deduction: meaning.deduction } : null;
+}
+
+async function chainsOf(db: Db, all: readonly Computable[]): Promise<Map<string, Chain>> {
+  const ends = new Map<string, number>();
+  for (const { row } of all) {
+    // By the time that is stored: if that is wrong, it is told when it is compared.
+    const isNewest = row.before_late === 0 && row.before_time !== null && row.event_time > row.before_time;
+    // In order of position, so that of one deduction the longest stays.
+    if (row.previous !== null && !isNewest) ends.set(row.deduction_id, row.previous);
+  }
+  const chains = await readChains(db, [...ends.values()]);
+  return new Map([...ends].map(([deductionId, end]) => [deductionId, chains.get(end) ?? []]));
+}
+
+function compare({ row, incoming }: Computable, chains: ReadonlyMap<string, Chain>, tell: Tell): void {
+  const { previous, position, event_time: time } = row;
+  const before = chains.get(row.deduction_id)?.filter((version) => version.position <= (previous ?? 0)) ?? [];
+  const head = headOf(row, before);
+  const rival = before.findLast((version) => version.event_time === time);
+  const { versions } = foldVersions(
+    [incoming],
+    head === null ? new Map() : new Map([[incoming.deduction.id, head]]),
+    rival === undefined
+      ? new Map()
+      : new Map<string, Content>([[tieKey(incoming.deduction.id, time), rival]]),
+    position - 1,
+    row.recorded_at,
+  );
+  const [computed] = versions;
+  for (const column of VERSION_COLUMNS) {
+    if (row[column] === computed?.[column]) continue;
+    const rule = `is not what event ${row.event_id} and the versions before it make it`;
+    tell({ table: 'versions', id: String(position), field: column, rule });
+  }
+}
+
+/** The deduction's latest state before this version: that of the version before it, or if that was late, an older one. */
+function headOf(row: Row, before: Chain): Head | null {
+  if (row.previous === null || row.before_version === null) return null;
+  const counted = { deduction_id: row.deduction_id, versions: row.before_version, newest: row.previous };
+  if (row.before_late === 0) {
+    const [event_time, employee_id] = [row.before_time as string, row.before_employee as string];
+    return { ...counted, position: row.previous, event_time, employee_id };
+  }
+  const latest = before.findLast((version) => version.late === 0);
+  if (latest === undefined) return null;
+  const { position, event_time, employee_id } = latest;
+  return { ...counted, position, event_time, employee_id };
+}
+
+/** Where a deduction passes from one employee to another, both are listed with it. */
+async function verifyEmployees(db: Db, rows: readonly Row[], tell: Tell): Promise<void> {
+  const passed = rows.filter((row) => row.previous !== null && row.before_employee !== row.employee_id);
+  const pairs = passed.flatMap(({ position, deduction_id, employee_id, before_employee }) => [
+    { position, deduction_id, employee_id },
+    { position, deduction_id, employee_id: before_employee ?? employee_id },
+  ]);
+  for (const { position, deduction_id } of await pairsUnlisted(db, pairs)) {
+    const rule = `an employee of version ${position} is not listed with it`;
+    tell({ table: 'deduction_employees', id: deduction_id, field: 'employee_id', rule });
+  }
+}
+
+/** What the version itself says was sent. Its fields may be anything, if it was damaged: they are told then. */
+function deductionOf(row: Row): Deduction {
+  const { deduction_id, employee_id, line_of_coverage, member_contribution, employer_contribution } = row;
+  const { period, taxability, coverage_type, description, effective_start, effective_end } = row;
+  return {
+    ...{ id: deduction_id, employee_id, line_of_coverage, member_contribution, employer_contribution },
+    ...{ period, taxability, coverage_type, description, effective_start, effective_end },
+  } as Deduction;
+}

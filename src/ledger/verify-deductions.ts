@@ -1,0 +1,184 @@
+/** Whether the latest states are what their versions make them. */
+import { sql } from 'kysely';
+import { isOneOf, slices } from '../database/bulk.ts';
+import type { Tell, Verifying } from '../database/difference.ts';
+import type { Db } from '../database/tables.ts';
+import { readChains } from './chain.ts';
+
+/** Latest states read at once, each with two versions. */
+const ROWS_AT_ONCE = 2_000;
+/** Deductions that are named when they have more versions than their latest state says. */
+const NAMED = 1_000;
+
+/**
+ * All deductions, each with its newest version and the one that it shows. Every page is one statement, and so sees one
+ * moment, also beside whoever applies.
+ */
+export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
+  let looked = 0;
+  for (let after = ''; ; ) {
+    on.signal.throwIfAborted();
+    const rows = await pageOf(db, after);
+    // The version that came last was late: which one the deduction shows is told by those before.
+    const late = rows.filter((row) => row.newest_late === 1);
+    const chains = await readChains(
+      db,
+      late.map((row) => row.newest),
+    );
+    for (const row of rows) {
+      const shown =
+        row.newest_late === 1
+          ? chains.get(row.newest)?.findLast((version) => version.late === 0)?.position
+          : row.newest;
+      verifyOne(row, shown ?? null, on.tell);
+    }
+    looked += rows.length;
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return looked;
+    after = last.deduction_id;
+  }
+}
+
+type Row = Awaited<ReturnType<typeof pageOf>>[number];
+
+function pageOf(db: Db, after: string) {
+  return db
+    .selectFrom('deductions')
+    .leftJoin('versions as newest', 'newest.position', 'deductions.newest')
+    .leftJoin('versions as shown', 'shown.position', 'deductions.position')
+    .leftJoin('deduction_employees as listed', (join) =>
+      join
+        .onRef('listed.deduction_id', '=', 'deductions.deduction_id')
+        .onRef('listed.employee_id', '=', 'deductions.employee_id'),
+    )
+    .selectAll('deductions')
+    .select([
+      'newest.deduction_id as newest_deduction',
+      'newest.version as newest_version',
+      'newest.late as newest_late',
+      'shown.event_time as shown_time',
+      'shown.employee_id as shown_employee',
+      'listed.employee_id as listed_employee',
+    ])
+    .where('deductions.deduction_id', '>', after)
+    .orderBy('deductions.deduction_id')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+function verifyOne(row: Row, shown: number | null, tell: Tell): void {
+  const wrong = (field: string, rule: string) =>
+    tell({ table: 'deductions', id: row.deduction_id, field, rule });
+  if (row.newest_deduction !== row.deduction_id) {
+    wrong('newest', 'is no version of this deduction');
+    return;
+  }
+  if (row.versions !== row.newest_version) wrong('versions', 'is not the number of its versions');
+  if (row.position !== shown) {
+    wrong('position', 'is not its latest version');
+    return;
+  }
+  if (row.event_time !== row.shown_time) wrong('event_time', 'is not that of its latest version');
+  if (row.employee_id !== row.shown_employee) wrong('employee_id', 'is not that of its latest version');
+  else if (row.listed_employee === null) {
+    const rule = 'the employee of its latest version is not listed with it';
+    tell({ table: 'deduction_employees', id: row.deduction_id, field: 'employee_id', rule });
+  }
+}
+
+/**
+ * Whether every version belongs to the chain of its deduction. Each is known to follow the one that it names, so that
+ * only their number can tell of one that no chain leads to; which it is, is looked for only then.
+ */
+export async function verifyNoneBeside(db: Db, tell: Tell): Promise<void> {
+  const counted = await sql<{ versions: number; chained: number }>`
+    select (select count(*) from versions) as versions,
+      (select coalesce(sum(deductions.versions), 0) from deductions) as chained`.execute(db);
+  const { versions, chained } = counted.rows[0] as { versions: number; chained: number };
+  if (Number(versions) === Number(chained)) return;
+  const found = await sql<{ position: number }>`
+    with twice as (select deduction_id, version from versions group by deduction_id, version having count(*) > 1)
+    select versions.position from versions
+    left join deductions on deductions.deduction_id = versions.deduction_id
+    left join twice on twice.deduction_id = versions.deduction_id and twice.version = versions.version
+    where deductions.deduction_id is null or versions.version > deductions.versions or twice.version is not null
+    order by versions.position limit ${NAMED}`.execute(db);
+  for (const { position } of found.rows) {
+    const rule = 'is not among the versions that its deduction counts';
+    tell({ table: 'versions', id: String(position), field: 'position', rule });
+  }
+}
+
+/** Whether each employee that is listed with a deduction has, or had, that deduction. */
+export async function verifyListed(db: Db, on: Verifying): Promise<void> {
+  for (let after = { employee_id: '', deduction_id: '' }; ; ) {
+    on.signal.throwIfAborted();
+    const rows = await db
+      .selectFrom('deduction_employees')
+      .leftJoin('deductions', 'deductions.deduction_id', 'deduction_employees.deduction_id')
+      .select([
+        'deduction_employees.employee_id',
+        'deduction_employees.deduction_id',
+        'deductions.employee_id as latest',
+        'newest',
+      ])
+      .where((eb) =>
+        eb(
+          eb.refTuple('deduction_employees.employee_id', 'deduction_employees.deduction_id'),
+          '>',
+          eb.tuple(after.employee_id, after.deduction_id),
+        ),
+      )
+      .orderBy('deduction_employees.employee_id')
+      .orderBy('deduction_employees.deduction_id')
+      .limit(ROWS_AT_ONCE)
+      .execute();
+    const former = rows.filter((row) => row.latest !== row.employee_id);
+    const chains = await readChains(
+      db,
+      former.flatMap((row) => row.newest ?? []),
+    );
+    for (const { employee_id, deduction_id, newest } of former) {
+      const had = chains.get(newest ?? 0)?.some((version) => version.employee_id === employee_id);
+      if (had) continue;
+      const rule = 'this employee never had the deduction';
+      on.tell({
+        table: 'deduction_employees',
+        id: `${employee_id}/${deduction_id}`,
+        field: 'deduction_id',
+        rule,
+      });
+    }
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
+    after = last;
+  }
+}
+
+export type Pair = { employee_id: string; deduction_id: string };
+
+/** Those of some pairs that are not listed. */
+export async function pairsUnlisted<P extends Pair>(db: Db, pairs: readonly P[]): Promise<P[]> {
+  const listed = new Set<string>();
+  for (const slice of slices(db, pairs)) {
+    const [employees, deductions] = [
+      slice.map(({ employee_id }) => employee_id),
+      slice.map(({ deduction_id }) => deduction_id),
+    ];
+    const rows = await db
+      .selectFrom('deduction_employees')
+      .selectAll()
+      .where(isOneOf(db, 'employee_id', employees))
+      .where(isOneOf(db, 'deduction_id', deductions))
+      .execute();
+    for (const row of rows) listed.add(keyOf(row));
+  }
+  return pairs.filter((pair) => !listed.has(keyOf(pair)));
+}
+
+/** JSON keeps the two ids apart whatever characters they hold. */
+function keyOf({ employee_id, deduction_id }: Pair): string {
+  return JSON.stringify([employee_id, deduction_id]);
+}

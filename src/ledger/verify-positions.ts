@@ -1,0 +1,119 @@
+/** Whether versions and roster facts share one row of positions without gaps, and whether the roster is its newest facts. */
+import { sql } from 'kysely';
+import type { Verifying } from '../database/difference.ts';
+import type { Db } from '../database/tables.ts';
+
+/** Positions counted at once: a few milliseconds. */
+const POSITIONS_AT_ONCE = 20_000;
+/** Roster rows compared at once. */
+const ROSTER_AT_ONCE = 5_000;
+/** Rows named of those that have no fact. */
+const NAMED = 1_000;
+
+/** The newest position, as far as everything that is verified goes; it also must be the newest that there is. */
+export async function ledgerHead(db: Db, { tell }: Pick<Verifying, 'tell'>): Promise<number> {
+  const { rows } = await sql<{ head: number; newest: number }>`
+    select ledger_head.position as head,
+      (select coalesce(max(position), 0) from (
+        select max(position) as position from versions union all select max(position) from roster_facts) as newest
+      ) as newest
+    from ledger_head`.execute(db);
+  const { head, newest } = rows[0] as { head: number; newest: number };
+  if (Number(head) !== Number(newest)) {
+    tell({ table: 'ledger_head', id: '1', field: 'position', rule: 'is not the newest position' });
+  }
+  return Math.max(Number(head), Number(newest));
+}
+
+/** Every position up to this one is that of one version or one roster fact. */
+export async function verifyPositions(db: Db, until: number, on: Verifying): Promise<void> {
+  for (let after = 0; after < until; after += POSITIONS_AT_ONCE) {
+    on.signal.throwIfAborted();
+    const last = Math.min(after + POSITIONS_AT_ONCE, until);
+    const { rows } = await sql<{ distinct: number; all: number }>`
+      select count(distinct position) as "distinct", count(*) as "all"
+      from (${positionsIn(after, last)}) as found`.execute(db);
+    const counted = rows[0] as { distinct: number; all: number };
+    const expected = last - after;
+    if (Number(counted.all) !== expected || Number(counted.distinct) !== expected)
+      await name(db, after, last, on);
+  }
+}
+
+function positionsIn(after: number, last: number) {
+  return sql`select position from versions where position > ${after} and position <= ${last}
+    union all select position from roster_facts where position > ${after} and position <= ${last}`;
+}
+
+async function name(db: Db, after: number, last: number, { tell }: Verifying): Promise<void> {
+  const { rows } = await sql<{ position: number }>`${positionsIn(after, last)}`.execute(db);
+  const seen = new Map<number, number>();
+  for (const { position } of rows) seen.set(position, (seen.get(position) ?? 0) + 1);
+  for (let position = after + 1; position <= last; position += 1) {
+    const times = seen.get(position) ?? 0;
+    if (times === 1) continue;
+    const rule = times === 0 ? 'is missing' : 'is of a version and of a roster fact';
+    tell({ table: 'versions', id: String(position), field: 'position', rule });
+  }
+}
+
+/** Whether the roster points at the newest fact of each employee with each employer, and has them all. */
+export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
+  let facts = 0;
+  for (let after = { employee_id: '', employer_id: '' }; ; ) {
+    on.signal.throwIfAborted();
+    const { rows } = await sql<{
+      employee_id: string;
+      employer_id: string;
+      newest: number;
+      position: number | null;
+      facts: number;
+    }>`
+      select newest.employee_id, newest.employer_id, newest, newest.facts, roster.position
+      from (
+        select employee_id, employer_id, max(position) as newest, count(*) as facts from roster_facts
+        where (employee_id, employer_id) > (${after.employee_id}, ${after.employer_id})
+        group by employee_id, employer_id order by employee_id, employer_id limit ${ROSTER_AT_ONCE}) as newest
+      left join roster on roster.employee_id = newest.employee_id and roster.employer_id = newest.employer_id
+      order by newest.employee_id, newest.employer_id`.execute(db);
+    for (const row of rows) {
+      facts += Number(row.facts);
+      if (row.position === row.newest) continue;
+      const rule = 'is not that of the newest fact';
+      on.tell({ table: 'roster', id: `${row.employee_id}/${row.employer_id}`, field: 'position', rule });
+    }
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROSTER_AT_ONCE) break;
+    after = last;
+  }
+  await verifyNothingElse(db, on);
+  return facts;
+}
+
+/** Rows of the roster for which there is no fact. */
+async function verifyNothingElse(db: Db, { tell }: Verifying): Promise<void> {
+  const rows = await db
+    .selectFrom('roster')
+    .leftJoin('roster_facts', 'roster_facts.position', 'roster.position')
+    .select(['roster.employee_id', 'roster.employer_id'])
+    .where((where) =>
+      where.or([
+        where('roster_facts.employee_id', 'is', null),
+        where('roster_facts.employee_id', '<>', where.ref('roster.employee_id')),
+        where('roster_facts.employer_id', '<>', where.ref('roster.employer_id')),
+      ]),
+    )
+    .orderBy('roster.employee_id')
+    .orderBy('roster.employer_id')
+    .limit(NAMED)
+    .execute();
+  for (const { employee_id, employer_id } of rows) {
+    tell({
+      table: 'roster',
+      id: `${employee_id}/${employer_id}`,
+      field: 'employee_id',
+      rule: 'there is no such fact',
+    });
+  }
+}

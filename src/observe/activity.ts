@@ -1,0 +1,125 @@
+/** What goes on, for the overview, for programs and for the gauges of the metrics: each number by a small index. */
+import { type Expression, sql } from 'kysely';
+import { serverBytes } from '../database/engine.ts';
+import type { Db } from '../database/tables.ts';
+import { lastArrival } from './arrivals.ts';
+import { diskOf } from './disk.ts';
+
+/**
+ * Counted of anything, at most: an index of so many entries is gone through in some milliseconds. Beyond it the number
+ * says "at least", and a person needs no exact one.
+ */
+export const COUNTED_AT_MOST = 25_000;
+
+export type Activity = {
+  events: {
+    pending: number;
+    oldest_pending_at: string | null;
+    /** Without those that a person has dismissed; so are the conflicts. */
+    quarantined: number;
+    conflicts: number;
+    /** Of the service; imports don't count. */
+    last_received_at: string | null;
+  };
+  /** Those that are under way or wait for a person; of delivered and cancelled ones there are ever more. */
+  requests: {
+    pending: number;
+    sending: number;
+    rejected: number;
+    oldest_unfinished_at: string | null;
+  };
+  gate: { state: 'open' | 'closed'; reason: string | null; since: string | null };
+  /** With the log beside it, on SQLite. */
+  database_bytes: number;
+  /** What is free where it lies; null on PostgreSQL, whose disk can't be seen from here. */
+  disk_free_bytes: number | null;
+  /** The newest position of the ledger. */
+  position: number;
+};
+
+/** Reads it; each number is of its own instant. */
+export async function readActivity(db: Db): Promise<Activity> {
+  const [events, requests, gate, room, position] = await Promise.all([
+    eventsOf(db),
+    requestsOf(db),
+    gateOf(db),
+    roomOf(db),
+    positionOf(db),
+  ]);
+  return { events, requests, gate, ...room, position };
+}
+
+async function gateOf(db: Db): Promise<Activity['gate']> {
+  return db.selectFrom('gate').select(['state', 'reason', 'since']).executeTakeFirstOrThrow();
+}
+
+async function positionOf(db: Db): Promise<number> {
+  const head = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
+  return head.position;
+}
+
+async function roomOf(db: Db): Promise<Pick<Activity, 'database_bytes' | 'disk_free_bytes'>> {
+  const disk = await diskOf(db);
+  return {
+    database_bytes: disk?.database ?? (await serverBytes(db)),
+    disk_free_bytes: disk?.free ?? null,
+  };
+}
+
+// Conditions are literals: only then can the engine use the index that stands for them.
+const PENDING = sql<boolean>`state = 'pending'`;
+const UNFINISHED = sql<boolean>`finished_at is null`;
+
+async function eventsOf(db: Db): Promise<Activity['events']> {
+  const oldest = await db
+    .selectFrom('inbox')
+    .select('received_at')
+    .where(PENDING)
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  return {
+    pending:
+      oldest === undefined ? 0 : await countOf(db, db.selectFrom('inbox').select('seq').where(PENDING)),
+    oldest_pending_at: oldest?.received_at ?? null,
+    quarantined: await countOf(
+      db,
+      db
+        .selectFrom('inbox')
+        .select('seq')
+        .where(sql<boolean>`state = 'quarantined' and dismissed_at is null`),
+    ),
+    conflicts: await countOf(
+      db,
+      db.selectFrom('conflicts').select('event_id').distinct().where('dismissed_at', 'is', null),
+    ),
+    last_received_at: (await lastArrival(db))?.received_at ?? null,
+  };
+}
+
+async function requestsOf(db: Db): Promise<Activity['requests']> {
+  const outbox = db.selectFrom('outbox').select('seq');
+  const sending = await countOf(db, outbox.where(sql<boolean>`state = 'sending'`));
+  const unfinished = await countOf(db, outbox.where(UNFINISHED));
+  const oldest = await db
+    .selectFrom('outbox')
+    .select('created_at')
+    .where(UNFINISHED)
+    .orderBy('seq')
+    .limit(1)
+    .executeTakeFirst();
+  return {
+    // Counted together, because one index has both, in their order; one may end between the two looks.
+    pending: Math.max(0, unfinished - sending),
+    sending,
+    rejected: await countOf(db, outbox.where(sql<boolean>`state = 'rejected'`)),
+    oldest_unfinished_at: oldest?.created_at ?? null,
+  };
+}
+
+/** How many rows a query has, at most `COUNTED_AT_MOST`. */
+async function countOf(db: Db, rows: { limit(limit: number): Expression<unknown> }): Promise<number> {
+  const { rows: counted } = await sql<{ count: number }>`
+    select count(*) as count from ${rows.limit(COUNTED_AT_MOST)} as counted`.execute(db);
+  return counted[0]?.count ?? 0;
+}

@@ -1,0 +1,62 @@
+/** The room where a SQLite database lies. The disk of a PostgreSQL server can't be seen from here. */
+import { existsSync } from 'node:fs';
+import { stat, statfs } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { sql } from 'kysely';
+import { engineOf } from '../database/engine.ts';
+import type { Db } from '../database/tables.ts';
+
+const MIB = 1024 * 1024;
+/** The log beside the database may grow to 64 MiB, and must be able to; and there must be room to copy it from. */
+export const DISK_LEAST_BYTES = 128 * MIB;
+/** Some hundred thousand events, with their versions: days or weeks to do something about it. */
+export const DISK_FEW_BYTES = 1024 * MIB;
+
+/** Bytes that may still be written there, and those that the database and its log have. */
+export type Disk = { free: number; database: number };
+
+/** The disk where the database of this path lies, or will lie. */
+export async function readDisk(path: string): Promise<Disk> {
+  const sizes = await Promise.all(['', '-wal'].map((end) => sizeOf(`${path}${end}`)));
+  return { free: await freeAt(path), database: sizes.reduce((sum, size) => sum + size, 0) };
+}
+
+/** The disk of an open database; null on PostgreSQL. */
+export async function diskOf(db: Db): Promise<Disk | null> {
+  if (engineOf(db) === 'postgres') return null;
+  const { rows } = await sql<{ file: string }>`
+    select file from pragma_database_list where name = 'main'`.execute(db);
+  return readDisk(rows[0]?.file ?? '');
+}
+
+/**
+ * Whether that is enough. It fails while there is still some room, and warns when a backup, which is as large as the
+ * database, might not fit beside it.
+ */
+export function judgeDisk({ free, database }: Disk): 'pass' | 'warn' | 'fail' {
+  if (free < DISK_LEAST_BYTES) return 'fail';
+  return free < Math.max(DISK_FEW_BYTES, database) ? 'warn' : 'pass';
+}
+
+/** In words: `812 MiB free, the database has 96 MiB`. */
+export function diskInWords({ free, database }: Disk): string {
+  return `${Math.floor(free / MIB)} MiB free, the database has ${Math.ceil(database / MIB)} MiB`;
+}
+
+/** The folder of a path, or the nearest one above that exists. */
+export function nearestFolder(path: string): string {
+  const folder = dirname(path);
+  return existsSync(folder) || folder === path ? folder : nearestFolder(folder);
+}
+
+async function freeAt(path: string): Promise<number> {
+  const { bavail, bsize } = await statfs(nearestFolder(path));
+  return bavail * bsize;
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}

@@ -1,0 +1,118 @@
+/** A database that is behind its hint: noticed when it is started, and told until a person has seen to it. */
+import { engineOf } from '../database/engine.ts';
+import { codeOf } from '../database/errors.ts';
+import type { Db, Tables, Trx } from '../database/tables.ts';
+import { readTail, replayFrom } from '../database/tail.ts';
+import { readHint, writeHint } from '../database/tail-hint.ts';
+import { transact } from '../database/transaction.ts';
+import type { Log } from './log.ts';
+
+export type LostTail = Tables['lost_tails'];
+
+/** How often it is noted how far the database is: what came since is what a loss would not be noticed of. */
+const EVERY_MS = 1_000;
+
+/** "replay from 2026-…": what a person has to do about a loss. */
+export function whatToReplay(receivedAt: string | null): string {
+  const from = replayFrom(receivedAt);
+  return from === null ? 'replay everything' : `replay what is from ${from} on`;
+}
+
+/** One loss in words: what to replay first, since that is what a person needs. */
+export function describeLoss({ found_at, received_at, seq, position, ...noted }: LostTail): string {
+  const events = noted.noted_seq - seq;
+  const until = noted.noted_received_at === null ? '' : `, the newest of ${noted.noted_received_at},`;
+  const gone =
+    events > 0
+      ? `${events} ${events === 1 ? 'event' : 'events'}${until} and what came of that`
+      : `what was known behind position ${position}`;
+  return `${whatToReplay(received_at)}: found at ${found_at} that the database lacks ${gone}`;
+}
+
+/**
+ * Compares a SQLite database with the hint beside it, and keeps in the database what was found. Before anything new is
+ * stored, which would hide it. Missing and unreadable hints say nothing. Answers what was found.
+ */
+export async function noticeLostTail(
+  db: Db,
+  databaseUrl: string,
+  now: Date,
+  log: Log,
+): Promise<LostTail | null> {
+  if (engineOf(db) === 'postgres') return null;
+  const [hint, tail] = [readHint(databaseUrl), await readTail(db)];
+  const isBehind = hint !== null && (tail.position < hint.position || tail.seq < hint.seq);
+  if (!isBehind) return null;
+  const { position, seq, received_at } = tail;
+  const lost: LostTail = {
+    ...{ found_at: now.toISOString(), position, seq, received_at },
+    ...{ noted_position: hint.position, noted_seq: hint.seq, noted_received_at: hint.received_at },
+    ...{ accepted_at: null, accepted_reason: null },
+  };
+  await transact(db, (trx) => trx.insertInto('lost_tails').values(lost).execute());
+  // Else the next start would find the same once more.
+  note(databaseUrl, tail, log);
+  log.error(
+    { count: hint.seq - seq, reason: `${whatToReplay(received_at)} in the provider's portal` },
+    'the database is older than it was: events that were stored are gone',
+  );
+  return lost;
+}
+
+/** Losses that nobody has accepted yet, oldest first. */
+export function openLosses(db: Db): Promise<LostTail[]> {
+  return db
+    .selectFrom('lost_tails')
+    .selectAll()
+    .where('accepted_at', 'is', null)
+    .orderBy('found_at')
+    .execute();
+}
+
+/** Marks all losses as replayed or given up, with a reason. Answers how many. */
+export async function acceptLosses(trx: Trx, reason: string, now: string): Promise<number> {
+  const accepted = await trx
+    .updateTable('lost_tails')
+    .set({ accepted_at: now, accepted_reason: reason })
+    .where('accepted_at', 'is', null)
+    .executeTakeFirst();
+  return Number(accepted.numUpdatedRows);
+}
+
+/** Notes each second how far a SQLite database is, when that has changed. Answers how to stop, which notes it once more. */
+export function keepHint(db: Db, databaseUrl: string, log: Log): () => Promise<void> {
+  if (engineOf(db) === 'postgres') return async () => {};
+  let noted = '';
+  let looking: Promise<void> | null = null;
+  const look = async (): Promise<void> => {
+    const tail = await readTail(db);
+    const text = JSON.stringify(tail);
+    if (text !== noted && note(databaseUrl, tail, log)) noted = text;
+  };
+  const lookOnce = (): Promise<void> => {
+    // What keeps it from reading is told by whoever needs the database.
+    looking ??= look()
+      .catch(() => {})
+      .finally(() => {
+        looking = null;
+      });
+    return looking;
+  };
+  const timer = setInterval(lookOnce, EVERY_MS);
+  return async () => {
+    clearInterval(timer);
+    await looking;
+    await lookOnce();
+  };
+}
+
+/** It helps, and is never needed: a full disk must stop nothing. */
+function note(databaseUrl: string, tail: Parameters<typeof writeHint>[1], log: Log): boolean {
+  try {
+    writeHint(databaseUrl, tail);
+    return true;
+  } catch (error) {
+    log.debug({ code: codeOf(error) }, 'how far the database is could not be noted beside it');
+    return false;
+  }
+}

@@ -1,0 +1,180 @@
+/** Every metric of our own, made from what was counted and from what the database holds. Pure. */
+import type { Activity } from './activity.ts';
+import { counter, gauge, histogram, type Metric } from './metric.ts';
+import type { PrivateCounts } from './private-counts.ts';
+import type { Receiving } from './receiving.ts';
+import type { Silence } from './silence.ts';
+import { countOf, type Tally } from './tally.ts';
+import type { ThreadCounts } from './thread.ts';
+
+export type Facts = {
+  now: Date;
+  version: string;
+  /** Whether this process can commit. */
+  ready: boolean;
+  /** The thread that receives, and what it counted. */
+  receiving: Receiving;
+  /** The thread of the private side, and what it counted. */
+  thread: ThreadCounts;
+  counts: PrivateCounts;
+  /** What the database holds; null when it can't be asked: then nothing is told of it. */
+  stored: { activity: Activity; silence: Silence } | null;
+};
+
+export function metricsOf(facts: Facts): Metric[] {
+  const { stored } = facts;
+  return [
+    ...receivingMetrics(facts.receiving),
+    ...applyingMetrics(facts),
+    ...sendingMetrics(facts.counts),
+    ...payrollMetrics(facts.counts),
+    ...processMetrics(facts),
+    ...(stored === null ? [] : storedMetrics(stored.activity, stored.silence, facts.now)),
+  ];
+}
+
+function receivingMetrics(receiving: Receiving): Metric[] {
+  const { acknowledged, refused, unstored, duplicates, conflicts, commits, batches } = receiving;
+  const causes = Object.entries(refused);
+  const verified = countOf(acknowledged) + unstored;
+  const received = causes.reduce((sum, [, count]) => sum + count, verified);
+  return [
+    counter('webhooks_received', 'Deliveries to the public listener that were answered.', received),
+    counter('webhooks_verified', 'Deliveries whose signature was right.', verified),
+    counter('webhooks_refused', 'Deliveries that were refused, by cause; nothing of them is stored.', {
+      label: 'cause',
+      of: causes,
+    }),
+    counter(
+      'webhooks_unstored',
+      'Verified deliveries that could not be stored and were answered 503.',
+      unstored,
+    ),
+    counter('webhooks_duplicates', 'Deliveries of an event that was stored before.', duplicates),
+    counter('webhooks_conflicts', 'Event ids that came again with another body.', conflicts),
+    histogram('acknowledgement_seconds', 'From the headers of a delivery to its answer 204.', acknowledged),
+    histogram('commit_seconds', 'One commit of deliveries, with its sync to the disk.', commits),
+    histogram('commit_events', 'Deliveries that shared one commit.', batches),
+  ];
+}
+
+function applyingMetrics({ receiving, thread }: Facts): Metric[] {
+  // One of the two threads applies, by the engine; the other has counted nothing.
+  const [here, there] = [receiving.thread.applied, thread.applied];
+  const outcomes = (['applied', 'ignored', 'quarantined'] as const).map(
+    (outcome) => [outcome, here[outcome] + there[outcome]] as const,
+  );
+  return [
+    counter('events_applied', 'Events that the apply loop has finished, by what became of them.', {
+      label: 'outcome',
+      of: outcomes,
+    }),
+  ];
+}
+
+function sendingMetrics({ attempts }: PrivateCounts): Metric[] {
+  return [
+    counter('attempts', 'Attempts to send a request to the benefits service, by how they ended.', {
+      label: 'outcome',
+      of: Object.entries(attempts),
+    }),
+  ];
+}
+
+function payrollMetrics({ runs, requests, responses, shed }: PrivateCounts): Metric[] {
+  return [
+    histogram('payroll_run_seconds', 'Work on a payroll run over the API that was answered, by its kind.', {
+      label: 'work',
+      of: Object.entries(runs),
+    }),
+    histogram('api_request_seconds', 'Requests to the private listener, by method and route.', {
+      label: 'route',
+      of: requests,
+    }),
+    counter('api_responses', 'Answers of the private listener, by the kind of their status.', {
+      label: 'status',
+      of: responses,
+    }),
+    counter('api_shed', 'Requests to the private listener that were refused because it had too much to do.', {
+      label: 'reason',
+      of: Object.entries(shed),
+    }),
+  ];
+}
+
+function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] {
+  const threads = <T>(told: (of: ThreadCounts) => T): [string, T][] => [
+    ['main', told(receiving.thread)],
+    ['private', told(thread)],
+  ];
+  return [
+    gauge('info', 'Always 1; says which release this is.', { label: 'version', of: [[version, 1]] }),
+    gauge('ready', '1 when this process can commit, as readyz tells it.', ready ? 1 : 0),
+    histogram(
+      'event_loop_delay_seconds',
+      'By how much a timer fired late; main is the thread that receives.',
+      {
+        label: 'thread',
+        of: threads<Tally>(({ loopDelay }) => loopDelay),
+      },
+    ),
+    gauge('heap_used_bytes', "Bytes of JavaScript's memory in use.", {
+      label: 'thread',
+      of: threads(({ heapUsed }) => heapUsed),
+    }),
+  ];
+}
+
+/** Read from the database: the same on every sidecar that shares it. */
+function storedMetrics({ events, requests, ...rest }: Activity, silence: Silence, now: Date): Metric[] {
+  const secondsSince = (at: string | null) => (at === null ? 0 : seconds(now.getTime() - Date.parse(at)));
+  const { pending, sending, rejected } = requests;
+  return [
+    gauge('events_pending', 'Events that are not applied yet.', events.pending),
+    gauge(
+      'apply_lag_seconds',
+      'Age of the oldest pending event; 0 when there is none.',
+      secondsSince(events.oldest_pending_at),
+    ),
+    gauge(
+      'events_quarantined',
+      'Events that were not understood, and that nobody dismissed.',
+      events.quarantined,
+    ),
+    gauge('events_conflicts', 'Event ids with two bodies, and that nobody dismissed.', events.conflicts),
+    gauge(
+      'silence_seconds',
+      'Since the last event of the service, or since the database was made.',
+      seconds(now.getTime() - silence.since),
+    ),
+    gauge(
+      'silence_threshold_seconds',
+      'How long a silence is usual, as learned from the last four weeks.',
+      seconds(silence.allowedMs),
+    ),
+    gauge('requests', 'Requests to the benefits service that are under way or wait for a person, by state.', {
+      label: 'state',
+      of: Object.entries({ pending, sending, rejected }),
+    }),
+    gauge(
+      'requests_oldest_seconds',
+      'Age of the oldest request that is pending or being sent; 0 when there is none.',
+      secondsSince(requests.oldest_unfinished_at),
+    ),
+    gauge(
+      'gate_open',
+      '0 while nothing is sent, because the service refuses the address or the key.',
+      rest.gate.state === 'open' ? 1 : 0,
+    ),
+    gauge('ledger_position', 'The newest position of the ledger.', rest.position),
+    gauge('database_bytes', 'Bytes that the database takes, with its log.', rest.database_bytes),
+    ...(rest.disk_free_bytes === null
+      ? []
+      : [gauge('disk_free_bytes', 'Bytes free where a SQLite database lies.', rest.disk_free_bytes)]),
+  ];
+}
+
+/** A clock that was put back makes nothing negative. */
+function seconds(ms: number): number {
+  return Math.max(0, ms / 1_000);
+}

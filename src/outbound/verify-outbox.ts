@@ -1,0 +1,91 @@
+/** Whether requests and their attempts fit each other, and none waits for ever. */
+import { sql } from 'kysely';
+import type { Verifying } from '../database/difference.ts';
+import type { Db } from '../database/tables.ts';
+import { employeeSubject, employerSubject } from './subject.ts';
+
+/** Requests read at once, without their bodies. */
+const ROWS_AT_ONCE = 2_000;
+/** Subjects, and attempts, that are named. */
+const NAMED = 1_000;
+
+/** All requests. A page is one statement, and so sees one moment of what is being sent meanwhile. */
+export async function verifyOutbox(db: Db, on: Verifying): Promise<number> {
+  let looked = 0;
+  for (let after = 0; ; ) {
+    on.signal.throwIfAborted();
+    const rows = await pageOf(db, after);
+    for (const row of rows) verifyOne(row, on);
+    looked += rows.length;
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) break;
+    after = last.seq;
+  }
+  await verifyOrders(db, on);
+  await verifyAttemptsKnown(db, on);
+  return looked;
+}
+
+type Row = Awaited<ReturnType<typeof pageOf>>[number];
+
+function pageOf(db: Db, after: number) {
+  return db
+    .selectFrom('outbox')
+    .select(['seq', 'request_id', 'kind', 'subject', 'state', 'attempts', 'erased_at'])
+    .select((eb) => [
+      eb
+        .selectFrom('attempts')
+        .select((sub) => sub.fn.countAll().as('rows'))
+        .whereRef('attempts.request_id', '=', 'outbox.request_id')
+        .as('begun'),
+      eb
+        .selectFrom('attempts')
+        .select((sub) => sub.fn.max('attempt').as('last'))
+        .whereRef('attempts.request_id', '=', 'outbox.request_id')
+        .as('last'),
+    ])
+    .where('seq', '>', after)
+    .orderBy('seq')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+function verifyOne(row: Row, { tell }: Verifying): void {
+  const wrong = (field: string, rule: string) => tell({ table: 'outbox', id: row.request_id, field, rule });
+  const prefix = row.kind === 'census' ? employerSubject('') : employeeSubject('');
+  if (!row.subject.startsWith(prefix)) wrong('subject', 'is not of the kind of the request');
+  // Retention erases the attempts of what was delivered, and not their number.
+  const begun = row.erased_at === null ? row.attempts : 0;
+  if (Number(row.begun) !== begun || Number(row.last ?? 0) !== begun) {
+    wrong('attempts', 'is not the number of its attempts');
+  }
+  if (row.state === 'delivered' && row.attempts === 0) wrong('state', 'is delivered, but was never sent');
+}
+
+/** Of each subject with unfinished requests one is the head, or nothing of it would ever be sent. */
+async function verifyOrders(db: Db, { tell }: Verifying): Promise<void> {
+  const { rows } = await sql<{ subject: string; oldest: string }>`
+    select subject, min(request_id) as oldest from outbox where finished_at is null
+      and not exists (select 1 from outbox as held where held.subject = outbox.subject and held.holding = 1)
+    group by subject having sum(head) <> 1 order by subject limit ${NAMED}`.execute(db);
+  for (const { oldest } of rows) {
+    const rule = 'none of its subject is the next to be sent';
+    tell({ table: 'outbox', id: oldest, field: 'head', rule });
+  }
+}
+
+async function verifyAttemptsKnown(db: Db, { tell }: Verifying): Promise<void> {
+  const { rows } = await sql<{ request_id: string; attempt: number }>`
+    select request_id, attempt from attempts
+    where not exists (select 1 from outbox where outbox.request_id = attempts.request_id)
+    order by request_id, attempt limit ${NAMED}`.execute(db);
+  for (const { request_id, attempt } of rows) {
+    tell({
+      table: 'attempts',
+      id: `${request_id}/${attempt}`,
+      field: 'request_id',
+      rule: 'there is no such request',
+    });
+  }
+}

@@ -1,0 +1,129 @@
+/** Proves all finalized and voided runs, one after the other, and that each row says what the run comes to. */
+import { isDeepStrictEqual } from 'node:util';
+import { sql } from 'kysely';
+import type { Verifying } from '../../database/difference.ts';
+import { isUnavailable } from '../../database/errors.ts';
+import type { Db } from '../../database/tables.ts';
+import { RULES_VERSION } from '../arithmetic/amounts.ts';
+import type { EmployeeLines } from './compute.ts';
+import { bodyOf, type Frozen, findRun, frozenOf, type StoredRun } from './store.ts';
+import { createSummary } from './summary.ts';
+import { verifyRun } from './verify.ts';
+
+/** Ids of runs read at once; each run is then read by itself, since what it was computed from may be megabytes. */
+const RUNS_AT_ONCE = 500;
+/** Rows named of those that belong to no run. */
+const NAMED = 1_000;
+
+export type RunsVerified = {
+  runs: number;
+  lines: number;
+  /** Finalized by other rules than this release's: whoever has that release can prove them. */
+  otherRules: number;
+};
+
+/** Every run that is not open. */
+export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
+  const verified: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
+  for (let after = ''; ; ) {
+    const rows = await db
+      .selectFrom('payroll_runs')
+      .select('run_id')
+      .where('run_id', '>', after)
+      .orderBy('run_id')
+      .limit(RUNS_AT_ONCE)
+      .execute();
+    for (const { run_id } of rows) {
+      on.signal.throwIfAborted();
+      const stored = await findRun(db, run_id);
+      if (stored !== null) await verifyOne(db, stored, verified, on);
+    }
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < RUNS_AT_ONCE) break;
+    after = last.run_id;
+  }
+  await verifyLeft(db, on);
+  return verified;
+}
+
+const OF_BODY = [
+  'employer_id',
+  'kind',
+  'pay_frequency',
+  'pay_group',
+  'period_start',
+  'period_end',
+  'pay_date',
+] as const;
+
+async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: Verifying): Promise<void> {
+  const wrong = (field: string, rule: string) =>
+    on.tell({ table: 'payroll_runs', id: stored.run_id, field, rule });
+  const body = parsed(() => bodyOf(stored));
+  if (body === null) return wrong('body', 'can not be read');
+  for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'is not that of its body');
+  if (stored.state === 'open') return;
+  const frozen = parsed(() => frozenOf(stored));
+  if (frozen === null) return wrong('frozen', 'can not be read');
+  if (!isDeepStrictEqual(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
+  if (frozen.basis.position !== stored.position)
+    wrong('position', 'is not that of what it was computed from');
+  verified.runs += 1;
+  if (stored.rules_version !== RULES_VERSION) {
+    verified.otherRules += 1;
+    return;
+  }
+  try {
+    verified.lines += await verifyLines(db, stored, frozen, on);
+  } catch (error) {
+    if (isUnavailable(error) || on.signal.aborted) throw error;
+    // What it was computed from was damaged so that nothing can be computed from it.
+    wrong('frozen', 'does not let it be computed again');
+  }
+}
+
+/** Computes the lines again, and what they come to. Answers how many were frozen. */
+async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verifying): Promise<number> {
+  const wrong = (field: string, rule: string) =>
+    on.tell({ table: 'payroll_runs', id: stored.run_id, field, rule });
+  const summary = createSummary(frozen.basis.codes);
+  const add = (page: readonly EmployeeLines[]): void => {
+    for (const employee of page) summary.add(employee, JSON.stringify(employee.lines));
+    on.looked(page.length);
+  };
+  const { lines, differences, difference_count } = await verifyRun(db, stored, add);
+  for (const { employee_id, line } of differences) {
+    const field = line === null ? 'roster_position' : 'lines';
+    const rule = `run ${stored.run_id} does not compute it so`;
+    on.tell({ table: 'run_employees', id: `${stored.freeze_id}/${employee_id}`, field, rule });
+  }
+  const left = difference_count - differences.length;
+  if (left > 0) wrong('freeze_id', `${left} more lines differ`);
+  const { etag, totals, settled, employees } = summary.summary();
+  if (stored.etag !== etag) wrong('etag', 'is not that of its lines');
+  if (stored.totals !== JSON.stringify(totals)) wrong('totals', 'are not those of its lines');
+  if (!isDeepStrictEqual({ settled, employees }, { settled: frozen.settled, employees: frozen.employees })) {
+    wrong('frozen', 'is not what its lines settle');
+  }
+  return lines;
+}
+
+function parsed<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch {
+    return null;
+  }
+}
+
+/** Lines of no run. */
+async function verifyLeft(db: Db, { tell }: Verifying): Promise<void> {
+  const lines = await sql<{ freeze_id: string }>`
+    select distinct freeze_id from run_employees
+    where not exists (select 1 from payroll_runs where payroll_runs.freeze_id = run_employees.freeze_id)
+      and not exists (select 1 from run_freezes where run_freezes.freeze_id = run_employees.freeze_id)
+    order by freeze_id limit ${NAMED}`.execute(db);
+  for (const { freeze_id } of lines.rows) {
+    tell({ table: 'run_employees', id: freeze_id, field: 'freeze_id', rule: 'there is no such run' });
+  }
+}

@@ -1,0 +1,93 @@
+/** Whether what payroll took and what it still owes make up the finalized lines. */
+import { sql } from 'kysely';
+import type { Verifying } from '../../database/difference.ts';
+import type { Db } from '../../database/tables.ts';
+import { centsOf } from './amount.ts';
+import { type Line, lineKey } from './line.ts';
+
+/** Lines taken that are read at once, each with all frozen lines of its employee. */
+const ROWS_AT_ONCE = 500;
+/** Reports that are named. */
+const NAMED = 1_000;
+
+/** Every line of every report, also of those that a later one replaced. */
+export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
+  for (let after = { run_id: '', report: 0, employee_id: '', line: '' }; ; ) {
+    on.signal.throwIfAborted();
+    const rows = await pageOf(db, after);
+    for (const row of rows) verifyOne(row, on);
+    on.looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < ROWS_AT_ONCE) break;
+    after = last;
+  }
+  await verifyReports(db, on);
+}
+
+type Row = Awaited<ReturnType<typeof pageOf>>[number];
+
+function pageOf(db: Db, after: { run_id: string; report: number; employee_id: string; line: string }) {
+  return db
+    .selectFrom('taken_lines')
+    .leftJoin('payroll_runs', 'payroll_runs.run_id', 'taken_lines.run_id')
+    .leftJoin('run_employees', (join) =>
+      join
+        .onRef('run_employees.freeze_id', '=', 'payroll_runs.freeze_id')
+        .onRef('run_employees.employee_id', '=', 'taken_lines.employee_id'),
+    )
+    .selectAll('taken_lines')
+    .select('run_employees.lines')
+    .where((eb) =>
+      eb(
+        eb.refTuple('taken_lines.run_id', 'report', 'taken_lines.employee_id', 'line'),
+        '>',
+        eb.tuple(after.run_id, after.report, after.employee_id, after.line),
+      ),
+    )
+    .orderBy('taken_lines.run_id')
+    .orderBy('report')
+    .orderBy('taken_lines.employee_id')
+    .orderBy('line')
+    .limit(ROWS_AT_ONCE)
+    .execute();
+}
+
+function verifyOne(row: Row, { tell }: Verifying): void {
+  const id = `${row.run_id}/${row.report}/${row.employee_id}`;
+  const line = linesOf(row.lines).find((one) => lineKey(one) === row.line);
+  if (line === undefined) {
+    tell({ table: 'taken_lines', id, field: 'line', rule: 'there is no such line' });
+    return;
+  }
+  const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(centsOf);
+  if (asked === null || taken === null || owed === null || asked !== (taken ?? 0n) + (owed ?? 0n)) {
+    tell({ table: 'taken_lines', id, field: 'amount', rule: 'and what is owed do not make up the line' });
+  }
+}
+
+/** None where the lines are damaged, which is told of the run itself. */
+function linesOf(text: string | null): Line[] {
+  try {
+    return JSON.parse(text ?? '[]') as Line[];
+  } catch {
+    return [];
+  }
+}
+
+/** Reports that don't have the lines that they count, or are of no run. */
+async function verifyReports(db: Db, { tell }: Verifying): Promise<void> {
+  const { rows } = await sql<{ run_id: string; report: number }>`
+    select run_id, report from taken_reports
+    where lines <> (select count(*) from taken_lines
+      where taken_lines.run_id = taken_reports.run_id and taken_lines.report = taken_reports.report)
+      or not exists (select 1 from payroll_runs where payroll_runs.run_id = taken_reports.run_id)
+    order by run_id, report limit ${NAMED}`.execute(db);
+  for (const { run_id, report } of rows) {
+    tell({
+      table: 'taken_reports',
+      id: `${run_id}/${report}`,
+      field: 'lines',
+      rule: 'is not the number of its lines',
+    });
+  }
+}

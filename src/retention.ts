@@ -1,0 +1,107 @@
+/** Retention: what is not needed any more goes, the oldest first, in small steps beside everything else. */
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from './clock.ts';
+import type { RetentionConfig } from './config.ts';
+import { engineOfUrl } from './database/engine.ts';
+import { codeOf, isFatal } from './database/errors.ts';
+import { emptyLog } from './database/reclaim.ts';
+import type { Db } from './database/tables.ts';
+import { dropBodies, dropConflictBodies } from './inbound/drop-bodies.ts';
+import { bodiesDue, conflictBodiesDue, type Due } from './inbound/due-bodies.ts';
+import type { Log } from './observe/log.ts';
+import { eraseRequests, requestsDue } from './outbound/erase.ts';
+
+/** A start is busy with other things, and one that is started again each hour must get there too. */
+const FIRST_AFTER_MS = 60_000;
+/** What is kept for months may be kept for an hour more. */
+const EVERY_MS = 3_600_000;
+/** Between two transactions: deliveries are stored and events applied meanwhile. */
+const PAUSE_MS = 20;
+
+/** How much was dropped: bodies of events, bodies of conflicts that were settled, and requests. */
+export type Dropped = { events: number; conflicts: number; requests: number };
+type Kind = keyof Dropped;
+
+/** What would be dropped; null for what is kept for ever. */
+export type DueByKind = {
+  events: Due | null;
+  conflicts: Due | null;
+  requests: { count: number; attempts: number; oldest: string | null } | null;
+};
+
+type Parts = { db: Db; databaseUrl: string; retention: RetentionConfig; now: Clock };
+
+/** Counts, and drops nothing. */
+export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'>): Promise<DueByKind> {
+  const { events, requests } = limitsOf(retention, now());
+  return {
+    events: events === null ? null : await bodiesDue(db, events),
+    conflicts: events === null ? null : await conflictBodiesDue(db, events),
+    requests: requests === null ? null : await requestsDue(db, requests),
+  };
+}
+
+/**
+ * Drops all that is due, in many small transactions, and then takes it out of SQLite's log too. `told` hears of each
+ * step. Ends early, between two steps, when `signal` aborts.
+ */
+export async function dropDue(
+  { db, databaseUrl, retention, now }: Parts,
+  signal: AbortSignal,
+  told: (dropped: Dropped) => void = () => {},
+): Promise<Dropped> {
+  const { events, requests } = limitsOf(retention, now());
+  const dropped: Dropped = { events: 0, conflicts: 0, requests: 0 };
+  const all = async (kind: Kind, step: () => Promise<{ dropped: number; more: boolean }>): Promise<void> => {
+    for (let more = true; more && !signal.aborted; ) {
+      const done = await step();
+      dropped[kind] += done.dropped;
+      told(dropped);
+      ({ more } = done);
+      if (more) await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
+    }
+  };
+  if (events !== null) {
+    await all('events', () => dropBodies(db, events));
+    await all('conflicts', () => dropConflictBodies(db, events));
+  }
+  if (requests !== null) await all('requests', () => eraseRequests(db, requests, now().toISOString()));
+  const isAny = dropped.events + dropped.conflicts + dropped.requests > 0;
+  if (isAny && engineOfUrl(databaseUrl) === 'sqlite') await emptyLog(databaseUrl, signal);
+  return dropped;
+}
+
+/** Drops what is due once an hour; does nothing when everything is kept for ever. `failed`: the storage failed for good. */
+export async function runRetention(
+  parts: Parts & { log: Log; failed: (error: unknown) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  const { retention, log, failed } = parts;
+  if (retention.eventsMs === null && retention.requestsMs === null) return;
+  for (let wait = FIRST_AFTER_MS; ; wait = EVERY_MS) {
+    await delay(wait, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    try {
+      tell(log, await dropDue(parts, signal));
+    } catch (error) {
+      log.error({ code: codeOf(error) }, 'retention failed: it goes on from there in an hour');
+      if (isFatal(error)) return failed(error);
+    }
+  }
+}
+
+function tell(log: Log, { events, conflicts, requests }: Dropped): void {
+  const bodies = events + conflicts;
+  if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were dropped');
+  if (requests > 0) log.info({ kind: 'requests', count: requests }, 'old requests were erased');
+}
+
+/** The instants before which things are dropped; null: never. */
+function limitsOf(
+  { eventsMs, requestsMs }: RetentionConfig,
+  now: Date,
+): Record<'events' | 'requests', string | null> {
+  const ago = (ms: number | null): string | null =>
+    ms === null ? null : new Date(now.getTime() - ms).toISOString();
+  return { events: ago(eventsMs), requests: ago(requestsMs) };
+}

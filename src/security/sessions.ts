@@ -1,0 +1,70 @@
+/**
+ * Sessions of people at the console: a token, exchanged for a cookie that no script can read. A session holds no
+ * scopes of its own: it is worth what its token is worth at that moment. Of the cookie, as of a token, only the
+ * SHA-256 is kept.
+ */
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Db, Trx } from '../database/tables.ts';
+import { type Caller, callerOf, tokenHash } from './tokens.ts';
+
+/** A working day: who comes in the morning is not asked again before the evening. */
+export const SESSION_MS = 12 * 60 * 60_000;
+const SECRET_BYTES = 32;
+const SECRET = /^[A-Za-z0-9_-]{43}$/;
+
+/** Begins a session of a token that was found to count, and answers what the cookie holds. Ends those that expired. */
+export async function beginSession(trx: Trx, token: string, now: Date): Promise<string> {
+  const secret = randomBytes(SECRET_BYTES).toString('base64url');
+  await trx.deleteFrom('sessions').where('expires_at', '<=', now.toISOString()).execute();
+  await trx
+    .insertInto('sessions')
+    .values({
+      hash: sessionHash(secret),
+      token_hash: tokenHash(token),
+      created_at: now.toISOString(),
+      expires_at: new Date(now.getTime() + SESSION_MS).toISOString(),
+    })
+    .execute();
+  return secret;
+}
+
+/** Whose session this is, or null when it is unknown or over, or its token no longer counts. */
+export async function sessionCaller(
+  db: Db,
+  secret: string,
+  now: Date,
+  firstToken: string | null,
+): Promise<Caller | null> {
+  if (!SECRET.test(secret)) return null;
+  const row = await db
+    .selectFrom('sessions')
+    .select(['token_hash', 'expires_at'])
+    .where('hash', '=', sessionHash(secret))
+    .executeTakeFirst();
+  if (row === undefined || row.expires_at <= now.toISOString()) return null;
+  return callerOf(db, row.token_hash, now, firstToken);
+}
+
+/** Signs out. */
+export async function endSession(trx: Trx, secret: string): Promise<void> {
+  await trx.deleteFrom('sessions').where('hash', '=', sessionHash(secret)).execute();
+}
+
+/**
+ * What every request of a session that changes something must carry in a header: another site's page can neither
+ * read it nor send such a header. Made from the session, so that nothing more is kept.
+ */
+export function forgeryToken(secret: string): string {
+  return createHash('sha256').update(`forgery ${secret}`).digest('base64url');
+}
+
+/** Whether this is the session's. */
+export function isForgeryToken(secret: string, given: unknown): boolean {
+  const wanted = Buffer.from(forgeryToken(secret));
+  const found = Buffer.from(typeof given === 'string' ? given : '');
+  return wanted.length === found.length && timingSafeEqual(wanted, found);
+}
+
+function sessionHash(secret: string): Buffer {
+  return createHash('sha256').update(`session ${secret}`).digest();
+}

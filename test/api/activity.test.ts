@@ -1,0 +1,130 @@
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { dismissEvent } from '../../src/inbound/events.ts';
+import { createReceivingCounts } from '../../src/observe/receiving.ts';
+import { closeGate } from '../../src/outbound/gate.ts';
+import { enqueueMany } from '../../src/outbound/outbox.ts';
+import { stillThread } from '../observe/still.ts';
+import { engineOfTests } from '../support/engine.ts';
+import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
+import { NOW, start } from './start.ts';
+
+t.test('a new database shows nothing, and the gate open', async (t) => {
+  const { call } = await start(t);
+  const { status, json } = await call({ url: '/v1/activity' });
+  t.equal(status, 200);
+  const { minutes, database_bytes, disk_free_bytes, ...rest } = json;
+  t.strictSame(rest, {
+    events: {
+      pending: 0,
+      oldest_pending_at: null,
+      quarantined: 0,
+      conflicts: 0,
+      last_received_at: null,
+    },
+    requests: { pending: 0, sending: 0, rejected: 0, oldest_unfinished_at: null },
+    gate: { state: 'open', reason: null, since: null },
+    position: 0,
+  });
+  t.equal(minutes.length, 60);
+  t.ok(database_bytes > 10_000, `${database_bytes} bytes`);
+  if (engineOfTests() === 'postgres') t.equal(disk_free_bytes, null);
+  else t.ok(disk_free_bytes > 0, `${disk_free_bytes} bytes free`);
+});
+
+t.test('what waits and what asks for a person is counted, and what was dismissed is not', async (t) => {
+  const { call, db } = await start(t);
+  await deliver(db, [deductionOf('e1', {}), deductionOf('e2', {}, '2026-01-11T00:00:00Z')]);
+  await deliver(db, [eventOf('q1', 'employee.deduction-updated', {})], '2026-01-16T00:00:00.000Z');
+  await deliver(db, [eventOf('q2', 'employee.deduction-updated', {})], '2026-01-17T00:00:00.000Z');
+  await receive(db, [eventOf('e1', 'x', {}), eventOf('e2', 'x', {}), eventOf('e2', 'y', {})]);
+  await receive(db, [deductionOf('p1', {})], '2026-01-18T00:00:00.000Z');
+  await receive(db, [deductionOf('p2', {})], '2026-01-19T00:00:00.000Z');
+  await requests(db);
+  await transact(db, (trx) => closeGate(trx, 'answered 401', NOW));
+  const { events, requests: owed, gate, position } = (await call({ url: '/v1/activity' })).json;
+  t.strictSame(events, {
+    pending: 2,
+    oldest_pending_at: '2026-01-18T00:00:00.000Z',
+    quarantined: 2,
+    conflicts: 2,
+    last_received_at: '2026-01-19T00:00:00.000Z',
+  });
+  t.strictSame(owed, {
+    pending: 1,
+    sending: 1,
+    rejected: 1,
+    oldest_unfinished_at: '2026-01-20T00:00:00.000Z',
+  });
+  t.strictSame(gate, { state: 'closed', reason: 'answered 401', since: NOW.toISOString() });
+  t.equal(position, 2);
+
+  const dismiss = (id: string) => transact(db, (trx) => dismissEvent(trx, id, 'seen', NOW.toISOString()));
+  await dismiss('q1');
+  await dismiss('e2');
+  t.match((await call({ url: '/v1/activity' })).json.events, { quarantined: 1, conflicts: 1 });
+});
+
+/** One of each state. */
+async function requests(db: Db): Promise<void> {
+  const states = ['delivered', 'pending', 'sending', 'rejected', 'cancelled'] as const;
+  await transact(db, async (trx) => {
+    for (const [index, state] of states.entries()) {
+      const request = {
+        requestId: `r-${state}`,
+        kind: 'termination',
+        subject: `employee:${index}`,
+        sealed: null,
+      };
+      await enqueueMany(trx, [{ ...request, kind: 'termination' }], `2026-01-${19 + index}T00:00:00.000Z`);
+      const finished = state === 'pending' || state === 'sending' ? null : NOW.toISOString();
+      await trx
+        .updateTable('outbox')
+        .set({
+          state,
+          finished_at: finished,
+          head: finished === null ? 1 : 0,
+          ...(state === 'sending' && { claimed_by: 'me', lease_until: NOW.toISOString() }),
+        })
+        .where('request_id', '=', request.requestId)
+        .execute();
+    }
+  });
+}
+
+t.test('an import is no event of the service, however large, and hides none before it', async (t) => {
+  const { call, db } = await start(t);
+  const last = async () => (await call({ url: '/v1/activity' })).json.events.last_received_at;
+  const imported = async (from: number, count: number, at: string) => {
+    const ids = Array.from({ length: count }, (_, index) => `i${from + index}`);
+    await receive(
+      db,
+      ids.map((id) => eventOf(id, 'x', {})),
+      at,
+    );
+    await transact(db, (trx) =>
+      trx.updateTable('inbox').set({ source: 'import' }).where('event_id', 'in', ids).execute(),
+    );
+  };
+  await imported(0, 5, '2026-01-01T00:00:00.000Z');
+  t.equal(await last(), null);
+  await receive(db, [eventOf('w1', 'x', {}), eventOf('w2', 'x', {})], '2026-01-02T00:00:00.000Z');
+  for (const [index, count] of [1, 2, 3, 50, 133].entries()) {
+    await imported((index + 1) * 1_000, count, `2026-01-0${3 + index}T00:00:00.000Z`);
+    t.equal(await last(), '2026-01-02T00:00:00.000Z', `behind one of ${count}`);
+  }
+  // Numbers that nobody has: a batch that was rolled back, on PostgreSQL.
+  await transact(db, (trx) => trx.deleteFrom('inbox').where('seq', '>', 40).where('seq', '<', 90).execute());
+  t.equal(await last(), '2026-01-02T00:00:00.000Z');
+  await receive(db, [eventOf('w3', 'x', {})], '2026-01-09T00:00:00.000Z');
+  t.equal(await last(), '2026-01-09T00:00:00.000Z');
+});
+
+t.test('the minutes come from the thread that receives', async (t) => {
+  const counts = createReceivingCounts(() => NOW, [], stillThread);
+  for (const tookMs of [2, 2, 20]) counts.acknowledged(tookMs);
+  const { call } = await start(t, { receiving: async () => counts.read() });
+  const { minutes } = (await call({ url: '/v1/activity' })).json;
+  t.match(minutes.at(-1), { at: NOW.toISOString(), acknowledged: 3, slowest_ms: 20 });
+});

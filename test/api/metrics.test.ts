@@ -1,0 +1,82 @@
+import t from 'tap';
+import { RUN_ROUTES } from '../../src/api/measure.ts';
+import { ConnectionLost } from '../../src/database/errors.ts';
+import { NoAnswerFromMain } from '../../src/observe/ask-main.ts';
+import { read } from '../support/scrape.ts';
+import { type Running, start } from './start.ts';
+
+async function scraped({ call }: Running) {
+  const { status, text, headers } = await call({ url: '/metrics' });
+  if (status !== 200) throw new Error(`${status}: ${text}`);
+  return { headers, ...read(text) };
+}
+
+t.test('requests are told by their route as it is declared, never by an id', async (t) => {
+  const running = await start(t);
+  const { call } = running;
+  for (const id of ['d1', 'd2', 'd3']) await call({ url: `/v1/deductions/${id}` });
+  await call({ url: '/v1/secret-of-someone' });
+  await call({ url: '/v1/events', token: null });
+  const metrics = await scraped(running);
+  t.equal(metrics.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
+  t.equal(metrics.of('api_request_seconds_count{route="GET /v1/deductions/:deduction_id"}'), 3);
+  t.equal(metrics.of('api_request_seconds_count{route="none"}'), 1, 'what has no route');
+  t.equal(metrics.of('api_responses_total{status="4xx"}'), 5);
+  t.notMatch(metrics.text, /d1|secret-of-someone/);
+});
+
+t.test('work on runs is told by its kind, and each kind is a route that there is', async (t) => {
+  const running = await start(t);
+  const routes = running.app.routeTable.routes.flatMap(({ methods, url }) =>
+    methods.map((one) => `${one} ${url}`),
+  );
+  t.strictSame(
+    Object.keys(RUN_ROUTES).filter((route) => !routes.includes(route)),
+    [],
+  );
+  const body = {
+    employer_id: 'e1',
+    pay_frequency: 'weekly',
+    period_start: '2026-01-01',
+    period_end: '2026-01-07',
+  };
+  await running.call({ url: '/v1/employers/e1/payroll-codes', method: 'PUT', body: { codes: [] } });
+  const preview = (more: object) =>
+    running.call({ url: '/v1/payroll-runs/preview', method: 'POST', body: { ...body, ...more } });
+  t.equal((await preview({ pay_date: '2026-01-09' })).status, 200);
+  t.equal((await preview({})).status, 422);
+  const metrics = await scraped(running);
+  t.equal(metrics.of('payroll_run_seconds_count{work="preview"}'), 1, 'those that were answered');
+  t.equal(metrics.of('payroll_run_seconds_bucket{work="preview",le="60"}'), 1);
+});
+
+t.test('a thread that receives and does not answer is no scrape, and not a gap in one', async (t) => {
+  const { call } = await start(t, { receiving: () => Promise.reject(new NoAnswerFromMain()) });
+  for (const url of ['/metrics', '/v1/activity']) {
+    const { status, json } = await call({ url });
+    t.equal(status, 503);
+    t.match(json.detail, 'the thread that receives did not answer');
+  }
+});
+
+t.test('a process that can not commit says so, and what was counted', async (t) => {
+  const running = await start(t, { whyNotReady: async () => 'disk-full' });
+  t.equal((await scraped(running)).of('ready'), 0);
+  const { status, json } = await running.call({ url: '/readyz', token: null });
+  t.equal(status, 503);
+  t.match(json.detail, 'the disk of the database is full');
+});
+
+t.test('while the database does not answer, the rest is told', async (t) => {
+  const running = await start(t);
+  const db = new Proxy(running.db, {
+    get: (target, name) => {
+      if (name === 'selectFrom') throw new ConnectionLost(new Error('gone'));
+      return Reflect.get(target, name);
+    },
+  });
+  const lost = await start(t, { db });
+  const metrics = await scraped(lost);
+  t.equal(metrics.of('webhooks_received_total'), 0);
+  t.equal(metrics.of('events_pending'), undefined);
+});

@@ -1,0 +1,92 @@
+/** What happens to requests while this thread has too much to do. With a sidecar: test/faults/pressure.test.ts. */
+import type { AddressInfo } from 'node:net';
+import t, { type Test } from 'tap';
+import type { PressureLimits } from '../../src/api/pressure.ts';
+import { eventually } from '../support/eventually.ts';
+import { read } from '../support/scrape.ts';
+import { FIRST_TOKEN, start } from './start.ts';
+
+async function listen(t: Test, pressure: PressureLimits) {
+  const running = await start(t, { pressure });
+  await running.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = running.app.server.address() as AddressInfo;
+  const headers = { authorization: `Bearer ${FIRST_TOKEN}` };
+  const ask = (path: string) => fetch(`http://127.0.0.1:${port}${path}`, { headers });
+  const status = async (path: string) => {
+    const answer = await ask(path);
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  return { ...running, ask, status };
+}
+
+/** Holds the thread for most of the time, until it is let go. */
+function busy(t: Test): () => void {
+  const holding = setInterval(() => {
+    const until = performance.now() + 60;
+    while (performance.now() < until);
+  }, 0);
+  const stop = () => clearInterval(holding);
+  t.teardown(stop);
+  return stop;
+}
+
+t.test('while the thread is late requests are refused, all but those that tell how it is', async (t) => {
+  const { ask, status, logged } = await listen(t, { loopDelayMs: 20, connections: 0, heapBytes: 0 });
+  const stop = busy(t);
+  const refused = await eventually(
+    'it refuses',
+    () => ask('/v1/events'),
+    (answer) => answer.status === 503,
+  );
+  t.match(refused.headers.get('retry-after'), /^\d+$/);
+  t.match(refused.headers.get('content-type'), /^application\/problem\+json/);
+  t.match(await refused.json(), {
+    type: 'urn:benefits-sidecar:problem:unavailable',
+    status: 503,
+    detail: /later/,
+  });
+  t.equal(await status('/v1/nothing'), 503, 'whatever is asked for');
+  for (const path of ['/livez', '/readyz', '/metrics']) t.equal(await status(path), 200, path);
+  const counted = read(await (await ask('/metrics')).text());
+  t.ok((counted.of('api_shed_total{reason="event-loop"}') ?? 0) >= 2);
+  t.equal(counted.of('api_shed_total{reason="heap"}'), 0);
+  stop();
+  await eventually(
+    'it answers again',
+    () => status('/v1/events'),
+    (seen) => seen === 200,
+  );
+  const told = logged.filter(({ message }) => message.startsWith('requests were refused'));
+  t.ok(told.length > 0, 'it is in the log');
+  t.match(told[0], { level: 'warn', fields: { reason: 'event-loop', count: 1 } });
+  t.strictSame(
+    logged.filter(({ level }) => level === 'error'),
+    [],
+    'and none of the requests is',
+  );
+});
+
+t.test('few callers are answered however late the thread is', async (t) => {
+  const { app, status } = await listen(t, { loopDelayMs: 20, connections: 8, heapBytes: 0 });
+  const stop = busy(t);
+  await eventually(
+    'it is late',
+    () => app.isUnderPressure(),
+    (late) => late,
+  );
+  for (let asked = 0; asked < 5; asked += 1) t.equal(await status('/v1/events'), 200, 'one is answered');
+  const many = () => Promise.all(Array.from({ length: 12 }, () => status('/v1/events')));
+  await eventually('twelve at once are too many', many, (statuses) => statuses.includes(503));
+  stop();
+});
+
+t.test('when memory runs out requests are refused', async (t) => {
+  const { status } = await listen(t, { loopDelayMs: 1, connections: 100, heapBytes: 1 });
+  await eventually(
+    'it refuses',
+    () => status('/v1/events'),
+    (seen) => seen === 503,
+  );
+  t.equal(await status('/livez'), 200);
+});

@@ -1,0 +1,112 @@
+/** Alters stored values as a bad disk or a careless hand would: past triggers, and past constraints where that can be. */
+import BetterSqlite3 from 'better-sqlite3';
+import { Client } from 'pg';
+import type { Test } from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
+
+export type Value = string | number | Buffer | null;
+export type Row = Record<string, Value>;
+
+/** One value of one row, which is told by all its others. */
+export type Change = { table: string; row: Row; column: string; to: Value };
+
+export type Altering = {
+  row(table: string, where: string): Promise<Row>;
+  /** False when the engine itself refuses the value. */
+  alter(change: Change): Promise<boolean>;
+  undo(change: Change): Promise<void>;
+  /** Whether the engine notices by itself, when it is asked, that a constraint does not hold. */
+  isRefused(): Promise<boolean>;
+  run(statement: string): Promise<void>;
+};
+
+type Execute = (statement: string, values: Value[]) => Promise<{ rows: Row[]; changed: number }>;
+
+/** Opened for one test. */
+export async function altering(t: Test, databaseUrl: string): Promise<Altering> {
+  const execute = databaseUrl.startsWith('sqlite:')
+    ? onSqlite(t, databaseUrl)
+    : await onPostgres(t, databaseUrl);
+  const update = async ({ table, row, column }: Change, from: Value, to: Value): Promise<boolean> => {
+    const values: Value[] = [to];
+    const conditions = Object.entries({ ...row, [column]: from }).map(([name, value]) => {
+      if (value === null) return `${name} is null`;
+      values.push(value);
+      return `${name} = $${values.length}`;
+    });
+    try {
+      const { changed } = await execute(
+        `update ${table} set ${column} = $1 where ${conditions.join(' and ')}`,
+        values,
+      );
+      if (changed !== 1) throw new Error(`${changed} rows of ${table} were altered in ${column}`);
+      return true;
+    } catch (error) {
+      // Constraints, and texts that are no number.
+      if (/^SQLITE_CONSTRAINT|^2[23]/.test((error as { code?: string }).code ?? '')) return false;
+      throw error;
+    }
+  };
+  return {
+    async row(table, where) {
+      const { rows } = await execute(`select * from ${table} where ${where}`, []);
+      if (rows[0] === undefined) throw new Error(`there is no row of ${table} where ${where}`);
+      return rows[0];
+    },
+    alter: (change) => update(change, change.row[change.column] as Value, change.to),
+    async undo(change) {
+      await update(change, change.to, change.row[change.column] as Value);
+    },
+    async isRefused() {
+      if (!databaseUrl.startsWith('sqlite:')) return false;
+      // Not the handle that alters: one that ignores constraints, or only reads, finds none broken.
+      const handle = new BetterSqlite3(sqlitePath(databaseUrl));
+      try {
+        return handle.pragma('integrity_check', { simple: true }) !== 'ok';
+      } finally {
+        handle.close();
+      }
+    },
+    async run(statement) {
+      await execute(statement, []);
+    },
+  };
+}
+
+function onSqlite(t: Test, databaseUrl: string): Execute {
+  const handle = new BetterSqlite3(sqlitePath(databaseUrl));
+  t.teardown(() => handle.close());
+  handle.pragma('ignore_check_constraints = ON');
+  const triggers = handle.prepare("select name from sqlite_schema where type = 'trigger'").pluck().all();
+  for (const name of triggers) handle.exec(`drop trigger ${name}`);
+  return async (text, values) => {
+    const statement = handle.prepare(text.replaceAll(/\$(\d+)/g, '?$1'));
+    if (statement.reader) return { rows: statement.all(values) as Row[], changed: 0 };
+    return {
+      rows: [],
+      changed: statement.run(Object.fromEntries(values.map((value, index) => [index + 1, value]))).changes,
+    };
+  };
+}
+
+async function onPostgres(t: Test, databaseUrl: string): Promise<Execute> {
+  const client = new Client(databaseUrl);
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query('set session_replication_role = replica');
+  return async (text, values) => {
+    const { rows, rowCount } = await client.query(text, values);
+    return { rows, changed: rowCount ?? 0 };
+  };
+}
+
+/** Another value of the same kind: its last character, its number or a byte in its middle is another one. */
+export function altered(value: Value): Value {
+  if (value === null) return 'x';
+  if (typeof value === 'number') return value + 1;
+  if (typeof value === 'string') return `${value.slice(0, -1)}${value.endsWith('8') ? '9' : '8'}`;
+  const bytes = Buffer.from(value);
+  const middle = bytes.length >> 1;
+  bytes[middle] = (bytes[middle] as number) ^ 1;
+  return bytes;
+}

@@ -1,0 +1,237 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import BetterSqlite3 from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { readDataKeys } from '../../src/config.ts';
+import { backUp } from '../../src/database/backup.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
+import { writeHint } from '../../src/database/tail-hint.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { acceptChange } from '../../src/employment/accept.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { environment, here, jsonOf, type Variables, withFixtures } from './surroundings.ts';
+
+const OTHER_KEY = `k1:${Buffer.alloc(32, 'o').toString('base64')}`;
+const NEXT_KEY = `k2:${Buffer.alloc(32, 'n').toString('base64')}`;
+
+/** A served database's command line, a folder for its backups, and a second place to restore to. */
+async function stage(t: Test) {
+  const { env, db } = await withFixtures(t);
+  const folder = join(dirname(sqlitePath(env.DATABASE_URL as string)), 'backups');
+  mkdirSync(folder);
+  const elsewhere: Variables = { ...env, DATABASE_URL: `sqlite:${folder}/elsewhere/sidecar.db` };
+  return { env, db, folder, file: join(folder, 'backup.db'), elsewhere };
+}
+
+const mode = (path: string) => statSync(path).mode & 0o777;
+
+t.test('a backup is one whole file, for its owner only, and says how far it goes', async (t) => {
+  const { env, folder, file } = await stage(t);
+  const ran = await here(t, env, ['backup', file, '--json']);
+  t.equal(ran.code, 0, ran.stderr);
+  t.match(jsonOf(ran), {
+    file,
+    bytes: statSync(file).size,
+    environment: 'sandbox',
+    position: 12,
+    event_id: 'msg_fixture0000000000016',
+    ms: Number,
+  });
+  t.equal(mode(file), 0o600);
+  t.strictSame(readdirSync(folder), ['backup.db'], 'nothing beside it');
+  const verified = await here(t, { ...env, DATABASE_URL: `sqlite:${file}` }, ['verify', '--json']);
+  t.match(jsonOf(verified), { clean: true, position: 12 });
+});
+
+t.test('a backup replaces nothing by accident, and leaves nothing when it fails', async (t) => {
+  const { env, db, folder, file } = await stage(t);
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  const before = readFileSync(file);
+  t.match(await here(t, env, ['backup', file]), { code: 1, stderr: /is there already/ });
+  t.strictSame(readFileSync(file), before);
+  const path = sqlitePath(env.DATABASE_URL as string);
+  t.match(await here(t, env, ['backup', path, '--force']), { code: 2, stderr: /is the database itself/ });
+  t.match(await here(t, env, ['backup', join(folder, 'none', 'b.db')]), {
+    code: 1,
+    stderr: /does not exist/,
+  });
+  const live = { ...env, BENEFITS_ENVIRONMENT: 'live' };
+  t.match(await here(t, live, ['backup', join(folder, 'live.db')]), {
+    code: 1,
+    stderr: /belongs to sandbox/,
+  });
+  const on = { copied: () => {}, signal: AbortSignal.abort(), environment: 'sandbox' } as const;
+  await t.rejects(backUp(path, join(folder, 'b.db'), on), { name: 'AbortError' });
+  t.strictSame(readdirSync(folder), ['backup.db']);
+
+  await deliver(db, [deductionOf('later', { id: 'd-later' })]);
+  const again = await here(t, env, ['backup', file, '--force', '--json']);
+  t.match(jsonOf(again), { event_id: 'later', position: 13 });
+});
+
+t.test('on PostgreSQL its own tools are named, and no password is', async (t) => {
+  const env = { ...environment(t), DATABASE_URL: 'postgres://sidecar:s3cret-word@db.example:5432/benefits' };
+  for (const [command, tool] of [
+    [
+      'backup',
+      /pg_dump --format=custom --file='b\.dump' --dbname='postgres:\/\/sidecar@db\.example:5432\/benefits'/,
+    ],
+    ['restore', /pg_restore .* 'b\.dump'/],
+  ] as const) {
+    const ran = await here(t, env, [command, 'b.dump']);
+    t.match(ran, { code: 1, stdout: '', stderr: tool });
+    t.notMatch(ran.stderr, /s3cret/);
+  }
+});
+
+t.test('a backup restores to where nothing is, and says from when to replay', async (t) => {
+  const { env, file, elsewhere } = await stage(t);
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  const ran = await here(t, elsewhere, ['restore', file, '--json']);
+  t.equal(ran.code, 0, ran.stderr);
+  t.match(jsonOf(ran), {
+    kept: null,
+    replaced: null,
+    restored: { position: 12, event_id: 'msg_fixture0000000000016', received_at: '2026-01-15T00:00:00.000Z' },
+    replay_from: '2026-01-13T20:00:00.000Z',
+    migrations_due: 0,
+  });
+  const path = sqlitePath(elsewhere.DATABASE_URL as string);
+  t.equal(mode(path), 0o600);
+  t.equal((await here(t, elsewhere, ['verify'])).code, 0);
+  t.ok(existsSync(file), 'the backup stays');
+});
+
+t.test('what is restored has no free room left in it', async (t) => {
+  const { env, file, elsewhere } = await stage(t);
+  const free = (url: string): number => {
+    const handle = new BetterSqlite3(sqlitePath(url));
+    try {
+      return handle.pragma('freelist_count', { simple: true }) as number;
+    } finally {
+      handle.close();
+    }
+  };
+  const handle = new BetterSqlite3(sqlitePath(env.DATABASE_URL as string));
+  handle.exec('create table dropped as select randomblob(100000) as bytes; drop table dropped');
+  handle.close();
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  t.ok(free(`sqlite:${file}`) > 10);
+  t.equal((await here(t, elsewhere, ['restore', file])).code, 0);
+  t.equal(free(elsewhere.DATABASE_URL as string), 0);
+});
+
+t.test('what is replaced is kept whole, with what was only in its log', async (t) => {
+  const { env, db, file } = await stage(t);
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  await deliver(db, [deductionOf('later', { id: 'd-later' })]);
+  const url = env.DATABASE_URL as string;
+  const path = sqlitePath(url);
+  writeHint(url, { position: 13, seq: 17, received_at: null });
+
+  const refused = await here(t, env, ['restore', file]);
+  t.match(refused, {
+    code: 1,
+    stderr:
+      /newest is event later of .* position 13; .* event msg_fixture0000000000016 of .* position 12.*--force/,
+  });
+  t.match(
+    await here(t, env, ['restore', file, '--force']),
+    { code: 1, stderr: /another process has .* open/ },
+    'by this test',
+  );
+  t.equal((await db.selectFrom('inbox').select('seq').execute()).length, 17, 'and nothing is changed');
+  await db.destroy();
+
+  const ran = await here(t, env, ['restore', file, '--force', '--json']);
+  t.equal(ran.code, 0, ran.stderr);
+  const { kept } = jsonOf(ran);
+  t.match(jsonOf(ran), {
+    restored: { event_id: 'msg_fixture0000000000016' },
+    replaced: { event_id: 'later' },
+  });
+  t.notOk(existsSync(`${path}-hint`), 'the hint begins anew');
+  t.notOk(existsSync(`${path}-restoring`));
+  for (const [at, position] of [
+    [url, 12],
+    [`sqlite:${kept}`, 13],
+  ] as const) {
+    const verified = await here(t, { ...env, DATABASE_URL: at }, ['verify', '--json']);
+    t.match(jsonOf(verified), { clean: true, position });
+  }
+});
+
+t.test('what is no good backup replaces nothing', async (t) => {
+  const { env, db, folder, file, elsewhere } = await stage(t);
+  const accepting = { db, sealer: createSealer(readDataKeys(env)), now: () => new Date() };
+  const body = { employee_id: 'e-1', termination_date: '2026-08-01' };
+  await acceptChange(accepting, { kind: 'termination', body }, null);
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  const refused = async (given: Variables, from: string, why: RegExp) => {
+    t.match(await here(t, given, ['restore', from]), { code: 1, stderr: why }, `${why}`);
+    t.strictSame(
+      readdirSync(join(folder, 'elsewhere')).filter((name) => name !== 'sidecar.db-serve'),
+      [],
+    );
+  };
+  const copy = (name: string, change: (bytes: Buffer) => void): string => {
+    const bytes = readFileSync(file);
+    change(bytes);
+    writeFileSync(join(folder, name), bytes);
+    return join(folder, name);
+  };
+  const altered = (name: string, statement: string): string => {
+    const path = copy(name, () => {});
+    const handle = new BetterSqlite3(path);
+    handle.exec(statement);
+    handle.close();
+    return path;
+  };
+  await refused({ ...elsewhere, BENEFITS_ENVIRONMENT: 'live' }, file, /belongs to sandbox/);
+  await refused({ ...elsewhere, DATA_KEYS: NEXT_KEY }, file, /2 of its values are sealed with key k1/);
+  await refused({ ...elsewhere, DATA_KEYS: OTHER_KEY }, file, /is not what was sealed there/);
+  await refused(
+    elsewhere,
+    copy('text.db', (bytes) => bytes.write('no database at all')),
+    /no SQLite database/,
+  );
+  await refused(
+    elsewhere,
+    copy('cut.db', (bytes) => bytes.fill(0, bytes.length / 2)),
+    /damaged/,
+  );
+  await refused(elsewhere, altered('other.db', 'drop table instance'), /no database of benefits-sidecar/);
+  const newer = "insert into migrations values (999, '0999_later', 'x', '2030-01-01T00:00:00.000Z')";
+  await refused(elsewhere, altered('newer.db', newer), /made by a newer one/);
+  await refused(elsewhere, join(folder, 'none.db'), /there is no file/);
+
+  const given = { ...elsewhere, DATA_KEYS: NEXT_KEY };
+  t.equal((await here(t, given, ['restore', file, '--without-keys'])).code, 0, 'unless it is meant');
+  const release = holdServeLock(elsewhere.DATABASE_URL as string);
+  t.match(await here(t, elsewhere, ['restore', file, '--force']), { code: 1, stderr: /is being served/ });
+  release();
+});
+
+t.test('the files of a stopped service restore too, with the log that was copied along', async (t) => {
+  const { env, folder, elsewhere } = await stage(t);
+  const path = sqlitePath(env.DATABASE_URL as string);
+  // As they lie there after a crash: the newest commits are in the log only.
+  for (const end of ['', '-wal']) writeFileSync(join(folder, `cold.db${end}`), readFileSync(`${path}${end}`));
+  const ran = await here(t, elsewhere, ['restore', join(folder, 'cold.db'), '--json']);
+  t.match(jsonOf(ran), { restored: { position: 12 } }, ran.stderr);
+  t.equal((await here(t, elsewhere, ['verify'])).code, 0);
+});
+
+t.test('a backup of an earlier release is brought up to date by the next start', async (t) => {
+  const emptied = environment(t);
+  const folder = t.testdir();
+  const older = openDatabase(`sqlite:${folder}/older.db`);
+  await migrate(older, 'sandbox', new Date());
+  await transact(older, (trx) => trx.deleteFrom('migrations').where('number', '=', 15).execute());
+  await older.destroy();
+  const env = { ...emptied, DATABASE_URL: `sqlite:${folder}/sidecar.db` };
+  const ran = await here(t, env, ['restore', `${folder}/older.db`, '--json']);
+  t.match(jsonOf(ran), { migrations_due: 1, replay_from: null }, ran.stderr);
+});

@@ -1,0 +1,75 @@
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
+import { here, jsonOf, type Variables, withDatabase } from './surroundings.ts';
+
+const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
+const OLD = daysAgo(10);
+
+/** Two old events and a new one, kept for three days. */
+async function filled(t: Test): Promise<{ env: Variables; db: Db }> {
+  const { env, db } = await withDatabase(t);
+  await deliver(db, [deductionOf('old', { id: 'd1' }), eventOf('ignored', 'moon.landed', {})], OLD);
+  await deliver(db, [deductionOf('new', { id: 'd2' })], daysAgo(1));
+  return { env: { ...env, RETENTION_EVENTS: '3d' }, db };
+}
+
+const kept = async (db: Db) =>
+  (await db.selectFrom('inbox').select('event_id').where('body', 'is not', null).execute()).map(
+    ({ event_id }) => event_id,
+  );
+
+t.test('a dry run counts what would go, of each kind, and drops nothing', async (t) => {
+  const { env, db } = await filled(t);
+  const ran = await here(t, env, ['retention', '--dry-run']);
+  t.equal(ran.code, 0);
+  t.match(ran.stdout, new RegExp(`bodies of events +2 +${OLD} +0\\.0 MiB`));
+  t.match(ran.stderr, /RETENTION_REQUESTS is not set: requests are kept for ever/);
+  const { due, dry_run } = jsonOf(await here(t, env, ['retention', '--dry-run', '--json']));
+  t.equal(dry_run, true);
+  t.match(due, { events: { count: 2, oldest: OLD }, conflicts: { count: 0 }, requests: null });
+  t.equal((await kept(db)).length, 3);
+});
+
+t.test('without it they go; what is asked of them then says so', async (t) => {
+  const { env, db } = await filled(t);
+  const ran = await here(t, env, ['retention']);
+  t.match(ran, { code: 0, stdout: '2 bodies dropped, 0 requests erased\n' });
+  t.strictSame(await kept(db), ['new']);
+  t.match(jsonOf(await here(t, env, ['retention', '--json'])), { dropped: { events: 0 } });
+  t.match(
+    (await here(t, env, ['events', 'show', 'old'])).stdout,
+    /no body: dropped .*SHA-256 was [0-9a-f]{64}\n/,
+  );
+  const { body, body_absent } = jsonOf(await here(t, env, ['events', 'show', 'old', '--json']));
+  t.equal(body, null);
+  t.match(body_absent, /RETENTION_EVENTS/);
+  const again = await here(t, env, ['events', 'reprocess', 'new', 'old']);
+  t.match(again, { code: 1, stderr: /old: the body of this event was dropped by RETENTION_EVENTS/ });
+  const all = await here(t, env, ['events', 'reprocess', '--from', OLD]);
+  t.match(all, { code: 0, stdout: /^1 event put back/, stderr: /2 left alone: their bodies are dropped/ });
+});
+
+t.test('what is not set is kept, and a time too short is refused', async (t) => {
+  const { env, db } = await filled(t);
+  const { RETENTION_EVENTS, ...unset } = env;
+  const ran = await here(t, unset, ['retention']);
+  t.match(ran, {
+    code: 0,
+    stdout: '0 bodies dropped, 0 requests erased\n',
+    stderr: /bodies are kept for ever/,
+  });
+  t.equal((await kept(db)).length, 3);
+  t.match(await here(t, { ...env, RETENTION_EVENTS: '1d' }, ['retention']), {
+    code: 1,
+    stderr: /RETENTION_EVENTS must be at least 2d/,
+  });
+});
+
+t.test('what is left can be verified: the rest by its hash, and how many is told', async (t) => {
+  const { env } = await filled(t);
+  await here(t, env, ['retention']);
+  const ran = await here(t, env, ['verify', '--json']);
+  t.equal(ran.code, 0);
+  t.match(jsonOf(ran), { clean: true, versions: { by_body: 1, by_hash: 1 } });
+});

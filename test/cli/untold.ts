@@ -1,0 +1,63 @@
+/** What `verify` compares, and what it can't: one list for all tests that alter something. */
+
+/** A row of each table, and of some tables of each kind. */
+export const ROWS: readonly (readonly [table: string, where: string, untold?: string])[] = [
+  ['inbox', "event_id = 'd-1.3'"],
+  ['inbox', "event_type = 'employee-census.sync-request'"],
+  // Its id is in nothing that it led to, for it led to nothing.
+  ['inbox', "state = 'quarantined'", 'inbox.event_id'],
+  ['inbox', "source = 'import'"],
+  ['conflicts', 'true'],
+  ['ledger_head', 'true'],
+  ['versions', "event_id = 'd-1.1'"],
+  ['versions', "event_id = 'd-1.4'"],
+  ['versions', "event_id = 'd-1.6'"],
+  ['deductions', "deduction_id = 'd-1'"],
+  ['deduction_employees', "deduction_id = 'd-1' and employee_id = 'e-2'"],
+  ['roster_facts', "source = 'termination' and employee_id = 'many-0000'"],
+  ['roster_facts', "source = 'census' and employee_id = 'many-0002'"],
+  ['roster', "employee_id = 'many-0000'"],
+  ['outbox', "subject = 'employee:many-0000'"],
+  ['census_syncs', 'true'],
+  ['census_chunks', 'chunk = 1'],
+  ['hash_keys', 'true'],
+  ['payroll_runs', "run_id = '2026-06-19'"],
+  ['payroll_runs', "run_id = '2026-07-17'"],
+  [
+    'run_employees',
+    "employee_id = 'many-0000' and freeze_id = (select freeze_id from payroll_runs where run_id = '2026-06-19')",
+  ],
+  ['taken_reports', 'true'],
+  ['taken_lines', 'true'],
+];
+
+/** What nothing else tells: times of our own, what people wrote, what only the service or a census knew. */
+export const UNTOLD: ReadonlySet<string> = new Set([
+  'inbox.seq',
+  'inbox.reprocessed',
+  'conflicts.conflict_id',
+  'conflicts.received_at',
+  ...['hire_date', 'termination_date', 'employment_status', 'pay_frequency', 'pay_group', 'absent'].map(
+    (column) => `roster_facts.${column}`,
+  ),
+  'roster_facts.source_id',
+  'roster_facts.recorded_at',
+  ...['seq', 'due_at', 'body_hash', 'unknown_outcome', 'may_have_been_applied', 'status', 'reason'].map(
+    (column) => `outbox.${column}`,
+  ),
+  ...[
+    'sync_id',
+    'upload_started_at',
+    'uploaded_at',
+    'completed_at',
+    'reason',
+    'problem_count',
+    'problems',
+  ].map((column) => `census_syncs.${column}`),
+  'payroll_runs.run_id',
+  'payroll_runs.created_at',
+  'payroll_runs.finalized_at',
+  'payroll_runs.rules_version',
+  'payroll_runs.force_reason',
+  'taken_reports.recorded_at',
+]);

@@ -1,0 +1,84 @@
+/** Whatever is altered in a row, by a bad disk or by hand, is found, or it is listed here with why not. */
+import t from 'tap';
+import { verifyRows } from '../../src/cli/verify-parts.ts';
+import { readDataKeys } from '../../src/config.ts';
+import { createDifferences, type Differences } from '../../src/database/difference.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { createSealer, type Sealer } from '../../src/security/sealing.ts';
+import { altered, altering } from './alter.ts';
+import { ROWS, UNTOLD } from './untold.ts';
+import { staged } from './verify-stage.ts';
+
+async function look(db: Db, sealer: Sealer): Promise<Differences> {
+  const differences = createDifferences(1_000);
+  const { signal } = new AbortController();
+  await verifyRows(db, sealer, { tell: differences.tell, looked: () => {}, signal });
+  return differences;
+}
+
+t.test('a value that is altered is told, whichever column it is in', async (t) => {
+  const { env, db } = await staged(t);
+  const sealer = createSealer(readDataKeys(env));
+  const by = await altering(t, env.DATABASE_URL as string);
+  const told = new Set<string>();
+  const silent = new Set<string>();
+  for (const [table, where, untold] of ROWS) {
+    const row = await by.row(table, where);
+    for (const [column, value] of Object.entries(row)) {
+      const change = { table, row, column, to: altered(value) };
+      // What the engine refuses to store can't be there.
+      if (!(await by.alter(change))) continue;
+      const found = await look(db, sealer);
+      const name = `${table}.${column}`;
+      if (found.total > 0) {
+        told.add(name);
+        if (table === 'versions')
+          t.ok(
+            found.named.some((one) => one.table === table && one.id === String(row.position)),
+            name,
+          );
+      } else if (name !== untold && !(await by.isRefused())) silent.add(name);
+      await by.undo(change);
+    }
+  }
+  t.strictSame(
+    [...silent].filter((name) => !UNTOLD.has(name)),
+    [],
+  );
+  t.equal((await look(db, sealer)).total, 0, 'and nothing is told when all is as it was');
+  t.ok(told.size > 80, `${told.size} columns`);
+});
+
+/** What somebody removed, or put in: each is missed, or seen to be too much. */
+const MISSING: readonly (readonly [statement: string, told: string])[] = [
+  ["delete from inbox where event_id = 'd-1.3'", 'versions.event_id'],
+  ["delete from versions where event_id = 'd-1.3'", 'versions.position'],
+  ["delete from versions where event_id = 'd-1.6'", 'inbox.state'],
+  ["delete from deductions where deduction_id = 'd-1'", 'versions.position'],
+  [
+    "delete from deduction_employees where employee_id = 'e-1' and deduction_id = 'd-1'",
+    'deduction_employees.employee_id',
+  ],
+  [
+    "insert into deduction_employees (employee_id, deduction_id) values ('e-9', 'd-1')",
+    'deduction_employees.deduction_id',
+  ],
+  ["delete from roster where employee_id = 'many-0000'", 'roster.position'],
+  ["insert into roster (employee_id, employer_id, position) values ('e-9', 'acme', 1)", 'roster.employee_id'],
+  ["delete from outbox where subject = 'employee:many-0000'", 'roster_facts.source_id'],
+  ["insert into attempts (request_id, attempt, started_at) values ('none', 1, '')", 'attempts.request_id'],
+  ['delete from census_syncs where event_id is not null', 'census_syncs.employer_id'],
+  ["delete from run_employees where employee_id = 'many-0001'", 'run_employees.roster_position'],
+  ["delete from payroll_runs where run_id = '2026-07-03'", 'run_employees.freeze_id'],
+  ['delete from taken_lines', 'taken_reports.lines'],
+];
+
+t.test('a row that is missing, or too much, is told', async (t) => {
+  for (const [statement, told] of MISSING) {
+    const { env, db } = await staged(t);
+    const by = await altering(t, env.DATABASE_URL as string);
+    await by.run(statement);
+    const found = await look(db, createSealer(readDataKeys(env)));
+    t.ok(found.counts.has(told), `${statement}: ${[...found.counts.keys()]}`);
+  }
+});

@@ -1,0 +1,79 @@
+/** A database with rows of everything that `verify` looks at, made by the service's own code. */
+import { join } from 'node:path';
+import type { Test } from 'tap';
+import { readDataKeys } from '../../src/config.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { acceptChange } from '../../src/employment/accept.ts';
+import { reprocessEvent } from '../../src/inbound/events.ts';
+import { importDeductions } from '../../src/inbound/import.ts';
+import { putSchedules } from '../../src/payroll/runs/settings.ts';
+import { createSealer } from '../../src/security/sealing.ts';
+import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
+import { deduction as sample } from '../contract/samples.ts';
+import { finalized, hireMany, put, taken, voided } from '../payroll/finalized.ts';
+import { EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
+import { FIXTURES, here, type Variables, withFixtures } from './surroundings.ts';
+
+const now = () => new Date(LATELY);
+
+export async function staged(t: Test): Promise<{ env: Variables; db: Db }> {
+  const { env, db } = await withFixtures(t, '2026-07-01T08:00:00.000Z');
+  await ledger(db);
+  await payroll(db);
+  await outside(t, env, db);
+  return { env, db };
+}
+
+/** A deduction with versions in order, late, tied, passed on to another employee, and imported; a conflict; an event applied twice. */
+async function ledger(db: Db): Promise<void> {
+  const one = (eventId: string, createdAt: string, fields: object = {}) =>
+    deductionOf(eventId, { id: 'd-1', employee_id: 'e-1', description: 'Gold', ...fields }, createdAt);
+  await deliver(db, [
+    one('d-1.1', '2026-05-01T00:00:00Z', { effective_start: '2026-05-01', effective_end: '2026-12-31' }),
+    one('d-1.2', '2026-05-03T00:00:00Z', { member_contribution: '160.00' }),
+    one('d-1.3', '2026-05-02T00:00:00Z', { member_contribution: '155.00' }),
+    one('d-1.4', '2026-05-03T00:00:00Z', { member_contribution: '161.00', coverage_type: 'member_family' }),
+    one('d-1.5', '2026-05-04T00:00:00Z', { employee_id: 'e-2' }),
+    one('d-1.6', '2026-05-01T12:00:00Z', { employee_id: 'e-3' }),
+  ]);
+  await receive(db, [one('d-1.1', '2026-05-01T00:00:00Z', { member_contribution: '1.00' })]);
+  const imported = await importDeductions(
+    db,
+    () => [
+      { path: 'deductions[0]', fields: { ...sample, id: 'd-imported', created_at: '2026-01-01T00:00:00Z' } },
+    ],
+    LATELY,
+  );
+  if (!imported.ok) throw new Error(JSON.stringify(imported.problems));
+  await apply(db, LATELY);
+  await transact(db, (trx) => reprocessEvent(trx, 'd-1.2'));
+  await apply(db, '2026-07-11T00:00:00.000Z');
+}
+
+/** Two finalized runs, the second with adjustments and arrears; a voided one and an open one. */
+async function payroll(db: Db): Promise<void> {
+  await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
+  const [first = ''] = await hireMany(db, 3);
+  await finalized(db, '2026-06-05');
+  await taken(db, '2026-06-05', { employee_id: first, amount: '40' });
+  const earlier = { id: `ded-${first}`, employee_id: first, member_contribution: '170.00' };
+  await deliver(db, [deductionOf('again', earlier, '2026-07-01T00:00:00Z')], LATELY);
+  await finalized(db, '2026-06-19', { adjustments: 'include', arrears: 'include' });
+  await finalized(db, '2026-07-03');
+  await voided(db, '2026-07-03');
+  await put(db, '2026-07-17');
+}
+
+/** A staged census and two employment changes, one of which was tried once. */
+async function outside(t: Test, env: Variables, db: Db): Promise<void> {
+  const census = join(FIXTURES, 'census/json/maple-bakery.json');
+  const ran = await here(t, env, ['census', 'stage', census, '--employer', 'maple-bakery']);
+  if (ran.code !== 0) throw new Error(ran.stderr);
+  const accepting = { db, sealer: createSealer(readDataKeys(env)), now };
+  const bodies = [
+    { employee_id: 'many-0000', termination_date: '2026-08-01' },
+    { employee_id: 'many-0001', termination_date: '2026-09-01' },
+  ];
+  for (const body of bodies) await acceptChange(accepting, { kind: 'termination', body }, body.employee_id);
+}

@@ -1,0 +1,78 @@
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { putSchedules } from '../../src/payroll/runs/settings.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { finalized, hireMany, taken } from '../payroll/finalized.ts';
+import { BIWEEKLY, EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
+import { altering } from './alter.ts';
+import { here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
+import { staged } from './verify-stage.ts';
+
+t.test('a database of all fixtures, and one with a row of everything else, is clean', async (t) => {
+  for (const make of [withFixtures, staged]) {
+    const { env } = await make(t);
+    const ran = await here(t, env, ['verify', '--json']);
+    t.equal(ran.code, 0, ran.stderr);
+    t.match(jsonOf(ran), { clean: true, differences: { count: 0 } }, ran.stdout);
+  }
+});
+
+t.test('what differs is named without any value, and the exit code says so', async (t) => {
+  const { env } = await withFixtures(t);
+  const by = await altering(t, env.DATABASE_URL as string);
+  await by.run("update versions set member_contribution = '77.77' where position = 1");
+  const ran = await here(t, env, ['verify']);
+  t.equal(ran.code, 1);
+  t.match(
+    ran.stdout,
+    /^versions 1: member_contribution: is not what event \S+ and the versions before it make it$/m,
+  );
+  t.match(ran.stdout, /NOT clean: 1 differences/);
+  t.notMatch(ran.stdout, /77\.77|emp-/);
+  const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
+  t.match(differences, { count: 1, by_field: { 'versions.member_contribution': 1 }, named: [{ id: '1' }] });
+});
+
+t.test('where retention dropped a body its version is proved as far as the rest goes', async (t) => {
+  const { env, db } = await staged(t);
+  const by = await altering(t, env.DATABASE_URL as string);
+  const hash = Buffer.alloc(32, 7);
+  await transact(db, (trx) =>
+    trx
+      .updateTable('inbox')
+      .set({ body: null, body_hash: hash })
+      .where('event_id', 'in', ['d-1.1', 'd-1.2', 'd-1.4'])
+      .execute(),
+  );
+  const ran = await here(t, env, ['verify', '--json']);
+  t.match(jsonOf(ran), { clean: true, versions: { by_body: 20, by_hash: 3 } }, ran.stdout);
+  for (const [column, value] of [
+    ['period', 'sometimes'],
+    ['starts_on', '2026-05-09'],
+    ['late', 1],
+    ['previous', 3],
+  ] as const) {
+    const row = await by.row('versions', "event_id = 'd-1.4'");
+    const change = { table: 'versions', row, column, to: value };
+    if (!(await by.alter(change))) continue;
+    t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: false }, column);
+    await by.undo(change);
+  }
+});
+
+t.test('a year of payroll, with changes between its runs, is clean', async (t) => {
+  const { env, db } = await withDatabase(t);
+  await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
+  const employees = await hireMany(db, 10);
+  for (const [place, { pay_date }] of BIWEEKLY.entries()) {
+    const employee_id = employees[place % employees.length] as string;
+    const changed = { id: `ded-${employee_id}`, employee_id, member_contribution: `${160 + place}.00` };
+    // Every other one comes late: it changes what earlier runs should have taken.
+    const sent = `${place % 2 === 0 ? pay_date : '2026-01-11'}T0${place % 10}:00:00Z`;
+    await deliver(db, [deductionOf(`change-${place}`, changed, sent)], LATELY);
+    await finalized(db, pay_date, { adjustments: 'include', arrears: 'include' });
+    if (place % 5 === 0) await taken(db, pay_date, { employee_id, amount: '1.00' });
+  }
+  const ran = await here(t, env, ['verify', '--json']);
+  t.match(jsonOf(ran), { clean: true, runs: { verified: BIWEEKLY.length } }, ran.stdout);
+});

@@ -1,0 +1,109 @@
+import t from 'tap';
+import { LINES_MAX, linesOf } from '../../src/console/pages/events/body-lines.ts';
+import { differenceOf } from '../../src/console/pages/events/difference.ts';
+
+const shown = (body: string) => linesOf(body)?.map((line) => line.shown);
+
+t.test('a body stands on lines of its own, each value digit for digit', async (t) => {
+  const body = '{"a":1.50,"b":[1e400,-0,true],"c":{},"d":[],"e":{"f":"x, {y}: \\"z\\""},"g":null}';
+  t.strictSame(shown(body), [
+    '{',
+    '  "a": 1.50,',
+    '  "b": [',
+    '    1e400,',
+    '    -0,',
+    '    true',
+    '  ],',
+    '  "c": {},',
+    '  "d": [],',
+    '  "e": {',
+    '    "f": "x, {y}: \\"z\\""',
+    '  },',
+    '  "g": null',
+    '}',
+  ]);
+  t.strictSame(shown(' "only a text" '), ['"only a text"']);
+});
+
+t.test('what is personal is masked whole, however its field is spelled, and nothing else is', async (t) => {
+  const personal = {
+    first_name: 'Jo',
+    'Last-Name': 'Public',
+    employeeName: 'Jo Public',
+    ssn: '123-45-6789',
+    SSN_last4: '6789',
+    dob: '1990-01-01',
+    date_of_birth: '1990-01-01',
+    home_address: { line1: '1 Main St', city: 'Springfield' },
+    phone_numbers: undefined,
+    phone_number: 5551234567,
+    emails: ['jo@example.org'],
+    payRate: [{ amount: '1' }],
+  };
+  const plain = {
+    employee_id: 'emp-1',
+    id: 'd1',
+    description: 'Gold',
+    line_of_coverage: 'medical',
+    period: 'monthly',
+  };
+  const body = JSON.stringify({ ...personal, ...plain, ssn_missing: 1, email: null });
+  const lines = shown(body) ?? [];
+  for (const value of ['Jo', 'Public', '6789', '1990', 'Main', 'Springfield', '555', 'example.org', '"1"']) {
+    t.notOk(lines.join('\n').includes(value), `${value} is not shown`);
+  }
+  for (const value of Object.values(plain)) t.ok(lines.join('\n').includes(value), `${value} is`);
+  t.ok(lines.includes('  "email": null'), 'that there is none is not personal');
+  t.ok(shown('{"\\u0073sn":"123"}')?.join('').includes('•••'), 'also where the name is escaped');
+});
+
+t.test('a name is personal with digits at its end and in the plural, and pay rates are', async (t) => {
+  const masked = [
+    ...['address1', 'address_2', 'address_line_3', 'phone2', 'names', 'first_names', 'emails2', 'ssns'],
+    ...['national_id', 'hourly_rate', 'annual_rate', 'base_rates', 'rate_of_pay', 'pay_rate_2', 'wages'],
+    ...['ethnicity', 'ethnicities_1', 'race', 'nationality', 'children', 'dependent_1', 'beneficiaries'],
+    ...['ssn_last4', 'line1', 'zipCode', 'cities', 'salaries'],
+  ];
+  for (const name of masked) {
+    t.match(shown(JSON.stringify({ [name]: 'Public' })), ['{', `  "${name}": •••`, '}'], name);
+  }
+  const plain = [
+    ...['id', 'employee_id', 'event_id', 'type', 'state', 'status', 'line_of_coverage', 'taxability'],
+    ...['period', 'effective_date', 'member_contribution', 'employer_contribution', 'coverage_type', 'rate'],
+    ...['created_at', 'ssn_missing', 'pay_frequency', 'pay_group', 'version', 'sha256', 'rate_2'],
+  ];
+  for (const name of plain) {
+    t.match(shown(JSON.stringify({ [name]: 'x' })), ['{', `  "${name}": "x"`, '}'], name);
+  }
+});
+
+t.test('two bodies that are masked alike still differ', async (t) => {
+  const [one, other] = ['{"ssn":"1","a":1}', '{"ssn":"2","a":1}'].map((body) => linesOf(body) ?? []);
+  t.strictSame(
+    one?.map(({ shown }) => shown),
+    other?.map(({ shown }) => shown),
+  );
+  t.not(one?.[1]?.whole, other?.[1]?.whole);
+  t.equal(one?.[2]?.whole, other?.[2]?.whole);
+});
+
+t.test('a body that is not JSON has no lines, and no body takes more than a screen can bear', async (t) => {
+  for (const body of ['', 'not JSON', '{"a":1,}', '<img src=x>']) t.equal(linesOf(body), null);
+  t.equal(linesOf(`[${'1,'.repeat(100_000)}1]`)?.length, LINES_MAX);
+  t.equal(linesOf(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)?.length, LINES_MAX);
+  const [line] = shown(JSON.stringify('x'.repeat(200_000))) ?? [];
+  t.ok((line ?? '').length < 3_000);
+  t.match(line, /… \(198002 more characters\)$/);
+});
+
+t.test('the lines that two texts do not have in common are told, and only those', async (t) => {
+  t.strictSame(differenceOf(['{', 'a', 'b', '}'], ['{', 'b', 'c', '}']), {
+    one: [false, true, false, false],
+    other: [false, false, true, false],
+  });
+  t.strictSame(differenceOf([], ['a']), { one: [], other: [true] });
+  t.strictSame(differenceOf(['a', 'b'], ['a', 'b']), { one: [false, false], other: [false, false] });
+  const long = (last: string) =>
+    Array.from({ length: LINES_MAX }, (_, at) => (at === LINES_MAX - 1 ? last : `${at % 7}`));
+  t.equal(differenceOf(long('x'), long('y')).one.filter(Boolean).length, 1);
+});

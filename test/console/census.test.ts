@@ -1,0 +1,393 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import t, { type Test } from 'tap';
+import { failSyncs, uploadDelivered, uploadStarted } from '../../src/census/sync-progress.ts';
+import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
+import { recordUpload } from '../../src/census/uploads.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { FIRST_TOKEN, NOW } from '../api/start.ts';
+import { employee, organization } from '../contract/samples.ts';
+import { eventually } from '../support/eventually.ts';
+import { assertAccessible, assertFits, openConsole, type Page, type Stage } from './stage.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+
+const hoursAgo = (hours: number) => new Date(NOW.getTime() - hours * 3_600_000).toISOString();
+const person = (employee_id: string, fields: object = {}) => ({ ...employee, employee_id, ...fields });
+const jsonFile = (employees: readonly object[]) => ({
+  name: 'census.json',
+  mimeType: 'application/json',
+  buffer: Buffer.from(JSON.stringify({ organization, employees })),
+});
+
+/** Brings a census by the API; answers its id. */
+async function bring({ call }: Stage, employerId: string, employees: readonly object[]): Promise<string> {
+  const url = `/v1/employers/${encodeURIComponent(employerId)}/census`;
+  return (await call({ method: 'PUT', url, body: { organization, employees } })).json.census_id;
+}
+
+/** The service asked for a census; answers the request that owes the upload. */
+async function asked({ db }: Stage, employerId: string, eventId: string, now: string): Promise<string> {
+  await transact(db, (trx) => requestSync(trx, { employerId, eventId, now }));
+  const { request_id } = await db
+    .selectFrom('census_syncs')
+    .select('request_id')
+    .where('event_id', '=', eventId)
+    .executeTakeFirstOrThrow();
+  return String(request_id);
+}
+
+/** The id of the staged census, null when there is none. */
+async function stagedOf({ call }: Stage, employerId: string): Promise<string | null> {
+  const { json } = await call({ url: `/v1/censuses?employer_id=${encodeURIComponent(employerId)}` });
+  return json.data[0]?.census_id ?? null;
+}
+
+const choose = (page: Page, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) =>
+  page.getByLabel('Census, a JSON or CSV file').setInputFiles(file);
+const click = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
+/** The cells of the page's tables, row by row. */
+const cells = (page: Page, caption: string) =>
+  page
+    .getByRole('table', { name: caption })
+    .locator('tbody tr')
+    .evaluateAll((rows) =>
+      rows.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')),
+    );
+
+async function assertGood(t: Test, page: Page, name: string): Promise<void> {
+  await assertAccessible(t, page, name);
+  await page.setViewportSize({ width: 360, height: 800 });
+  await assertFits(t, page, name);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+t.test('who has brought no census yet reads the request that brings the first', async (t) => {
+  const stage = await openConsole(t);
+  const page = await stage.signedIn();
+  await page.goto('/census');
+  const [, command, request] = await page
+    .locator('main')
+    .evaluate((main) => ['', ...[...main.querySelectorAll('pre')].map((pre) => pre.textContent ?? '')]);
+  t.match(command, /^benefits-sidecar census stage census\.json --employer maple-bakery$/);
+  const path = /-X PUT .*"http:\/\/127\.0\.0\.1:8081(.*)"$/s.exec(request ?? '')?.[1] ?? '';
+  const body = JSON.stringify({ organization, employees: [employee] });
+  const headers = { authorization: `Bearer ${FIRST_TOKEN}`, 'content-type': 'application/json' };
+  t.equal((await fetch(stage.base + path, { method: 'PUT', headers, body })).status, 200);
+  await page.reload();
+  t.match(await cells(page, 'Staged censuses'), [['maple-bakery', '1', '0 s ago', 'none yet']]);
+  await page.goto('/census?employer_id=..');
+  await page.getByText('No census of “..” was brought').waitFor();
+  t.equal(await page.getByRole('link', { name: 'Bring a census' }).count(), 0, 'it would lead elsewhere');
+  await page.getByLabel('Employer id').fill('nobody');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Bring a census of this employer' }).click();
+  await page.getByText('No census of this employer is staged.').waitFor();
+  await assertGood(t, page, 'the census of an employer who has none');
+});
+
+t.test(
+  'syncs stand by employer, the newest first, each step with its time; the page finds those in a state',
+  async (t) => {
+    const stage = await openConsole(t);
+    const { db } = stage;
+    const oak = await asked(stage, 'oak', 'evt-1', hoursAgo(50));
+    await transact(db, async (trx) => {
+      await uploadStarted(trx, oak, hoursAgo(49));
+      await uploadDelivered(trx, oak, hoursAgo(48));
+      await completeSyncs(trx, { employerId: 'oak', receivedAt: hoursAgo(47), now: hoursAgo(47) });
+    });
+    await asked(stage, 'maple', 'evt-2', hoursAgo(30));
+    await asked(stage, 'oak', 'evt-3', hoursAgo(0));
+    const page = await stage.signedIn();
+    await page.goto('/census');
+    t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['oak', 'maple']);
+    const steps = await page
+      .locator('.steps')
+      .evaluateAll((lists) =>
+        lists.map((list) =>
+          [...list.children].map((step) => [...step.children].map((part) => part.textContent).join(' ')),
+        ),
+      );
+    t.strictSame(steps, [
+      ['requested 2026-02-01 12:00:00 UTC', 'to be uploaded by itself', 'completed not yet'],
+      [
+        'requested 2026-01-30 10:00:00 UTC',
+        'uploaded 2026-01-30 12:00:00 UTC',
+        'completed 2026-01-30 13:00:00 UTC',
+      ],
+      ['requested 2026-01-31 06:00:00 UTC', 'to be uploaded by itself', 'completed not yet'],
+    ]);
+    await assertGood(t, page, 'the syncs');
+    await page.getByLabel('Syncs that are').selectOption('overdue');
+    await click(page, 'Show');
+    t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['maple']);
+  },
+);
+
+t.test('more syncs and employers than a page has go on by links', async (t) => {
+  const stage = await openConsole(t);
+  const ids = Array.from({ length: 51 }, (_, number) => `e-${String(number).padStart(2, '0')}`);
+  await transact(stage.db, async (trx) => {
+    for (const [number, employerId] of ids.entries()) {
+      await requestSync(trx, { employerId, eventId: `evt-${number}`, now: hoursAgo(number) });
+    }
+    const census = { state: 'current', staged_at: hoursAgo(1), employees: 1, body_bytes: 1 } as const;
+    await trx
+      .insertInto('staged_censuses')
+      .values(ids.map((employer_id) => ({ ...census, employer_id, census_id: `c-${employer_id}` })))
+      .execute();
+  });
+  const page = await stage.signedIn();
+  await page.goto('/census');
+  t.equal((await cells(page, 'Staged censuses')).length, 50);
+  t.equal(await page.locator('.sync').count(), 50);
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await page.getByRole('link', { name: 'First page' }).waitFor();
+  t.strictSame(await page.getByRole('heading', { level: 3 }).allTextContents(), ['e-50'], 'the oldest sync');
+  await page.goto('/census');
+  await page.getByRole('link', { name: 'More employers' }).click();
+  await page.waitForURL(/employers=/);
+  t.match(await cells(page, 'Staged censuses'), [['e-50', '1']]);
+  t.equal(await page.locator('.sync').count(), 0);
+});
+
+t.test(
+  "a failed sync's row errors can be read by row, field and rule, and nothing in them is markup",
+  async (t) => {
+    const stage = await openConsole(t);
+    const upload = await asked(stage, HOSTILE, HOSTILE, hoursAgo(2));
+    await transact(stage.db, (trx) =>
+      failSyncs(trx, upload, {
+        reason: `the census breaks the contract ${HOSTILE}`,
+        problemCount: 1_402,
+        problems: [
+          { path: 'employees[17].address.state', rule: 'must be a US state code' },
+          { path: `organization.${HOSTILE}`, rule: HOSTILE },
+        ],
+      }),
+    );
+    const page = await stage.signedIn();
+    for (const path of ['/census', `/census/${encodeURIComponent(HOSTILE)}`]) {
+      await page.goto(path);
+      await page.getByText('1,402 problems in the census').click();
+      t.strictSame(await cells(page, 'What is wrong, by row and field'), [
+        ['18', 'address.state', 'must be a US state code'],
+        ['organization', HOSTILE, HOSTILE],
+      ]);
+      t.equal(await page.getByText('And 1,400 more.').count(), 1);
+      t.match(await page.title(), /^Census.* · benefits-sidecar$/s);
+      t.equal(await page.locator('main img, main script').count(), 0);
+      await assertGood(t, page, path);
+    }
+  },
+);
+
+t.test(
+  'a file is compared with the last upload, by id and field and without a value, and then staged',
+  async (t) => {
+    const stage = await openConsole(t);
+    const last = await bring(stage, 'a / b', [person('ann'), person('bob'), person('cid')]);
+    await transact(stage.db, (trx) => recordUpload(trx, 'a / b', last, hoursAgo(30)));
+    const page = await stage.signedIn();
+    await page.goto(`/census/${encodeURIComponent('a / b')}`);
+    await choose(page, jsonFile([person('ann', { last_name: 'CANARY' }), person('bob'), person(HOSTILE)]));
+    await click(page, 'Check it');
+    await page.getByRole('heading', { name: 'Good: 3 employees, nothing to mend' }).waitFor();
+    t.strictSame(
+      await page
+        .locator('.tally > div')
+        .evaluateAll((all) => all.map((one) => [...one.children].map((part) => part.textContent))),
+      [
+        ['added', '1'],
+        ['changed', '1'],
+        ['absent', '1'],
+        ['unchanged', '1'],
+      ],
+    );
+    t.strictSame(await page.locator('.outcome .ids li').allTextContents(), ['cid', HOSTILE]);
+    t.strictSame(await cells(page, 'Changed employees and fields'), [['ann', 'last_name']]);
+    t.notMatch(await page.content(), 'CANARY');
+    t.equal(await stagedOf(stage, 'a / b'), last, 'checking keeps nothing');
+    t.equal(await page.evaluate(() => document.activeElement?.id), 'outcome-says', 'a reader goes on there');
+    await assertGood(t, page, 'what a census would change');
+
+    await click(page, 'Stage this census');
+    await page.getByText('This is the census that you brought.').waitFor();
+    const staged = await stagedOf(stage, 'a / b');
+    t.not(staged, last);
+    t.match(await page.content(), staged ?? 'none');
+    t.match(stage.woken, { send: 2 }, 'syncs that waited go on');
+  },
+);
+
+t.test('what breaks the contract is named by row and field, and can not be staged', async (t) => {
+  const stage = await openConsole(t);
+  const page = await stage.signedIn();
+  await page.goto('/census/maple');
+  await choose(page, jsonFile([person('ann', { dob: HOSTILE }), person('ann')]));
+  await click(page, 'Check it');
+  await page.getByRole('heading', { name: 'Refused: 2 places in 2 employees to mend' }).waitFor();
+  t.strictSame(await cells(page, 'What is wrong, by row and field'), [
+    ['1', 'dob', 'must be a real date, YYYY-MM-DD'],
+    ['2', 'employee_id', 'is the same as employees[0].employee_id'],
+  ]);
+  t.equal(await page.getByRole('button', { name: 'Stage this census' }).count(), 0);
+  await assertGood(t, page, 'a census that is refused');
+});
+
+t.test(
+  'another file than the one that was checked is not staged, and what is no census is told at once',
+  async (t) => {
+    const stage = await openConsole(t);
+    const page = await stage.signedIn({ refusals: true });
+    await page.goto('/census/maple');
+    await choose(page, jsonFile([person('ann')]));
+    await click(page, 'Check it');
+    await page.getByRole('heading', { name: /^Good/ }).waitFor();
+    await choose(page, jsonFile([person('bob')]));
+    await click(page, 'Stage this census');
+    await page.locator('#said').getByText('this is another file than the one that was checked').waitFor();
+    t.equal(await stagedOf(stage, 'maple'), null);
+    t.strictSame(await stage.db.selectFrom('staged_censuses').selectAll().execute(), []);
+    t.notMatch(stage.logged, [{ level: 'error' }]);
+    await choose(page, { name: 'census.xlsx', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
+    await click(page, 'Check it');
+    await page.locator('#said').getByText('a census is a .json or .csv file').waitFor();
+    await page.getByText('The census is a CSV: add its organization').click();
+    const large = {
+      name: 'organization.json',
+      mimeType: 'application/json',
+      buffer: Buffer.alloc(2_000_000, ' '),
+    };
+    await page.getByLabel('Organization, a JSON file').setInputFiles(large);
+    await click(page, 'Check it');
+    await page.locator('#said').getByText('this file has at most 1 MiB: is it the right one?').waitFor();
+    await page.getByLabel('Organization, a JSON file').setInputFiles([]);
+    await choose(page, jsonFile([person('bob')]));
+    await click(page, 'Check it');
+    await page.getByRole('heading', { name: /^Good/ }).waitFor();
+    t.equal(await page.locator('#said').textContent(), '', 'what was refused before is not said any more');
+  },
+);
+
+t.test('a CSV comes with its organization', async (t) => {
+  const stage = await openConsole(t);
+  const { address, pay_rate: _, ...plain } = employee;
+  const row = {
+    ...plain,
+    ...Object.fromEntries(Object.entries(address).map(([name, value]) => [`address.${name}`, value])),
+    'pay_rate[0].amount': '25.50',
+    'pay_rate[0].period': 'hourly',
+    'pay_rate[0].effective_start': '2025-01-01',
+  };
+  const csv = [Object.keys(row), Object.values(row)].map((values) => values.join(',')).join('\n');
+  const page = await stage.signedIn();
+  await page.goto('/census/maple');
+  await choose(page, { name: 'census.CSV', mimeType: 'text/csv', buffer: Buffer.from(csv) });
+  await click(page, 'Check it');
+  await page.getByRole('heading', { name: /^Refused: 1 place/ }).waitFor();
+  t.strictSame(await cells(page, 'What is wrong, by row and field'), [
+    ['organization', 'all of it', 'is required'],
+  ]);
+  await page.getByText('The census is a CSV: add its organization').click();
+  const utf8 = JSON.stringify({ ...organization, legal_business_name: 'Bäckerei 🙂' }, null, 2);
+  await page
+    .getByLabel('Organization, a JSON file')
+    .setInputFiles({ name: 'organization.json', mimeType: 'application/json', buffer: Buffer.from(utf8) });
+  await click(page, 'Check it');
+  await page.getByRole('heading', { name: /^Good: 1 employee/ }).waitFor();
+  await click(page, 'Stage this census');
+  await page.getByText('This is the census that you brought.').waitFor();
+  const { json } = await stage.call({ url: '/v1/employers/maple/census' });
+  t.equal(json.organization.legal_business_name, 'Bäckerei 🙂');
+});
+
+t.test(
+  'a file whose connection breaks is not staged, even where the part that came is a census',
+  async (t) => {
+    const stage = await openConsole(t);
+    const page = await stage.signedIn();
+    const [cookie] = await page.context().cookies();
+    const forgery = await page.evaluate(() => document.body.getAttribute('hx-headers:inherited') ?? '{}');
+    const { buffer } = jsonFile([person('ann')]);
+    const checked = createHash('sha256').update('json\n\n').update(buffer).digest('base64url');
+    const staging = () => stage.db.selectFrom('staged_censuses').selectAll().execute();
+    const send = async (isWhole: boolean) => {
+      const sent = request(`${stage.base}/census/maple/stage?checked=${checked}`, {
+        method: 'POST',
+        headers: {
+          ...JSON.parse(forgery),
+          cookie: `${cookie?.name}=${cookie?.value}`,
+          'content-type': 'multipart/form-data; boundary=edge',
+        },
+      });
+      sent.on('error', () => {});
+      t.teardown(() => sent.destroy());
+      sent.write('--edge\r\ncontent-disposition: form-data; name="census"; filename="a.json"\r\n\r\n');
+      await new Promise((done) => sent.write(buffer, done));
+      if (isWhole) {
+        sent.end('\r\n--edge--\r\n');
+        const [answer] = await once(sent, 'response');
+        return answer.statusCode;
+      }
+      await eventually('it is being staged', staging, (rows) => rows.length === 1);
+      sent.destroy();
+      return null;
+    };
+    await send(false);
+    await eventually('nothing of it is left', staging, (rows) => rows.length === 0);
+    t.equal(await stagedOf(stage, 'maple'), null);
+    t.notMatch(stage.logged, [{ level: 'error' }]);
+    t.equal(await send(true), 204, 'all of it is');
+    t.ok(await stagedOf(stage, 'maple'));
+  },
+);
+
+t.test('a sync is asked for with a button, and what becomes of it is seen without a reload', async (t) => {
+  const stage = await openConsole(t);
+  await bring(stage, 'maple', [person('ann')]);
+  const page = await stage.signedIn();
+  await page.goto('/census');
+  await click(page, 'Sync now: maple');
+  await page.getByText('asked for by hand').waitFor();
+  t.equal(stage.woken.send, 2);
+  await page.goto('/census/maple');
+  const { request_id } = await stage.db
+    .selectFrom('census_syncs')
+    .select('request_id')
+    .executeTakeFirstOrThrow();
+  await transact(stage.db, async (trx) => {
+    await uploadStarted(trx, String(request_id), hoursAgo(0));
+    await uploadDelivered(trx, String(request_id), hoursAgo(0));
+    // What the pages listen for: the request is no longer pending.
+    await trx
+      .updateTable('outbox')
+      .set({ state: 'cancelled', finished_at: hoursAgo(0), head: 0 })
+      .execute();
+  });
+  await page.locator('.steps .done', { hasText: 'uploaded' }).waitFor();
+});
+
+t.test('a token that only reads sees no button, and none of its requests changes anything', async (t) => {
+  const stage = await openConsole(t);
+  await bring(stage, 'maple', [person('ann')]);
+  const page = await stage.signedIn({ token: await stage.tokenWith('census:read'), refusals: true });
+  for (const path of ['/census', '/census/maple', '/census/nobody']) {
+    await page.goto(path);
+    t.strictSame(
+      (await page.getByRole('main').getByRole('button').allTextContents()).filter((name) => name !== 'Show'),
+      [],
+      path,
+    );
+    t.equal(await page.getByText('personal data').count(), 0);
+  }
+  for (const path of ['sync', 'check', 'stage']) {
+    const status = await page.evaluate(async (url) => {
+      const headers = JSON.parse(document.body.getAttribute('hx-headers:inherited') ?? '{}');
+      return (await fetch(url, { method: 'POST', headers })).status;
+    }, `/census/maple/${path}`);
+    t.equal(status, 403, path);
+  }
+});

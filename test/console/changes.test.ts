@@ -1,0 +1,237 @@
+import t, { type Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { closeGate } from '../../src/outbound/gate.ts';
+import { report, service } from '../employment/stage.ts';
+import { START, sealer } from '../outbound/parts.ts';
+import { assertAccessible, assertFits, openConsole, type Page } from './stage.ts';
+
+const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+const SECRET = 'Marker-7f3a';
+
+async function staged(t: Test) {
+  const stage = await openConsole(t, { sealer, now: () => START });
+  return { ...stage, ...(await service(t, stage.db)) };
+}
+type Staged = Awaited<ReturnType<typeof staged>>;
+
+/** A rejected hire, and two changes of the same employee that it holds. */
+async function held({ db, answers, send, clock }: Staged, employee: string) {
+  const hire = await report(db, 'new-hire', employee, { fields: { first_name: SECRET, ssn: '987-65-4321' } });
+  clock.advance(1_000);
+  const move = await report(db, 'demographic', employee, { clock });
+  clock.advance(1_000);
+  const raise = await report(db, 'compensation-change', employee, { clock });
+  answers.set(hire, 422);
+  await send();
+  return { hire, move, raise };
+}
+
+const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const stateOf = async ({ call }: Staged, id: string): Promise<string> =>
+  (await call({ url: `/v1/employee-changes/${id}` })).json.state;
+const names = (page: Page) => page.locator('main tbody th').allTextContents();
+
+async function assertGood(t: Test, page: Page, name: string): Promise<void> {
+  await assertAccessible(t, page, name);
+  await page.setViewportSize({ width: 360, height: 800 });
+  await assertFits(t, page, name);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}
+
+t.test(
+  'changes are listed newest first and found by state, kind, employee and time; nothing in them is markup',
+  async (t) => {
+    const stage = await staged(t);
+    const { db, answers, send, clock } = stage;
+    const page = await stage.signedIn();
+    await page.goto('/changes');
+    await page.getByText('Payroll has reported no employment change yet.').waitFor();
+    t.equal(await page.getByText('benefits-sidecar change termination --file leavers.csv').count(), 1);
+    await held(stage, HOSTILE);
+    clock.advance(60_000);
+    const lost = await report(db, 'termination', 'lee', { clock });
+    answers.set(lost, null);
+    await send();
+    await page.getByText('the service may know of it all the same').waitFor();
+    t.strictSame(
+      await names(page),
+      ['Termination', 'Change of pay or status', 'Move', 'New hire'],
+      'without a reload',
+    );
+    t.equal(await page.getByText('waits for another change').count(), 2);
+    t.equal(await page.getByText('holds others').count(), 1);
+    t.equal(await page.title(), 'Employment changes · benefits-sidecar');
+    t.equal(await page.locator('main img, main script').count(), 0);
+    await assertGood(t, page, 'the changes');
+
+    const found = async (query: string) => {
+      await page.goto(`/changes?${query}`);
+      return names(page);
+    };
+    t.strictSame(await found('state=rejected'), ['New hire']);
+    t.strictSame(await found(`employee_id=${encodeURIComponent(HOSTILE)}&kind=demographic`), ['Move']);
+    await page.goto('/changes');
+    await page.getByLabel('Accepted from (UTC)').fill('2026-01-31T09:31');
+    await click(page, 'Show');
+    t.strictSame(await names(page), ['Termination']);
+    await page.getByLabel('Employee id').fill('nobody');
+    await click(page, 'Show');
+    await page.getByText('No change is like that.').waitFor();
+  },
+);
+
+t.test('more changes than a page has go on by a link', async (t) => {
+  const stage = await staged(t);
+  for (let number = 0; number < 51; number += 1) await report(stage.db, 'termination', `e-${number}`);
+  const page = await stage.signedIn();
+  await page.goto('/changes?kind=termination');
+  t.equal((await names(page)).length, 50);
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await page.getByRole('link', { name: 'First page' }).waitFor();
+  t.strictSame(await page.locator('main tbody td').first().textContent(), 'e-0');
+});
+
+t.test('a rejected hire shows its attempts and what it holds; retried, it and the others go', async (t) => {
+  const stage = await staged(t);
+  const { hire, raise } = await held(stage, HOSTILE);
+  const page = await stage.signedIn();
+  await page.goto(`/changes/${hire}`);
+  t.equal(await page.getByText('the employee’s later changes wait for it: a person decides.').count(), 1);
+  t.strictSame(
+    await page
+      .getByRole('table', { name: 'Changes of the employee' })
+      .locator('th[scope=row]')
+      .allTextContents(),
+    ['Change of pay or status', 'Move'],
+  );
+  t.match(
+    await page.getByRole('table', { name: 'Attempts' }).locator('tbody').textContent(),
+    /422.*answered 422/,
+  );
+  t.equal(await page.locator('main img, main script').count(), 0);
+  await assertGood(t, page, 'a rejected hire');
+  stage.answers.delete(hire);
+  await click(page, 'Retry');
+  await page.getByText('It is sent by itself').waitFor();
+  await stage.send();
+  await page.getByText('The service has it.').waitFor();
+  t.equal(await stateOf(stage, raise), 'delivered');
+  t.equal(
+    await page.getByRole('heading', { name: 'What to do' }).count(),
+    0,
+    'there is nothing to decide any more',
+  );
+});
+
+t.test('what waits behind a rejected hire is released by hand', async (t) => {
+  const stage = await staged(t);
+  const { hire, move } = await held(stage, 'ines');
+  const page = await stage.signedIn();
+  await page.goto(`/changes/${move}`);
+  await page.getByRole('link', { name: 'another change of the employee' }).click();
+  await click(page, 'Release the others');
+  await page.getByText('The service said no: a person decides.').waitFor();
+  await stage.send();
+  t.strictSame([await stateOf(stage, hire), await stateOf(stage, move)], ['rejected', 'delivered']);
+});
+
+t.test('a retry that may undo a newer change is explained first, and then made all the same', async (t) => {
+  const stage = await staged(t);
+  const { db, answers, send } = stage;
+  const [older, newer] = [await report(db, 'demographic', 'lee'), await report(db, 'demographic', 'lee')];
+  answers.set(older, 422);
+  await send();
+  t.equal(await stateOf(stage, newer), 'delivered');
+  const page = await stage.signedIn();
+  await page.goto(`/changes/${older}`);
+  await click(page, 'Retry');
+  await page.getByText('Not retried: a newer change of this employee was delivered.').waitFor();
+  t.equal(await stateOf(stage, older), 'rejected');
+  await assertGood(t, page, 'a retry that is refused');
+  await click(page, 'Retry it all the same');
+  await page.getByText('It is sent by itself').waitFor();
+  t.equal(await stateOf(stage, older), 'pending');
+});
+
+t.test('a change is cancelled with a reason, which stays', async (t) => {
+  const stage = await staged(t);
+  const { hire } = await held(stage, 'ines');
+  const page = await stage.signedIn({ refusals: true });
+  await page.goto(`/changes/${hire}`);
+  await click(page, 'Cancel the change');
+  t.equal(await stateOf(stage, hire), 'rejected', 'not without a reason');
+  await page.getByLabel('Why it is cancelled').fill('   ');
+  await click(page, 'Cancel the change');
+  await page.locator('#said').getByText('must say why').waitFor();
+  await page.getByLabel('Why it is cancelled').fill(HOSTILE);
+  await page.keyboard.press('Enter');
+  await page.getByText('Somebody gave it up.').waitFor();
+  t.equal(await page.getByText(HOSTILE, { exact: true }).count(), 1);
+  t.equal(await stateOf(stage, hire), 'cancelled');
+  await page.goto('/changes/nobody');
+  await page.getByText('there is no employment change with this id').waitFor();
+});
+
+t.test(
+  'what a change says is shown only when a person who may asks for it, and written down once',
+  async (t) => {
+    const stage = await staged(t);
+    const { hire } = await held(stage, 'ines');
+    const reads = () => stage.db.selectFrom('pii_reads').select('what_id').execute();
+    const page = await stage.signedIn();
+    await page.goto(`/changes/${hire}`);
+    t.notMatch(await page.content(), SECRET);
+    t.strictSame(await reads(), []);
+    await click(page, 'Show the personal data');
+    await page.getByText(SECRET).waitFor();
+    t.equal(await page.getByText('***-**-4321').count(), 1);
+    t.notMatch(await page.content(), '987-65');
+    t.equal(await page.locator('[hx-trigger]').count(), 0, 'it does not look again by itself');
+    t.strictSame(await reads(), [{ what_id: hire }]);
+    await assertGood(t, page, 'what a change says');
+  },
+);
+
+t.test('a token that only reads sees no button and no personal data', async (t) => {
+  const stage = await staged(t);
+  const { hire } = await held(stage, 'ines');
+  const page = await stage.signedIn({ token: await stage.tokenWith('changes:read'), refusals: true });
+  await page.goto(`/changes/${hire}?body=true`);
+  t.equal(await page.getByRole('main').getByRole('button').count(), 0);
+  t.notMatch(await page.content(), SECRET);
+  t.strictSame(await stage.db.selectFrom('pii_reads').selectAll().execute(), []);
+  t.equal(
+    await page.getByRole('link', { name: 'ines' }).count(),
+    0,
+    'the page of an employee needs a scope of its own',
+  );
+  for (const what of ['retry', 'cancel', 'release']) {
+    const status = await page.evaluate(async (url) => {
+      const headers = JSON.parse(document.body.getAttribute('hx-headers:inherited') ?? '{}');
+      return (await fetch(url, { method: 'POST', headers })).status;
+    }, `/changes/${hire}/${what}`);
+    t.equal(status, 403, what);
+  }
+});
+
+t.test('a closed gate is told on top, with why and since when, to who may know it', async (t) => {
+  const stage = await staged(t);
+  await transact(stage.db, (trx) => closeGate(trx, `answered 401 ${HOSTILE}`, START));
+  const told = async (...scopes: string[]) => {
+    const page = await stage.signedIn({
+      token: await stage.tokenWith('changes:read', 'census:read', ...scopes),
+    });
+    const texts: string[] = [];
+    for (const path of ['/changes', '/census', '/census/maple']) {
+      await page.goto(path);
+      texts.push((await page.locator('.gate').allTextContents()).join());
+    }
+    if (scopes.length > 0) await assertGood(t, page, 'a closed gate');
+    return texts;
+  };
+  const why = /answered 401 <img .*2026-01-31.09:30:00/s;
+  for (const scope of ['metrics:read', 'ledger:read']) {
+    for (const text of await told(scope)) t.match(text, why, scope);
+  }
+  t.strictSame(await told(), ['', '', '']);
+});

@@ -1,0 +1,182 @@
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { employ } from '../payroll/ready.ts';
+import { HOSTILE } from './deductions.ts';
+import { assertAccessible, assertFits, openConsole, type Page } from './stage.ts';
+
+/** One version of `ded-1`: what it says, when it was sent, and when the ledger learned of it. */
+const version = (db: Db, eventId: string, fields: object, sent: string, learned = sent) =>
+  deliver(
+    db,
+    [deductionOf(eventId, { id: 'ded-1', employee_id: 'emp-1', ...fields }, `${sent}T00:00:00Z`)],
+    `${learned}T00:00:00.000Z`,
+  );
+
+/** 150.00, then 175.00 from March on, then 160.00 for February, which came last and was sent first but one. */
+async function threeVersions(db: Db): Promise<void> {
+  await employ(db, 'emp-1');
+  await version(db, 'evt-1', { effective_start: '2026-01-01' }, '2025-12-01');
+  await version(db, 'evt-2', { effective_start: '2026-03-01', member_contribution: '175.00' }, '2026-01-20');
+  const late = { effective_start: '2026-02-01', effective_end: '2026-02-28', member_contribution: '160.00' };
+  await version(db, 'evt-3', late, '2026-01-10', '2026-01-25');
+}
+
+const picture = (page: Page) => page.getByRole('figure').getByRole('img');
+/** The classes of the bars, from top to bottom. */
+const bars = (page: Page) =>
+  page.locator('.timeline-scroll .bar').evaluateAll((all) => all.map((bar) => bar.getAttribute('class')));
+const rows = (page: Page) =>
+  page
+    .getByRole('table', { name: 'Versions' })
+    .locator('tbody tr')
+    .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')));
+/** The places of the bars, in the units of the picture. */
+const places = (page: Page) =>
+  page.locator('.timeline-scroll path.bar').evaluateAll((all) =>
+    all.map((bar) => {
+      const { x, width } = (bar as SVGPathElement).getBBox();
+      return { x, width };
+    }),
+  );
+
+t.test('the latest state is said in words, and its versions are a picture and a table', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  await threeVersions(db);
+  const page = await signedIn();
+  await page.goto('/deductions/ded-1');
+  const said = await page.getByRole('main').textContent();
+  t.match(said, '175.00 a month from the employee, 350 from the employer, pre-tax, medical, from 2026-03-01');
+  t.match(said, 'begins 2026-03-01');
+  t.strictSame(await bars(page), ['bar late', 'bar latest', 'bar']);
+  t.match(await picture(page).getAttribute('aria-label'), /^3 versions .*Version 2 applies: 175\.00 a month/);
+  t.match(await rows(page), [
+    [
+      ...['3 late', 'evt-3'],
+      'employee pays: 175.00 → 160.00from: 2026-03-01 → 2026-02-01until: none → 2026-02-28',
+      ...['160.00', '350', 'monthly', 'from 2026-02-01to 2026-02-28'],
+      ...['2026-01-10 00:00:00 UTCcreated_at', '2026-01-25 00:00:00 UTCposition 4'],
+    ],
+    ['2 latest', 'evt-2', 'employee pays: 150.00 → 175.00from: 2026-01-01 → 2026-03-01'],
+    ['1', 'evt-1', 'the first version'],
+  ]);
+  t.equal(await page.getByRole('link', { name: 'evt-2' }).getAttribute('href'), '/events/evt-2');
+  await assertAccessible(t, page, 'a deduction');
+  await page.setViewportSize({ width: 360, height: 800 });
+  await assertFits(t, page, 'a deduction');
+  await page.getByRole('region', { name: 'Timeline' }).focus();
+  await page.keyboard.press('ArrowRight');
+  await page.waitForFunction(() => (document.activeElement?.scrollLeft ?? 0) > 0);
+});
+
+t.test('events are named, and linked only for who may read them', async (t) => {
+  const { db, signedIn, tokenWith } = await openConsole(t);
+  await threeVersions(db);
+  const page = await signedIn({ token: await tokenWith('ledger:read') });
+  await page.goto('/deductions/ded-1');
+  t.equal((await rows(page))[1]?.[1], 'evt-2');
+  t.equal(await page.getByRole('link', { name: 'evt-2' }).count(), 0);
+});
+
+t.test('a day and a time of knowledge mark which version answers, and which was not known', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  await threeVersions(db);
+  const page = await signedIn();
+  await page.goto('/deductions/ded-1');
+  await page.getByLabel('On', { exact: true }).fill('2026-02-15');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.waitForURL('**/deductions/ded-1?*');
+  t.match(await page.getByRole('note').textContent(), /On 2026-02-15: 160\.00 a month .*\(version 3\)/);
+  t.strictSame(await bars(page), ['bar late then', 'bar latest', 'bar']);
+  await page.getByLabel('As known at (UTC)').fill('2026-01-22T00:00');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.waitForURL('**/deductions/ded-1?*known_at*');
+  t.match(
+    await page.getByRole('note').textContent(),
+    /On 2026-02-15, as known at 2026-01-22 00:00:00 UTC: 150\.00 .*\(version 1\)/,
+  );
+  t.strictSame(await bars(page), ['bar late unknown', 'bar latest', 'bar then']);
+  t.strictSame(
+    (await rows(page)).map(([name]) => name),
+    ['3 not known then late', '2 latest', '1 in effect then'],
+  );
+  await page.goto('/deductions/ded-1?known_at=2026-01-22T00:00');
+  t.match(
+    await page.getByRole('note').textContent(),
+    /The latest state, as known at .*175\.00 .*\(version 2\)/,
+  );
+  await page.goto('/deductions/ded-1?on=2025-06-01');
+  t.match(await page.getByRole('note').textContent(), 'it is not in effect');
+  await page.goto('/deductions/ded-1?known_at=2025-06-01T00:00');
+  t.match(await page.getByRole('note').textContent(), 'nothing was known of it yet');
+  await page.getByRole('link', { name: 'Back to today' }).click();
+  t.equal(await page.getByRole('note').count(), 0);
+});
+
+t.test('any days can be drawn: open ends, one day, an end before its start, far years', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  const spans = [
+    { effective_start: '0001-01-01', effective_end: '9999-12-31' },
+    { effective_start: '2026-03-01', effective_end: '2026-03-01' },
+    { effective_start: '2026-09-01', effective_end: '2026-02-01' },
+    { effective_start: null, effective_end: null },
+  ];
+  for (const [index, span] of spans.entries()) {
+    await version(db, `evt-${index}`, span, `2026-01-0${index + 1}`);
+  }
+  const page = await signedIn({ scheme: 'dark' });
+  await page.goto('/deductions/ded-1');
+  const width = Number(await picture(page).getAttribute('width'));
+  const [open, never, day, far] = await places(page);
+  for (const bar of [open, never, day, far]) {
+    t.ok(bar !== undefined && bar.x >= 0 && bar.width >= 4 && bar.x + bar.width <= width);
+  }
+  t.ok((open?.x ?? 0) < (far?.x ?? 0) && (far?.x ?? 0) < (day?.x ?? 0), 'further back is further left');
+  t.strictSame(await bars(page), ['bar latest', 'bar never', 'bar', 'bar']);
+  t.match(await page.locator('.timeline .axis text').allTextContents(), ['0001', '2026']);
+  await assertAccessible(t, page, 'a deduction with odd days');
+});
+
+t.test('of many versions the newest are shown, and the others are a link away', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  await deliver(
+    db,
+    Array.from({ length: 120 }, (_, index) =>
+      deductionOf(
+        `evt-${index + 1}`,
+        { id: 'ded-1', member_contribution: `${index + 1}.00` },
+        `2026-01-10T00:00:${String(index % 60).padStart(2, '0')}Z`,
+      ),
+    ),
+  );
+  const page = await signedIn();
+  await page.goto('/deductions/ded-1');
+  const names = async () => (await rows(page)).map(([name]) => Number.parseInt(name ?? '', 10));
+  const seen = await names();
+  t.match((await rows(page)).at(-1)?.[2], '70.00 → 71.00', 'what changed is told over the end of the page');
+  while ((await page.getByRole('link', { name: 'Next page' }).count()) > 0) {
+    await page.getByRole('link', { name: 'Next page' }).click();
+    t.match(await page.getByRole('figure').textContent(), 'Version 120 applies; it is on another page');
+    seen.push(...(await names()));
+  }
+  t.strictSame(
+    seen,
+    Array.from({ length: 120 }, (_, index) => 120 - index),
+  );
+});
+
+t.test('what the service wrote stays text', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  const fields = { employee_id: HOSTILE, description: HOSTILE };
+  await version(db, HOSTILE, fields, '2026-01-01');
+  await version(db, 'evt-2', { ...fields, description: 'x'.repeat(4_000) }, '2026-01-02');
+  await version(db, 'evt-3', { ...fields, member_contribution: '9'.repeat(40) }, '2026-01-03');
+  const page = await signedIn();
+  await page.goto('/deductions/ded-1');
+  t.equal(await page.title(), 'Deduction ded-1 · benefits-sidecar');
+  t.equal(await page.getByRole('link', { name: HOSTILE }).first().textContent(), HOSTILE);
+  t.equal(await page.locator('main img:not([src*="data:"])').count(), 0);
+  t.match((await rows(page))[1]?.[2], `description: ${HOSTILE} → xxx`);
+  await page.setViewportSize({ width: 360, height: 800 });
+  await assertFits(t, page, 'a deduction with long texts');
+});

@@ -1,0 +1,257 @@
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { apply, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
+import { assertAccessible, assertFits, openConsole, type Page, type Stage } from './stage.ts';
+
+const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
+const SOON = '2026-01-31T00:00:00.000Z';
+
+/** Of every state one, and a conflict. */
+async function oneOfEach({ db }: Stage): Promise<void> {
+  await deliver(db, [
+    deductionOf('evt_applied', { id: 'd1', employee_name: 'Jo Public', ssn: '123-45-6789' }),
+  ]);
+  await deliver(db, [eventOf('evt_ignored', 'moon.landed', {})]);
+  await deliver(
+    db,
+    [eventOf(HOSTILE, 'employee.deduction-updated', { '<b>x</b>': '<script>alert(3)</script>' })],
+    SOON,
+  );
+  await receive(
+    db,
+    [deductionOf('evt_applied', { id: 'd1', employee_name: 'Jo Other', ssn: '123-45-6789' })],
+    SOON,
+  );
+  await receive(db, [deductionOf('evt_pending', { id: 'd2' })], SOON);
+}
+
+const shown = (page: Page) => page.locator('#events tbody th').allTextContents();
+const all = ['evt_pending', HOSTILE, 'evt_ignored', 'evt_applied'];
+
+t.test('events are listed newest first and filtered; the address says which', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const page = await stage.signedIn();
+  await page.goto('/events');
+  t.strictSame(await shown(page), all);
+  const show = () => page.getByRole('button', { name: 'Show', exact: true }).click();
+  await page.getByLabel('State').selectOption('ignored');
+  await show();
+  await page.waitForURL(/state=ignored/);
+  t.strictSame(await shown(page), ['evt_ignored']);
+  await page.getByRole('link', { name: 'Show all' }).click();
+  await page.waitForURL('**/events');
+  await page.getByLabel('Type').fill('moon.landed');
+  await page.getByLabel('Before (UTC)').fill('2026-01-31T00:00');
+  await show();
+  await page.waitForURL(/event_type=moon/);
+  t.strictSame(await shown(page), ['evt_ignored']);
+  await page.goto('/events?conflict=true');
+  t.strictSame(await shown(page), ['evt_applied']);
+  await page.goto('/events?state=pending&dismissed=true');
+  t.match(await page.locator('#events').textContent(), 'No event is like that');
+});
+
+t.test('one event is found by its whole id', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const page = await stage.signedIn();
+  await page.goto('/events');
+  const find = async (id: string) => {
+    await page.getByLabel('Event id').fill(id);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(({ searchParams }) => searchParams.get('id') === id);
+    return shown(page);
+  };
+  t.strictSame(await find(HOSTILE), [HOSTILE]);
+  t.strictSame(await find('evt_appl'), []);
+  t.match(await page.locator('#events').textContent(), 'No event has this id');
+  t.strictSame(await find('..'), []);
+});
+
+t.test('a list goes on on the next page, with its filter', async (t) => {
+  const { signedIn, db } = await openConsole(t);
+  await deliver(
+    db,
+    Array.from({ length: 51 }, (_, at) => eventOf(`evt_${at}`, 'x', {})),
+  );
+  await deliver(db, [eventOf('evt_other', 'y', {})]);
+  const page = await signedIn();
+  await page.goto('/events?event_type=x');
+  t.equal((await shown(page)).length, 50);
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await page.waitForURL(/cursor=/);
+  t.strictSame(await shown(page), ['evt_0']);
+  await page.getByRole('link', { name: 'First page' }).click();
+  await page.waitForURL('**/events?event_type=x');
+});
+
+t.test('an event tells what it did, and its body shows nothing personal', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const page = await stage.signedIn();
+  await page.goto('/events');
+  await page.getByRole('link', { name: 'evt_applied' }).click();
+  await page.waitForURL('**/events/evt_applied');
+  const text = (await page.getByRole('main').textContent()) ?? '';
+  for (const personal of ['Jo Public', 'Jo Other', '123-45-6789']) t.notOk(text.includes(personal), personal);
+  t.match(text, '"employee_name": •••');
+  const marked = await page.locator('mark').allTextContents();
+  t.strictSame(
+    marked.map((line) => line.trim()),
+    ['≠     "employee_name": •••,', '≠     "employee_name": •••,'],
+  );
+  await page.getByRole('link', { name: 'd1' }).click();
+  await page.waitForURL('**/deductions/d1');
+});
+
+t.test('an event is dismissed with a reason, and applied again', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const page = await stage.signedIn();
+  await page.goto(`/events/${encodeURIComponent(HOSTILE)}`);
+  t.match(await page.locator('pre.body').textContent(), '<script>alert(3)</script>', 'markup is text');
+  await page.getByLabel('Why nothing is to be done').fill('sent <i>by</i> mistake');
+  await page.keyboard.press('Enter');
+  await page.getByText('sent <i>by</i> mistake').waitFor();
+  t.equal(await page.getByRole('button', { name: 'Dismiss' }).count(), 0, 'there is nothing to dismiss now');
+  await page.getByRole('button', { name: 'Reprocess' }).click();
+  await page.getByText('Nothing yet: it waits to be applied.').waitFor();
+  t.equal(stage.woken.apply, 1);
+  await apply(stage.db);
+  await page.locator('#event').getByText('quarantined').waitFor();
+});
+
+t.test('the selected events are applied again, and stand still while somebody selects', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const page = await stage.signedIn({ refusals: true });
+  const listening = page.waitForResponse('**/live');
+  await page.goto('/events');
+  await listening;
+  const button = page.getByRole('button', { name: 'Reprocess the selected' });
+  await button.click();
+  await page.getByRole('alert').getByText('select at least one event').waitFor();
+  await page.getByLabel('Select evt_ignored').check();
+  await page.getByLabel('Select evt_applied').check();
+  const told = page.evaluate(async () => {
+    const heard = { body: 0 };
+    document.body.addEventListener('news', () => {
+      heard.body += 1;
+    });
+    const own = new EventSource('/live');
+    await new Promise((resolve) => own.addEventListener('news', resolve));
+    own.close();
+    return heard.body;
+  });
+  await deliver(stage.db, [eventOf('evt_new', 'x', {})]);
+  t.equal(await told, 0, 'the page was told, and told its list nothing');
+  t.strictSame(await shown(page), all);
+  await page.getByLabel('Select evt_applied').uncheck();
+  await page.getByLabel('Select evt_ignored').uncheck();
+  await receive(stage.db, [eventOf('evt_newer', 'x', {})]);
+  await page.getByRole('link', { name: 'evt_newer' }).waitFor();
+  await page.getByLabel('Select evt_ignored').check();
+  await button.click();
+  await page.getByText('1 event is applied again.').waitFor();
+  t.match(await page.getByRole('row', { name: /evt_ignored/ }).textContent(), 'pending');
+});
+
+t.test('all that pass a filter are applied again after a confirmation, and only then', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const page = await stage.signedIn();
+  const asked: string[] = [];
+  let confirms = false;
+  page.on('dialog', (dialog) => {
+    asked.push(dialog.message());
+    return confirms ? dialog.accept() : dialog.dismiss();
+  });
+  const button = page.getByRole('button', { name: 'Reprocess all of them' });
+  for (const path of ['/events', '/events?state=pending', '/events?state=quarantined&dismissed=true']) {
+    await page.goto(path);
+    t.equal(await button.count(), 0, path);
+  }
+  await page.goto('/events?state=quarantined&from=2026-01-31T00:00');
+  await button.click();
+  t.strictSame(asked, [
+    'Apply again all events that are quarantined and came at 2026-01-31 00:00 UTC or later?\n\nWhat they did already is not done twice. Dismissed ones are left alone.',
+  ]);
+  confirms = true;
+  await button.click();
+  await page.getByText('1 event is applied again.').waitFor();
+  t.equal((await stage.call({ url: `/v1/events/${encodeURIComponent(HOSTILE)}` })).json.state, 'pending');
+  t.equal((await stage.call({ url: '/v1/events/evt_ignored' })).json.state, 'ignored');
+});
+
+t.test('who may only read events gets no buttons, and no answer to what they would do', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  const page = await stage.signedIn({ token: await stage.tokenWith('events:read') });
+  for (const path of ['/events?state=quarantined', '/events/evt_applied']) {
+    await page.goto(path);
+    const main = page.getByRole('main');
+    t.strictSame(
+      await main.getByRole('button').allTextContents(),
+      path.includes('?') ? ['Find', 'Show'] : [],
+    );
+    t.equal(await main.getByRole('checkbox').count(), 0);
+    t.equal(await main.getByRole('link', { name: 'd1' }).count(), 0, 'the ledger is not open to them');
+  }
+  const token = await stage.tokenWith('events:read');
+  for (const path of [
+    '/events/reprocess',
+    '/events/reprocess-all',
+    '/events/x/reprocess',
+    '/events/x/dismiss',
+  ]) {
+    const { statusCode } = await stage.app.inject({
+      method: 'POST',
+      url: path,
+      headers: { authorization: `Bearer ${token}` },
+    });
+    t.equal(statusCode, 403, path);
+  }
+});
+
+t.test('an event whose body retention dropped says so, and is not offered to be applied again', async (t) => {
+  const { signedIn, db } = await openConsole(t);
+  await deliver(db, [deductionOf('evt_old', { id: 'd1' })]);
+  await transact(db, (trx) =>
+    trx
+      .updateTable('inbox')
+      .set({ body: null, body_hash: Buffer.alloc(32, 1) })
+      .execute(),
+  );
+  const page = await signedIn();
+  await page.goto('/events/evt_old');
+  t.match(await page.getByRole('main').textContent(), 'its SHA-256 was 0101');
+  t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
+});
+
+t.test('an inbox without an event says what to do first', async (t) => {
+  const { signedIn } = await openConsole(t);
+  const page = await signedIn();
+  await page.goto('/events');
+  t.match(await page.locator('#events').textContent(), 'Register the endpoint in the provider’s portal');
+});
+
+t.test('everybody can use the pages of events, in light and dark, on a telephone too', async (t) => {
+  const stage = await openConsole(t);
+  await oneOfEach(stage);
+  await deliver(stage.db, [{ eventId: 'evt_text', body: Buffer.from('not JSON') }]);
+  await deliver(stage.db, [deductionOf('evt_plain', { id: 'd9' })]);
+  for (const [scheme, path] of [
+    ['light', '/events?state=quarantined'],
+    ['dark', '/events'],
+    ['light', '/events/evt_text'],
+    ['light', '/events/evt_plain'],
+    ['dark', '/events/evt_applied'],
+  ] as const) {
+    const page = await stage.signedIn({ scheme });
+    await page.goto(path);
+    await assertAccessible(t, page, `${path}, ${scheme},`);
+    await page.setViewportSize({ width: 360, height: 700 });
+    await assertFits(t, page, path);
+  }
+});

@@ -1,0 +1,275 @@
+/** Forms that no person would send, those that are sent twice, and those of two people at once. */
+import t, { type Test } from 'tap';
+import { CODES_MAX, DATES_MAX } from '../../src/api/routes/payroll-settings.ts';
+import { FORM_FIELDS_MAX } from '../../src/console/forms.ts';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../src/contract/deduction.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { putSchedules } from '../../src/payroll/runs/settings.ts';
+import { NOW } from '../api/start.ts';
+import { employee, organization } from '../contract/samples.ts';
+import { schedule, schedules } from '../payroll/ready.ts';
+import { eventually } from '../support/eventually.ts';
+import { assertFits, openConsole, type Page, type Stage } from './stage.ts';
+
+const CODES = '/v1/employers/acme/payroll-codes';
+/** What a page may take on the server, and room for a machine that is busy with other tests. */
+const QUICK_MS = 300 * 3;
+
+/** Posts as the signed-in page would, without it; says how long the answer took. */
+async function posting(stage: Stage, page: Page) {
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+  const own = await page.evaluate(() =>
+    JSON.parse(document.body.getAttribute('hx-headers:inherited') ?? '{}'),
+  );
+  return async (path: string, body: string, type = 'application/x-www-form-urlencoded') => {
+    const headers = { ...own, cookie, 'hx-request': 'true', 'content-type': type };
+    const began = performance.now();
+    const answer = await fetch(stage.base + path, { method: 'POST', headers, body });
+    const text = await answer.text();
+    return { status: answer.status, text, ms: performance.now() - began };
+  };
+}
+
+async function opened(t: Test) {
+  const stage = await openConsole(t);
+  const page = await stage.signedIn();
+  return { stage, page, post: await posting(stage, page) };
+}
+
+async function typeCode(page: Page, code: string): Promise<void> {
+  await page.getByLabel('Line of coverage, row 1').selectOption('medical');
+  await page.getByLabel('Side, row 1').selectOption('employee');
+  await page.getByLabel('Code, row 1').fill(code);
+}
+
+const lines = (count: number, line: string) => encodeURIComponent(`${line}\n`.repeat(count));
+const fields = (count: number) => Array.from({ length: count }, (_, row) => `row-${row}-code=a`).join('&');
+
+t.test('a list longer than the API takes is refused in words before it is drawn', async (t) => {
+  const { post } = await opened(t);
+  const codes = await post(
+    '/settings/payroll-codes',
+    `employer_id=acme&do=paste&pasted=${lines(30_000, 'hsa')}`,
+  );
+  t.equal(codes.status, 413);
+  t.match(codes.text, `at most ${CODES_MAX} payroll codes in a list, and this would be 30,000 rows`);
+  t.match(codes.text, 'benefits-sidecar codes put FILE');
+  const dates = await post(
+    '/settings/pay-schedule',
+    `employer_id=acme&do=paste&pasted=${lines(30_000, '1')}`,
+  );
+  t.match(dates.text, `at most ${DATES_MAX} pay dates in a list`);
+  const many = await post('/settings/payroll-codes', `employer_id=acme&do=add&${fields(12_000)}`);
+  t.equal(many.status, 413);
+  t.match(many.text, `at most ${FORM_FIELDS_MAX.toLocaleString('en-US')} fields`);
+  const more = await post('/settings/payroll-codes', `employer_id=acme&do=add&${fields(CODES_MAX)}`);
+  t.match(more.text, `this would be ${CODES_MAX + 1} rows`);
+  for (const { ms } of [codes, dates, many, more]) t.ok(ms < QUICK_MS, `answered in ${ms} ms`);
+});
+
+t.test('the longest lists are drawn quickly, and an employer with a hundred schedules too', async (t) => {
+  const { stage, page } = await opened(t);
+  const codes = LINES_OF_COVERAGE.flatMap((line_of_coverage) =>
+    [null, ...TAXABILITIES].flatMap((taxability) =>
+      ['employee', 'employer'].map((side) => ({ line_of_coverage, taxability, side, code: 'A1' })),
+    ),
+  );
+  t.equal(codes.length, CODES_MAX);
+  t.equal((await stage.call({ method: 'PUT', url: CODES, body: { codes } })).status, 200);
+  const day = (at: number) => new Date(Date.UTC(2020, 0, 3 + 7 * at)).toISOString().slice(0, 10);
+  const pay_dates = Array.from({ length: DATES_MAX }, (_, at) => ({
+    pay_date: day(at),
+    period_start: day(at),
+    period_end: day(at),
+  }));
+  const hundred = Array.from({ length: 100 }, (_, at) => ({
+    pay_frequency: 'weekly' as const,
+    pay_group: `group ${at}`,
+    pay_dates,
+  }));
+  await transact(stage.db, (trx) => putSchedules(trx, 'acme', hundred, NOW.toISOString()));
+  const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
+  const query = 'employer_id=acme&pay_frequency=weekly&pay_group=group+99';
+  for (const path of [
+    `/settings/payroll-codes?${query}`,
+    `/settings/pay-schedule?${query}`,
+    `/settings?${query}`,
+  ]) {
+    const took = [];
+    for (let time = 0; time < 3; time += 1) {
+      const began = performance.now();
+      const answer = await fetch(stage.base + path, { headers: { cookie } });
+      await answer.text();
+      t.equal(answer.status, 200);
+      took.push(performance.now() - began);
+    }
+    t.ok(Math.min(...took) < QUICK_MS, `${path} took ${took.map(Math.round)} ms`);
+  }
+  await page.goto('/settings?employer_id=acme');
+  const rest = page.getByRole('link', { name: 'Show those of this schedule' });
+  t.equal(await rest.count(), 98, 'what the page can not bear is a link');
+  await rest.last().click();
+  await page.locator('details[open]').getByRole('table').waitFor();
+  t.equal(await page.locator('details[open] tbody tr').count(), DATES_MAX);
+});
+
+t.test('a form without its rows takes no code away', async (t) => {
+  const { stage, post } = await opened(t);
+  const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'M1' }];
+  await stage.call({ method: 'PUT', url: CODES, body: { codes } });
+  for (const body of ['', '&rows-shown=1', '&rows-shown=2&row-0-shown=yes&row-0-code=M1']) {
+    const { status, text } = await post('/settings/payroll-codes', `employer_id=acme&do=save${body}`);
+    t.equal(status, 400);
+    t.match(text, 'the form came without all of its payroll codes');
+  }
+  const unmarked = await post('/settings/payroll-codes', 'employer_id=acme&do=save&rows-shown=0');
+  t.match(unmarked.text, 'Not saved: the payroll codes changed');
+  t.match((await stage.call({ url: CODES })).json.codes, codes);
+});
+
+t.test('a file that is cut off on its way is refused in words, and is no failure of ours', async (t) => {
+  const { stage, post } = await opened(t);
+  const part = (name: string, file: string) =>
+    `--b\r\ncontent-disposition: form-data; name="${name}"${file === '' ? '' : `; filename="${file}"`}\r\n\r\n{"a":`;
+  const cut = [
+    ['multipart/form-data', 'x'],
+    ['multipart/form-data; boundary=b', part('reason', '')],
+    ['multipart/form-data; boundary=b', part('organization', 'o.json')],
+    ['multipart/form-data; boundary=b', part('census', 'c.json')],
+    ['multipart/form-data; boundary=b', part('census', 'c.csv')],
+  ] as const;
+  for (const [type, body] of cut) {
+    const { status, text } = await post('/census/maple/check', body, type);
+    t.equal(status, 400);
+    t.match(text, 'can not be read to its end');
+  }
+  const other = await post('/runs/r/audit', part('file', 'c.txt'), 'multipart/form-data; boundary=b');
+  t.equal(other.status, 400);
+  t.strictSame(
+    stage.logged.filter(({ level }) => level === 'error'),
+    [],
+  );
+});
+
+t.test('a double click asks once', async (t) => {
+  const { stage, page } = await opened(t);
+  const body = { organization, employees: [employee] };
+  await stage.call({ method: 'PUT', url: '/v1/employers/maple/census', body });
+  let posts = 0;
+  await page.route('**/census/maple/sync', async (route) => {
+    posts += 1;
+    await route.continue();
+  });
+  await page.goto('/census/maple');
+  await page.getByRole('button', { name: 'Sync now' }).dblclick();
+  await page.getByText('asked for by hand').first().waitFor();
+  t.equal(posts, 1);
+  t.equal((await stage.call({ url: '/v1/census-syncs' })).json.data.length, 1);
+  posts = 0;
+  await page.route('**/settings/payroll-codes', async (route) => {
+    if (route.request().method() === 'POST') posts += 1;
+    await route.continue();
+  });
+  await page.goto('/settings/payroll-codes?employer_id=acme');
+  await typeCode(page, 'M1');
+  await page.getByRole('button', { name: 'Save the codes' }).dblclick();
+  await page.getByText('Saved.').waitFor();
+  t.equal(posts, 1);
+});
+
+t.test('who saves second learns what the first one saved, and keeps what was typed', async (t) => {
+  const { stage, page } = await opened(t);
+  const open = (other: Page) => other.goto('/settings/payroll-codes?employer_id=acme');
+  await open(page);
+  await typeCode(page, 'MINE');
+  const codes = [{ line_of_coverage: 'dental', side: 'employee', code: 'THEIRS' }];
+  await stage.call({ method: 'PUT', url: CODES, body: { codes } });
+  const save = page.getByRole('button', { name: 'Save the codes' });
+  await save.click();
+  const said = page.getByRole('alert').filter({ hasText: 'changed since you opened this page' });
+  await said.getByRole('cell', { name: 'THEIRS' }).waitFor();
+  t.equal(await page.getByLabel('Code, row 1').inputValue(), 'MINE');
+  t.match((await stage.call({ url: CODES })).json.codes, codes, 'nothing was undone');
+  await page.setViewportSize({ width: 360, height: 800 });
+  await assertFits(t, page, 'codes that changed meanwhile');
+  await save.click();
+  await page.getByText('Saved.').waitFor();
+  t.match((await stage.call({ url: CODES })).json.codes, [{ code: 'MINE' }]);
+});
+
+t.test('a pay schedule that another changed meanwhile is neither saved over nor taken away', async (t) => {
+  const { stage, page } = await opened(t);
+  await schedules(stage.db, [schedule()]);
+  await page.goto('/settings?employer_id=acme');
+  await page.getByRole('link', { name: 'Edit', exact: true }).click();
+  const theirs = { ...schedule(), pay_group: 'night' };
+  await schedules(stage.db, [theirs]);
+  page.on('dialog', (dialog) => dialog.accept());
+  await page.getByRole('button', { name: 'Take this schedule away' }).click();
+  await page.getByText('No such pay schedule: it was taken away.').waitFor();
+  await page.goto('/settings/pay-schedule?employer_id=acme&pay_frequency=biweekly&pay_group=night');
+  await page.getByLabel('Pay group').fill('mine');
+  await schedules(stage.db, [{ ...theirs, pay_dates: theirs.pay_dates.slice(1) }]);
+  await page.getByRole('button', { name: 'Save the schedule' }).click();
+  await page.getByText('Not saved: the pay schedule changed since you opened this page').waitFor();
+  t.equal(await page.getByRole('textbox', { name: 'Pay group' }).inputValue(), 'mine');
+  const { json } = await stage.call({ url: '/v1/employers/acme/pay-schedule' });
+  t.match(json.schedules, [{ pay_group: 'night' }]);
+  t.equal(json.schedules[0].pay_dates.length, theirs.pay_dates.length - 1);
+});
+
+t.test('who removes a row goes on at the next one, or where one is added', async (t) => {
+  const { page } = await opened(t);
+  await page.goto('/settings/pay-schedule?employer_id=acme');
+  await page.getByText('Paste rows from a spreadsheet').click();
+  await page.getByLabel('Rows to add').fill('2026-01-02\n2026-01-09\n2026-01-16');
+  await page.getByRole('button', { name: 'Add these rows' }).click();
+  const focused = () =>
+    page.evaluate(
+      () => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.textContent,
+    );
+  const now = (expected: string) => eventually('the focus', focused, (seen) => seen === expected);
+  await now('Pay date, row 1');
+  for (const [row, next] of [
+    [1, 'Remove row 1'],
+    [2, 'Add a row'],
+  ] as const) {
+    const button = page.getByRole('button', { name: `Remove row ${row}` });
+    await button.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('button', { name: `Remove row ${4 - row}` }).waitFor({ state: 'detached' });
+    await now(next);
+  }
+  t.equal(await page.getByLabel('Pay date, row 1').inputValue(), '2026-01-09');
+});
+
+t.test('a page that may not listen asks ever more rarely', async (t) => {
+  const page = await (await openConsole(t)).signedIn({ refusals: true });
+  let asked = 0;
+  await page.clock.install();
+  await page.route('**/live', async (route) => {
+    asked += 1;
+    await route.fulfill({ status: 503, contentType: 'text/html', body: '' });
+  });
+  await page.goto('/');
+  for (const [times, waitMs] of [
+    [1, 10_000],
+    [2, 20_000],
+    [3, 40_000],
+  ] as const) {
+    await eventually(
+      'asked',
+      () => asked,
+      (seen) => seen === times,
+    );
+    await page.locator('#lost:not([hidden])').waitFor();
+    await page.clock.runFor(waitMs - 1_000);
+    t.equal(asked, times, `not yet ${waitMs} ms later`);
+    await page.clock.runFor(1_000);
+  }
+  await eventually(
+    'asked',
+    () => asked,
+    (seen) => seen === 4,
+  );
+});

@@ -1,0 +1,166 @@
+import t from 'tap';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { employ } from '../payroll/ready.ts';
+import { assertGood, cells, listed, put } from './deductions.ts';
+import { openConsole } from './stage.ts';
+
+t.test('who has no deductions yet reads how to get the first', async (t) => {
+  const { signedIn } = await openConsole(t);
+  const page = await signedIn();
+  await page.goto('/ledger');
+  const said = await page.getByRole('main').textContent();
+  for (const words of [
+    'No deductions yet',
+    '/webhooks',
+    'benefits-sidecar import deductions FILE',
+    'replay',
+  ]) {
+    t.match(said, words);
+  }
+  await assertGood(t, page, 'an empty ledger');
+});
+
+t.test('deductions are found by every filter, and the address of what is shown can be shared', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  await employ(db, 'emp-1', { employer_id: 'one' });
+  await employ(db, 'emp-2', { employer_id: 'two' });
+  await put(db, 'd1', 'emp-1', { effective_start: '2026-01-01', effective_end: '2026-01-31' });
+  await put(db, 'd2', 'emp-2', { line_of_coverage: 'dental', taxability: 'post_tax' });
+  await put(db, 'd3', 'stranger', { line_of_coverage: 'hsa' }, '2026-01-20T00:00:00Z');
+  const page = await signedIn({ refusals: true });
+  await page.goto('/ledger');
+  t.strictSame(await listed(page), ['d1', 'd2', 'd3']);
+  const by = (label: string) => page.getByLabel(label, { exact: true });
+  const shown = async (query: string) => {
+    await page.goto(`/ledger?${query}`);
+    return listed(page);
+  };
+  await by('Line of coverage').selectOption('HSA');
+  await by('Employee').selectOption('not in the roster');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.waitForURL('**/ledger?*');
+  t.strictSame(await listed(page), ['d3']);
+  t.strictSame(await shown('employer_id=one'), ['d1']);
+  t.strictSame(await shown('employee_id=emp-2'), ['d2']);
+  t.strictSame(await shown('taxability=post_tax'), ['d2']);
+  t.equal(await page.getByRole('note').count(), 0, 'the ledger of today needs no word of it');
+  t.strictSame(await shown('on=2026-02-01'), ['d2', 'd3']);
+  t.match(await page.getByRole('note').textContent(), 'what is in effect on 2026-02-01');
+  await by('As known at (UTC)').fill('2026-01-15T00:00');
+  await by('On').fill('');
+  await page.getByRole('button', { name: 'Show' }).click();
+  await page.waitForURL('**/ledger?*known_at*');
+  t.strictSame(await listed(page), ['d1', 'd2']);
+  t.match(
+    await page.getByRole('note').textContent(),
+    /A look into the past.*knew at 2026-01-15 00:00:00 UTC/s,
+  );
+  t.equal(await by('As known at (UTC)').inputValue(), '2026-01-15T00:00', 'the form keeps what was asked');
+  await page.goto('/ledger?employer_id=one&on=2026-02-01');
+  t.match(await page.getByRole('main').textContent(), 'No deduction passes the filters at that time');
+  await page.getByRole('link', { name: 'those of today with the same filters' }).click();
+  t.strictSame(await listed(page), ['d1']);
+  await page.goto('/ledger?on=2026-02-30');
+  t.match(await page.getByRole('main').textContent(), 'must be a real date');
+});
+
+t.test('a row says what, how much, when, and how it stands on the day', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  await employ(db, 'emp-1');
+  await put(db, 'd1', 'emp-1', {
+    member_contribution: '150.0',
+    coverage_type: 'member_family',
+    effective_start: '2026-03-01T05:31:56Z',
+    effective_end: '2026-12-31',
+  });
+  const page = await signedIn();
+  await page.goto('/ledger');
+  t.strictSame(await cells(page, 'Deductions, by employee'), [
+    [
+      ...['d1', 'emp-1', 'acme', 'medicalmember family', 'pre-tax', '150.0', '350', 'monthly'],
+      ...['from 2026-03-01to 2026-12-31', 'begins 2026-03-01', '1'],
+    ],
+  ]);
+  await assertGood(t, page, 'the ledger');
+  await page.goto('/ledger?on=2026-03-01');
+  t.equal((await cells(page, 'Deductions, by employee'))[0]?.[9], 'in effect');
+});
+
+t.test('an employee whom nobody or two employers have is marked in words, with what to do', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  await employ(db, 'two', { employer_id: 'a' });
+  await employ(db, 'two', { employer_id: 'b' });
+  await put(db, 'd1', 'two');
+  await put(db, 'd2', 'lost');
+  const page = await signedIn();
+  await page.goto('/ledger');
+  t.strictSame(
+    (await cells(page, 'Deductions, by employee')).map((row) => row[2]),
+    ['unmatched', 'several'],
+  );
+  t.match(
+    await page.getByRole('main').textContent(),
+    /unmatched .*Upload a census.*several .*report the termination/s,
+  );
+  await page.goto('/employees/lost');
+  t.match(await page.getByRole('main').textContent(), 'tell the benefits service');
+});
+
+t.test('a list of many goes on page by page, with its filters', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  const many = Array.from({ length: 120 }, (_, index) => `d${String(index).padStart(3, '0')}`);
+  await deliver(
+    db,
+    many.map((id) => deductionOf(`evt-${id}`, { id, employee_id: 'emp-1' })),
+  );
+  const page = await signedIn();
+  await page.goto('/ledger?employee_id=emp-1');
+  const seen = await listed(page);
+  while ((await page.getByRole('link', { name: 'Next page' }).count()) > 0) {
+    await page.getByRole('link', { name: 'Next page' }).click();
+    t.match(page.url(), 'employee_id=emp-1');
+    seen.push(...(await listed(page)));
+  }
+  t.strictSame(seen, many);
+});
+
+t.test('without the scope there is neither the place nor its pages', async (t) => {
+  const { db, signedIn, tokenWith } = await openConsole(t);
+  await put(db, 'd1', 'emp-1');
+  const page = await signedIn({ token: await tokenWith('events:read'), refusals: true });
+  t.equal(await page.getByRole('link', { name: 'Ledger' }).count(), 0);
+  for (const path of ['/ledger', '/ledger/find?id=d1', '/deductions/d1', '/employees/emp-1']) {
+    t.equal((await page.goto(path))?.status(), 403, path);
+  }
+});
+
+t.test('everything is reached with the keyboard, the table that scrolls too', async (t) => {
+  const { db, signedIn } = await openConsole(t);
+  await put(db, 'd1', 'emp-1');
+  const page = await signedIn();
+  await page.goto('/ledger');
+  const reached = new Set<string>();
+  for (let presses = 0; presses < 40; presses += 1) {
+    await page.keyboard.press('Tab');
+    reached.add(
+      await page.evaluate(
+        () =>
+          document.activeElement?.getAttribute('name') ??
+          document.activeElement?.getAttribute('aria-label') ??
+          document.activeElement?.textContent ??
+          '',
+      ),
+    );
+  }
+  for (const name of [
+    'employer_id',
+    'matched',
+    'known_at',
+    'Show',
+    'Deductions, by employee',
+    'd1',
+    'emp-1',
+  ]) {
+    t.ok(reached.has(name), `${name} is reached`);
+  }
+});

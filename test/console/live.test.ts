@@ -1,0 +1,74 @@
+import t from 'tap';
+import { closeListener } from '../../src/listening.ts';
+import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
+import { openConsole } from './stage.ts';
+
+t.test(
+  'a page shows what came in by itself, and keeps what a person has opened and where they are',
+  async (t) => {
+    const { signedIn, db } = await openConsole(t);
+    await deliver(db, [eventOf('evt_1', 'employee.deduction-updated', {})]);
+    const page = await signedIn({ width: 360 });
+    const listening = page.waitForResponse('**/live');
+    await page.goto('/');
+    await listening;
+    const passed = page.locator('details.passed');
+    await passed.getByText('checks passed').click();
+    await page.getByText('checks passed').focus();
+    const before = await page.evaluate(() => {
+      window.scrollTo(0, 300);
+      (window as unknown as { mark: boolean }).mark = true;
+      return window.scrollY;
+    });
+    await deliver(db, [eventOf('evt_2', 'employee.deduction-updated', {})]);
+    await page.getByRole('link', { name: 'evt_2' }).waitFor();
+    t.equal(await passed.getAttribute('open'), '');
+    t.ok(
+      await page.evaluate(() => (window as unknown as { mark?: boolean }).mark),
+      'the page was not loaded again',
+    );
+    t.equal(await page.evaluate(() => document.activeElement?.textContent?.includes('checks passed')), true);
+    t.equal(await page.evaluate(() => window.scrollY), before);
+  },
+);
+
+t.test('a page says that its connection is lost, and catches up when it is back', async (t) => {
+  const { signedIn, db, app } = await openConsole(t);
+  const page = await signedIn({ refusals: true });
+  const listening = page.waitForResponse('**/live');
+  await page.goto('/events');
+  await listening;
+  const sign = page.locator('#lost');
+  t.equal(await sign.isVisible(), false);
+  app.server.closeAllConnections();
+  await sign.waitFor();
+  await deliver(db, [deductionOf('evt_missed', { id: 'd1' })]);
+  await page.getByRole('link', { name: 'evt_missed' }).waitFor();
+  await sign.waitFor({ state: 'hidden' });
+});
+
+t.test('a page that is open does not hold up the stop of the listener', async (t) => {
+  const { signedIn, app } = await openConsole(t);
+  const page = await signedIn({ refusals: true });
+  const listening = page.waitForResponse('**/live');
+  await page.goto('/');
+  await listening;
+  const begun = performance.now();
+  await closeListener(app);
+  // A stream that nobody ends would be broken off after five seconds.
+  t.ok(performance.now() - begun < 4_000, `it took ${performance.now() - begun} ms`);
+  await page.locator('#lost').waitFor();
+});
+
+t.test('the stream of a session ends with the session; without one there is none', async (t) => {
+  const { signedIn, base } = await openConsole(t);
+  const page = await signedIn();
+  const [cookie] = await page.context().cookies();
+  const stream = await fetch(`${base}/live`, { headers: { cookie: `${cookie?.name}=${cookie?.value}` } });
+  t.equal(stream.headers.get('content-type'), 'text/event-stream');
+  t.equal(stream.headers.get('cache-control'), 'no-store');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  t.match(await stream.text(), /^retry: 2000\n\n/, 'it ended');
+  const refused = await fetch(`${base}/live`, { redirect: 'manual' });
+  t.equal(refused.status, 303);
+});

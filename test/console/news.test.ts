@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { createNews, LISTENERS } from '../../src/console/news.ts';
+import { eventually } from '../support/eventually.ts';
+
+const LOOK_EVERY_MS = 30;
+const until = (holds: () => boolean) => eventually('it happens', holds, Boolean);
+
+/** News of a mark that the test changes. */
+function stage(t: Test) {
+  const world = { mark: '0', looks: 0, mayListen: true };
+  const news = createNews(async () => {
+    world.looks += 1;
+    if (world.mark === 'away') throw new Error('the database is away');
+    return world.mark;
+  }, LOOK_EVERY_MS);
+  t.teardown(() => news.close());
+  const listen = () => {
+    const stream = news.listen(async () => world.mayListen) as Readable;
+    const heard = { text: '' };
+    stream.on('data', (bytes: Buffer) => {
+      heard.text += bytes.toString();
+    });
+    return { stream, heard };
+  };
+  return { world, news, listen };
+}
+
+t.test('whoever listens hears that something changed, and that only', async (t) => {
+  const { world, listen } = stage(t);
+  const [one, other] = [listen(), listen()];
+  await until(() => world.looks >= 2);
+  t.equal(one.heard.text, 'retry: 2000\n\n', 'nothing has changed');
+  world.mark = '1';
+  await until(() => /news/.test(one.heard.text) && /news/.test(other.heard.text));
+  t.equal(one.heard.text.match(/event: news/g)?.length, 1);
+});
+
+t.test('one look serves all, and nobody looks while nobody listens', async (t) => {
+  const { world, listen } = stage(t);
+  await delay(3 * LOOK_EVERY_MS);
+  t.equal(world.looks, 0);
+  const listeners = Array.from({ length: 10 }, listen);
+  await until(() => world.looks === 2);
+  for (const { stream } of listeners) stream.destroy();
+  await delay(3 * LOOK_EVERY_MS);
+  const { looks } = world;
+  t.ok(looks <= 3, `${looks} looks`);
+  listen();
+  await until(() => world.looks > looks);
+});
+
+t.test('who may no longer listen is sent away at the next look', async (t) => {
+  const { world, listen } = stage(t);
+  const { stream } = listen();
+  world.mayListen = false;
+  await once(stream, 'end');
+});
+
+t.test('a database that is away for a moment is no news and ends nothing', async (t) => {
+  const { world, listen } = stage(t);
+  const { heard } = listen();
+  await until(() => world.looks === 1);
+  world.mark = 'away';
+  await until(() => world.looks === 2);
+  world.mark = '0';
+  await until(() => world.looks === 3);
+  t.notMatch(heard.text, 'news');
+  world.mark = '1';
+  await until(() => /news/.test(heard.text));
+});
+
+t.test('there is a bound to how many listen, and what one does not read does not pile up', async (t) => {
+  const { world, news } = stage(t);
+  const streams = Array.from({ length: LISTENERS }, () => news.listen(async () => true));
+  t.notOk(streams.includes(null));
+  t.equal(
+    news.listen(async () => true),
+    null,
+  );
+  streams[0]?.destroy();
+  await once(streams[0] as Readable, 'close');
+  t.not(
+    news.listen(async () => true),
+    null,
+  );
+  for (const looks of [2, 3, 4]) {
+    world.mark = String(looks);
+    await until(() => world.looks === looks);
+  }
+  t.equal(String(streams[1]?.read()), 'retry: 2000\n\nevent: news\ndata:\n\n');
+});
+
+t.test('closing ends every stream at once, also one that is asked for later', async (t) => {
+  const { news, listen } = stage(t);
+  const { stream } = listen();
+  news.close();
+  await once(stream, 'end');
+  await once(listen().stream, 'end');
+});

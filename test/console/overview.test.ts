@@ -1,0 +1,125 @@
+import t from 'tap';
+import { KNOWN } from '../../src/console/elements/checks.ts';
+import { createReceivingCounts } from '../../src/observe/receiving.ts';
+import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
+import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
+import { NOW } from '../api/start.ts';
+import { stillThread } from '../observe/still.ts';
+import { assertAccessible, assertFits, openConsole, type Stage } from './stage.ts';
+
+const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
+
+/** One of each that waits for somebody, and a census that was asked for. */
+async function trouble({ db }: Stage): Promise<void> {
+  await deliver(db, [
+    deductionOf('evt_twice', { id: 'd1' }),
+    eventOf('evt_asks', 'employee-census.sync-request', { employer_id: 'maple-bakery' }),
+    eventOf('evt_asks_2', 'employee-census.sync-request', { employer_id: '..' }),
+    eventOf(HOSTILE, 'employee.deduction-updated', {}),
+  ]);
+  await receive(db, [deductionOf('evt_twice', { id: 'd2' }), deductionOf('evt_waits', { id: 'd3' })]);
+}
+
+t.test(
+  'the overview says whether payroll can trust the ledger, what is wrong, and where it is mended',
+  async (t) => {
+    const stage = await openConsole(t);
+    await trouble(stage);
+    const page = await stage.signedIn();
+    await page.goto('/');
+    const readiness = page.locator('section.readiness');
+    await readiness.getByRole('heading', { name: 'Not ready' }).waitFor();
+    t.match(await readiness.textContent(), 'reprocess it after a fix, or dismiss it with a reason');
+    t.strictSame(await readiness.getByRole('link', { name: HOSTILE }).count(), 1, 'an id is a text');
+    for (const [card, figure] of [
+      ['Quarantined', '1'],
+      ['Conflicts', '1'],
+      ['Not applied yet', '1'],
+    ] as const) {
+      const found = page.locator('.numbers .card', { has: page.getByRole('heading', { name: card }) });
+      t.equal(await found.locator('.figure').textContent(), figure, card);
+    }
+    t.match(await page.getByRole('row', { name: /maple-bakery/ }).textContent(), 'requested');
+    t.equal(await page.getByRole('link', { name: 'maple-bakery' }).count(), 1);
+    t.equal(
+      await page.getByRole('link', { name: '..', exact: true }).count(),
+      0,
+      'a step of a path leads nowhere',
+    );
+    await readiness
+      .locator('li', { hasText: 'Events were not understood' })
+      .getByText('Look at them')
+      .click();
+    await page.waitForURL('**/events?state=quarantined&dismissed=false');
+    t.match(await page.locator('#events').textContent(), HOSTILE);
+  },
+);
+
+t.test('a fresh installation is told what to do first; once an event came it is not', async (t) => {
+  const { signedIn, db } = await openConsole(t);
+  const page = await signedIn();
+  await page.goto('/');
+  const first = page.locator('.first-steps');
+  t.match(await first.textContent(), '/webhooks');
+  t.match(await first.textContent(), 'benefits-sidecar token create');
+  await assertAccessible(t, page, 'the overview of a fresh installation');
+  await deliver(db, [deductionOf('evt_first', { id: 'd1' })]);
+  await page.reload();
+  t.equal(await first.count(), 0);
+});
+
+t.test('each part of the overview shows to those who have its scope', async (t) => {
+  const stage = await openConsole(t);
+  const { base, tokenWith, signedIn } = stage;
+  await trouble(stage);
+  const partsOf = async (...scopes: string[]) => {
+    const page = await signedIn({ token: await tokenWith(...scopes) });
+    await page.goto(base);
+    const links = await page.getByRole('main').getByRole('link').count();
+    return [await page.getByRole('main').getByRole('heading', { level: 2 }).allTextContents(), links > 0];
+  };
+  t.strictSame(await partsOf('ledger:read'), [['Not ready'], true]);
+  t.strictSame(await partsOf('metrics:read'), [['What waits'], false], 'what it may not open is no link');
+  t.strictSame(await partsOf('census:read'), [['Last census sync of each employer'], true]);
+  t.strictSame(await partsOf('changes:read'), [[], false]);
+});
+
+t.test('the charts of the last hour say the same in words and in a table', async (t) => {
+  const counts = createReceivingCounts(() => NOW, [], stillThread);
+  for (const ms of [1, 2, 3, 250]) counts.acknowledged(ms);
+  const { signedIn } = await openConsole(t, { receiving: async () => counts.read() });
+  const page = await signedIn();
+  await page.goto('/');
+  await page.getByRole('img', { name: '4 events in the last hour, 4 in the busiest minute.' }).waitFor();
+  await page.getByRole('img', { name: 'The slowest took 250 ms, at 12:00 UTC.' }).waitFor();
+  await page.getByText('The numbers of Acknowledgement time').click();
+  const rows = page.getByRole('region', { name: /^Acknowledgement time/ }).getByRole('row');
+  t.equal(await rows.count(), 61);
+  t.match(await rows.nth(1).getByRole('cell').allTextContents(), [/^\d/, '250', '250']);
+  t.strictSame(await rows.nth(2).getByRole('cell').allTextContents(), ['–', '–', '–']);
+});
+
+t.test('what can not be told now leaves the rest of the overview standing', async (t) => {
+  const receiving = () => Promise.reject(Object.assign(new Error('silent'), { code: 'MAIN_SILENT' }));
+  const { signedIn } = await openConsole(t, { receiving });
+  const page = await signedIn();
+  await page.goto('/');
+  await page.locator('section.readiness').waitFor();
+  t.match(await page.getByRole('main').textContent(), 'Not known now');
+});
+
+t.test('everybody can use the overview, in light and dark, on a telephone too', async (t) => {
+  const stage = await openConsole(t);
+  await trouble(stage);
+  for (const scheme of ['light', 'dark'] as const) {
+    const page = await stage.signedIn({ scheme });
+    await page.goto('/');
+    await assertAccessible(t, page, `the overview, ${scheme},`);
+    await page.setViewportSize({ width: 360, height: 700 });
+    await assertFits(t, page, 'the overview');
+  }
+});
+
+t.test('every check of readiness has words of its own', async (t) => {
+  t.strictSame(Object.keys(KNOWN).sort(), LEDGER_CHECKS.map(({ id }) => id).sort());
+});

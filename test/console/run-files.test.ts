@@ -1,0 +1,196 @@
+import { readFile } from 'node:fs/promises';
+import type { AddressInfo } from 'node:net';
+import { parse } from 'csv-parse/sync';
+import t from 'tap';
+import { addConsole } from '../../src/console/console.ts';
+import { listenerTold, startPayroll } from '../api/payroll-stage.ts';
+import { FIRST_TOKEN } from '../api/start.ts';
+import { hireMany } from '../payroll/finalized.ts';
+import { assertGood, cells, click, HOSTILE, open, openPayroll } from './runs-stage.ts';
+import type { Page } from './stage.ts';
+
+const csv = (...rows: readonly string[]) => ({
+  name: 'payroll.csv',
+  mimeType: 'text/csv',
+  buffer: Buffer.from(`${rows.join('\n')}\n`),
+});
+
+/** Downloads what a link leads to. */
+async function download(page: Page, link: string): Promise<{ name: string; rows: Record<string, string>[] }> {
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: link }).click(),
+  ]);
+  const text = await readFile(await file.path(), 'utf8');
+  return { name: file.suggestedFilename(), rows: parse(text, { columns: true }) };
+}
+
+t.test('all lines come as one CSV, or those that are asked for', async (t) => {
+  const { signedIn, finalized, db } = await openPayroll(t);
+  await hireMany(db, 3_000);
+  await finalized('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  t.equal(await page.locator('details.line').count(), 50, 'a page has fifty lines');
+  const all = await download(page, 'All lines as CSV');
+  t.equal(all.name, 'r.csv');
+  t.equal(all.rows.length, 3_002);
+  t.match(all.rows[0], { employee_id: 'emp-1', member_amount: '69.23', included: 'yes' });
+  await page.getByLabel('Employee id').fill('many-2999');
+  await click(page, 'Show');
+  await page.getByRole('link', { name: 'These lines as CSV' }).waitFor();
+  const some = await download(page, 'These lines as CSV');
+  t.strictSame(
+    some.rows.map((row) => row.employee_id),
+    ['many-2999'],
+  );
+  await open(page, '/runs/r');
+  await page.getByRole('link', { name: 'Next page' }).click();
+  await page.locator('.paycheck').first().waitFor();
+  t.equal(
+    await page.locator('.paycheck h3').first().textContent(),
+    'many-0048',
+    'after emp-1, emp-2 and 48 others',
+  );
+});
+
+t.test('a CSV is read no faster than its person takes it, and no further when they leave', async (t) => {
+  const staged = await startPayroll(t);
+  await hireMany(staged.db, 4_000, { description: 'x'.repeat(4_000) });
+  await staged.finalized('r');
+  let reads = 0;
+  const { app } = listenerTold(
+    t,
+    staged,
+    'run_employees',
+    () => {
+      reads += 1;
+    },
+    (api, parts) => addConsole(api, { ...parts, environment: 'sandbox' }),
+  );
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
+  const signedIn = await fetch(`${base}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ token: FIRST_TOKEN }),
+  });
+  const headers = { cookie: signedIn.headers.get('set-cookie')?.split(';')[0] ?? '' };
+  const leaving = new AbortController();
+  const answer = await fetch(`${base}/runs/r/lines.csv`, { headers, signal: leaving.signal });
+  t.match(answer.headers.get('content-disposition'), 'attachment; filename="r.csv"');
+  const early = await settled(() => reads);
+  t.ok(early < 7, `${early} of 9 pages while nothing was taken`);
+  leaving.abort();
+  t.equal(await settled(() => reads), early);
+  reads = 0;
+  const all = await (await fetch(`${base}/runs/r/lines.csv`, { headers })).text();
+  t.equal(reads, 9, 'eight full pages and one that is not');
+  t.ok(all.length > 16_000_000);
+  t.equal((await fetch(`${base}/runs/nobody/lines.csv`, { headers })).status, 404);
+});
+
+/** Waits until a number stays as it is for many turns of the event loop. */
+async function settled(number: () => number): Promise<number> {
+  let last = number();
+  for (let same = 0; same < 500; ) {
+    await new Promise(setImmediate);
+    same = number() === last ? same + 1 : 0;
+    last = number();
+  }
+  return last;
+}
+
+t.test('payroll’s file that is dropped on the page falls into heaps', async (t) => {
+  const { signedIn, put } = await openPayroll(t);
+  await put('r', '2026-07-17');
+  const page = await signedIn({ refusals: true });
+  await page.goto('/runs/r/audit');
+  const file = page.getByLabel('Payroll’s file');
+  await file.setInputFiles(
+    csv(
+      'employee_id,line_of_coverage,member_amount',
+      'emp-1,medical,69.22',
+      'emp-1,vision,5.00',
+      `"${HOSTILE.replaceAll('"', '""')}",dental,1.00`,
+    ),
+  );
+  await page.getByRole('heading', { name: '4 differences payroll.csv' }).waitFor();
+  t.strictSame(
+    (await cells(page, 'Heaps')).map((row) => row.slice(0, 4)),
+    [
+      ['The amount differs', '1', '69.23', '69.22'],
+      ['Only here', '1', '69.23', '0.00'],
+      ['Only in payroll', '1', '0.00', '5.00'],
+      ['Employee unknown', '1', '0.00', '1.00'],
+      ['The same in both', '0', '0.00', '0.00'],
+    ],
+  );
+  t.strictSame(await cells(page, 'The amount differs'), [
+    ['emp-1', 'medical', '69.23', '69.22', '161.54', '–'],
+  ]);
+  t.match(await cells(page, 'Employee unknown'), [[HOSTILE, 'dental', '–', '1.00']]);
+  await assertGood(t, page, 'an audit');
+  const long = `${'l'.repeat(200)}.csv`;
+  await file.setInputFiles({
+    ...csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,69.22'),
+    name: long,
+  });
+  await page.getByRole('heading', { name: long }).waitFor();
+  await assertGood(t, page, 'an audit of a file with a long name');
+
+  await file.setInputFiles(
+    csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,69.23', 'emp-2,dental,69.23'),
+  );
+  await page.getByText('They are the same').waitFor();
+  await file.setInputFiles(
+    csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,1.234', ',dental,2'),
+  );
+  await page.getByRole('heading', { name: 'The rows of the file can not be used' }).waitFor();
+  t.match(await cells(page, 'What is wrong, by row and field'), [
+    ['1', 'member_amount', /./],
+    ['2', 'employee_id', 'is required'],
+  ]);
+  await file.setInputFiles({ ...csv('x'), name: 'payroll.xlsx' });
+  await page.locator('#said').getByText('bring a .csv, .json or .ndjson file').waitFor();
+});
+
+t.test(
+  'what was taken is recorded, tells what becomes arrears, and a wrong file changes nothing',
+  async (t) => {
+    const { signedIn, finalized, run } = await openPayroll(t);
+    await finalized('r', '2026-07-17');
+    const page = await signedIn();
+    await open(page, '/runs/r');
+    await page.getByRole('link', { name: 'Report what was taken' }).click();
+    const file = page.getByLabel('What payroll took');
+    await file.setInputFiles(csv('employee_id,amount', 'emp-1,40.00', 'nobody,1.00'));
+    t.match(await run('r'), { taken_reports: [] }, 'choosing a file records nothing');
+    await click(page, 'Record it');
+    await page.getByRole('heading', { name: 'The rows of the file can not be used' }).waitFor();
+    t.match(await cells(page, 'What is wrong, by row and field'), [
+      ['2', 'employee_id', 'is not in the run'],
+    ]);
+    t.strictSame((await run('r')).taken_reports, []);
+    await file.setInputFiles({
+      name: 'taken.json',
+      mimeType: 'application/json',
+      buffer: Buffer.from(
+        JSON.stringify({
+          lines: [
+            { employee_id: 'emp-1', amount: '40.00' },
+            { employee_id: 'emp-2', amount: '69.23' },
+          ],
+        }),
+      ),
+    });
+    await click(page, 'Record it');
+    await page.getByRole('heading', { name: 'Report 1 stands' }).waitFor();
+    t.strictSame(await cells(page, 'What becomes arrears'), [
+      ['emp-1', 'medical', 'regular', '69.23', '40.00', '29.23'],
+    ]);
+    await assertGood(t, page, 'a report of what was taken');
+    await open(page, '/runs/r');
+    t.match(await page.locator('main').textContent(), 'report 1 names 2 lines');
+  },
+);

@@ -1,0 +1,163 @@
+import t from 'tap';
+import { KNOWN } from '../../src/console/elements/checks.ts';
+import { knownOf } from '../../src/console/pages/runs/readiness.ts';
+import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
+import { deduct, schedules } from '../payroll/ready.ts';
+import { assertGood, cells, click, HOSTILE, lines, open, openPayroll } from './runs-stage.ts';
+
+t.test(
+  'lines that changed under review are not finalized: what there is now is shown, and stands when agreed',
+  async (t) => {
+    const { signedIn, put, run, db } = await openPayroll(t);
+    await put('r', '2026-07-17');
+    const page = await signedIn();
+    const contribute = (member_contribution: string) =>
+      deduct(
+        db,
+        `evt-${member_contribution}`,
+        { id: 'ded-1', employee_id: 'emp-1', member_contribution },
+        `2026-07-09T00:00:00.${member_contribution.slice(0, 3)}Z`,
+      );
+    await open(page, '/runs/r');
+    const finalize = page.getByRole('link', { name: 'Finalize' });
+    await finalize.click();
+    await page.locator('#review').waitFor();
+    t.strictSame(await cells(page, 'Totals'), [
+      ['Lines', '2'],
+      ['Employees', '2'],
+      ['Employees pay', '138.46'],
+      ['Employer pays', '323.08'],
+    ]);
+    await open(page, '/runs/r');
+    await finalize.waitFor();
+    await contribute('175.00');
+    await finalize.click();
+    await page.getByText('The lines changed since you looked at the run.').waitFor();
+    t.match((await cells(page, 'Totals'))[2], ['Employees pay', '138.46', '150.00']);
+    await assertGood(t, page, 'the page that asks before finalizing');
+    await contribute('200.00');
+    await click(page, 'Finalize these lines');
+    await page.getByText('The lines changed while you reviewed them. Nothing was finalized.').waitFor();
+    t.equal((await run('r')).state, 'open');
+    t.strictSame(await cells(page, 'Totals'), [
+      ['Lines', '2', '2'],
+      ['Employees', '2', '2'],
+      ['Employees pay', '150.00', '161.54'],
+      ['Employer pays', '323.08', '323.08'],
+    ]);
+    await click(page, 'Finalize these lines');
+    await page.waitForURL('**/runs/r');
+    t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.54' }, force_reason: null });
+    t.match(await page.locator('main').textContent(), 'it stands as it was frozen');
+    await click(page, 'Verify');
+    await page.getByText('2 lines come out as they were frozen, to the cent.').waitFor();
+    await open(page, '/runs/r/finalize');
+    t.match(await page.locator('main').textContent(), 'The run is finalized already');
+  },
+);
+
+t.test('a run that is not ready is finalized only with a reason', async (t) => {
+  const { signedIn, put, run, db } = await openPayroll(t);
+  await deduct(db, 'evt-second', { id: 'ded-9', employee_id: 'emp-1' });
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  await page.getByRole('heading', { name: 'Not ready' }).waitFor();
+  const check = page.locator('.checks > li').filter({ hasText: 'ask the service which is right' });
+  await check.getByRole('link', { name: 'Look at them' }).click();
+  await page.waitForURL('**/runs/r?flag=overlap#lines');
+  await page.locator('details.line').first().waitFor();
+  t.equal((await lines(page)).length, 2, 'of emp-1 only');
+  await open(page, '/runs/r/finalize');
+  await click(page, 'Finalize all the same');
+  await page.locator('.field-problem').filter({ hasText: 'is required with force' }).waitFor();
+  t.match(await page.getByRole('alert').allTextContents(), ['', /^This has to be mended first/]);
+  t.equal((await run('r')).state, 'open');
+  await page.getByLabel('Why it is to stand').fill(HOSTILE);
+  await click(page, 'Finalize all the same');
+  await page.waitForURL('**/runs/r');
+  t.match(await run('r'), { state: 'finalized', force_reason: HOSTILE, failed_checks: ['overlap'] });
+  t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
+});
+
+t.test('every check of a run has words of its own', async (t) => {
+  const known: Record<string, unknown> = { ...KNOWN, ...knownOf({ run_id: 'r', employer_id: 'acme' }) };
+  t.strictSame(
+    RUN_CHECKS.filter(({ id }) => known[id] === undefined),
+    [],
+  );
+});
+
+t.test('an open run is deleted, a finalized one voided with a reason', async (t) => {
+  const { signedIn, put, finalized, run, call } = await openPayroll(t);
+  await put('wrong', '2026-07-31');
+  await finalized('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/wrong');
+  page.once('dialog', (dialog) => dialog.dismiss());
+  await click(page, 'Delete');
+  t.equal((await call({ url: '/v1/payroll-runs/wrong' })).status, 200, 'only when it is confirmed');
+  page.once('dialog', (dialog) => dialog.accept());
+  await click(page, 'Delete');
+  await page.waitForURL('**/runs');
+  t.strictSame(
+    (await cells(page, 'Payroll runs, the latest pay date first')).map(([id]) => id),
+    ['r'],
+  );
+
+  await open(page, '/runs/r');
+  t.equal(await page.getByRole('button', { name: 'Delete' }).count(), 0);
+  await page.getByRole('link', { name: 'Void' }).click();
+  await page.waitForURL('**/runs/r/void');
+  await click(page, 'Void the run');
+  await page.locator('.field-problem').filter({ hasText: 'must say why' }).waitFor();
+  await assertGood(t, page, 'the page that voids');
+  await page.getByLabel('Why the run is taken back').fill('wrong pay period');
+  await click(page, 'Void the run');
+  await page.waitForURL('**/runs/r');
+  t.match(await run('r'), { state: 'voided', void_reason: 'wrong pay period' });
+  t.match(await page.locator('main').textContent(), /Voided because\s*wrong pay period/);
+});
+
+t.test(
+  'a token that may only read sees no button that changes anything, and the pages of these are closed',
+  async (t) => {
+    const { signedIn, put, tokenWith } = await openPayroll(t);
+    await put('r', '2026-07-17');
+    const page = await signedIn({ token: await tokenWith('runs:read'), refusals: true });
+    await page.goto('/runs');
+    t.equal(await page.getByRole('link', { name: 'New run' }).count(), 0);
+    await open(page, '/runs/r');
+    for (const name of [/Finalize/, /Delete/, /New run like this/])
+      t.equal(await page.getByText(name).and(page.locator('a, button')).count(), 0, `${name}`);
+    t.equal(await page.locator('a[href^="/deductions/"]').count(), 0, 'nor a link into the ledger');
+    await page.goto('/settings?employer_id=acme');
+    t.equal(await page.getByText(/^(Edit|Add)/).count(), 0);
+    for (const path of [
+      '/runs/r/finalize',
+      '/runs/r/void',
+      '/runs/r/taken',
+      '/settings/payroll-codes?employer_id=acme',
+    ])
+      t.equal((await page.goto(path))?.status(), 403, path);
+    t.match(await page.locator('main').textContent(), 'needs a token with the scope runs:write');
+  },
+);
+
+t.test('an open run that can not be computed any more says so, and why', async (t) => {
+  const { signedIn, put, db } = await openPayroll(t);
+  await put('r', '2026-07-17', { pay_frequency: 'semimonthly', remainder: 'none' });
+  await schedules(db, [
+    {
+      pay_frequency: 'semimonthly',
+      pay_group: null,
+      pay_dates: [{ pay_date: '2026-07-15', period_start: '2026-07-01', period_end: '2026-07-15' }],
+    },
+  ]);
+  const page = await signedIn({ refusals: true });
+  await open(page, '/runs/r');
+  await page.getByRole('heading', { name: 'It can’t be computed any more' }).waitFor();
+  t.match(await page.locator('main').textContent(), 'must cover 2026');
+  t.equal(await page.getByRole('button', { name: 'Delete' }).count(), 1);
+  t.equal((await page.goto('/runs/nobody'))?.status(), 404);
+});

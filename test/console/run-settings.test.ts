@@ -1,0 +1,102 @@
+import t from 'tap';
+import { BIWEEKLY, schedule, schedules } from '../payroll/ready.ts';
+import type { PayrollConsole } from './runs-stage.ts';
+import { assertGood, cells, click, HOSTILE, openPayroll } from './runs-stage.ts';
+
+const SETTINGS = '/v1/employers/acme';
+const scheduleOf = async ({ call }: PayrollConsole) =>
+  (await call({ url: `${SETTINGS}/pay-schedule` })).json.schedules;
+const codesOf = async ({ call }: PayrollConsole) =>
+  (await call({ url: `${SETTINGS}/payroll-codes` })).json.codes;
+
+t.test('payroll codes are edited as a table: pasted, changed, removed, and refused by row', async (t) => {
+  const stage = await openPayroll(t);
+  const page = await stage.signedIn();
+  await page.goto('/settings');
+  await page.getByLabel('Employer id').fill('acme');
+  await click(page, 'Show');
+  await page.getByText('This employer has no payroll codes.').waitFor();
+  await assertGood(t, page, 'the settings of an employer');
+  await page.getByRole('link', { name: 'Edit the codes' }).click();
+  await page.getByLabel('Code, row 1').fill(HOSTILE);
+  await click(page, 'Add a row');
+  const second = page.getByLabel('Line of coverage, row 2');
+  await second.waitFor();
+  t.ok(await second.evaluate((input) => input === document.activeElement), 'where one goes on typing');
+  await page.getByText('Paste rows from a spreadsheet').click();
+  await page
+    .getByLabel('Rows to add')
+    .fill('line_of_coverage\ttaxability\nmedical\tpre_tax\temployee\tMED1\nhsa\t\temployer\tHSA9\tdeposit');
+  await click(page, 'Add these rows');
+  await page.getByLabel('Code, row 3').waitFor();
+  t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'what was typed stays');
+  await click(page, 'Save the codes');
+  const said = page.getByRole('alert').filter({ hasText: 'The list can not be used' });
+  await said.waitFor();
+  await said.getByRole('link', { name: 'Row 1, Code' }).click();
+  t.equal(await page.getByLabel('Code, row 1').getAttribute('aria-invalid'), 'true');
+  t.strictSame(await codesOf(stage), [], 'nothing was kept');
+  await assertGood(t, page, 'codes that were refused');
+  await click(page, 'Remove row 1');
+  await page.getByLabel('Code, row 3').waitFor({ state: 'detached' });
+  await page.getByLabel('Code, row 1').press('Enter');
+  await page.getByText('Saved.').waitFor();
+  t.match(await codesOf(stage), [
+    { line_of_coverage: 'medical', taxability: 'pre_tax', side: 'employee', code: 'MED1', treatment: null },
+    { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'HSA9', treatment: 'deposit' },
+  ]);
+  t.strictSame(await cells(page, 'Payroll codes'), [
+    ['medical', 'pre tax', 'employee', 'MED1', 'not said'],
+    ['HSA', 'any', 'employer', 'HSA9', 'deposit'],
+  ]);
+});
+
+t.test('a pay schedule is edited as a table, and the others of the employer stay', async (t) => {
+  const stage = await openPayroll(t);
+  await schedules(stage.db, [schedule(), schedule({ pay_group: HOSTILE })]);
+  const page = await stage.signedIn();
+  await page.goto('/settings?employer_id=acme');
+  await page.getByRole('link', { name: 'Edit', exact: true }).last().click();
+  t.match(await page.locator('h1').textContent(), HOSTILE);
+  t.equal(await page.getByRole('row').count(), BIWEEKLY.length + 1);
+  await page.getByLabel('Period to, row 3').fill('2020-01-01');
+  await click(page, 'Save the schedule');
+  await page.getByRole('link', { name: 'Row 3, Period to' }).waitFor();
+  t.equal(await page.getByLabel('Period to, row 3').inputValue(), '2020-01-01');
+  t.strictSame(await scheduleOf(stage), [schedule(), schedule({ pay_group: HOSTILE })]);
+  await page.getByLabel('Period to, row 3').fill('2026-01-24');
+  await page.getByLabel('Pay group').fill('night');
+  await click(page, 'Save the schedule');
+  await page.getByText('Saved.').waitFor();
+  const [one, other] = await scheduleOf(stage);
+  t.strictSame(one, schedule());
+  t.equal(other.pay_group, 'night');
+  t.equal(other.pay_dates[2].period_end, '2026-01-24');
+
+  await page.getByRole('link', { name: 'Add a pay schedule' }).click();
+  await page.getByText('Paste rows from a spreadsheet').click();
+  await page
+    .getByLabel('Rows to add')
+    .fill(BIWEEKLY.map((date) => [date.pay_date, date.period_start, date.period_end].join('\t')).join('\n'));
+  await click(page, 'Save the schedule');
+  await page.getByLabel(`Pay date, row ${BIWEEKLY.length}`).waitFor();
+  t.equal((await scheduleOf(stage)).length, 2, 'what was pasted is looked at before it is saved');
+  await click(page, 'Save the schedule');
+  await page
+    .getByText('must not have the pay_frequency and pay_group of a schedule before it')
+    .first()
+    .waitFor();
+  await page.getByLabel('Pay group').fill('day');
+  await click(page, 'Save the schedule');
+  await page.getByText('Saved.').waitFor();
+  t.strictSame((await scheduleOf(stage))[2], schedule({ pay_group: 'day' }));
+
+  await page.getByRole('link', { name: 'Edit', exact: true }).nth(1).click();
+  page.once('dialog', (dialog) => dialog.accept());
+  await click(page, 'Take this schedule away');
+  await page.getByText('Saved.').waitFor();
+  t.match(
+    (await scheduleOf(stage)).map((known: { pay_group: string | null }) => known.pay_group),
+    [null, 'day'],
+  );
+});

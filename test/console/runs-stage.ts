@@ -1,0 +1,62 @@
+/** The console with an employer whose payroll run passes every check, and what a person does on its pages. */
+import type { Test } from 'tap';
+import { bodyOn, RUNS } from '../api/payroll-stage.ts';
+import type { Answer } from '../api/start.ts';
+import { NOW, OVERDUE_MS, readyEmployer } from '../payroll/ready.ts';
+import { assertAccessible, assertFits, openConsole, type Page, type Stage } from './stage.ts';
+
+export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+
+export type PayrollConsole = Stage & {
+  put: (runId: string, payDate: string, fields?: object) => Promise<Answer>;
+  finalized: (runId: string, payDate: string, fields?: object) => Promise<void>;
+  run: (runId: string) => Promise<Answer['json']>;
+};
+
+export async function openPayroll(t: Test): Promise<PayrollConsole> {
+  const stage = await openConsole(t, { now: () => NOW, overdueMs: OVERDUE_MS });
+  await readyEmployer(t, stage.db);
+  const { call } = stage;
+  const put: PayrollConsole['put'] = (runId, payDate, fields = {}) =>
+    call({ method: 'PUT', url: `${RUNS}/${runId}`, body: bodyOn(payDate, { ...fields }) });
+  return {
+    ...stage,
+    put,
+    async finalized(runId, payDate, fields) {
+      await put(runId, payDate, fields);
+      const { status, text } = await call({ method: 'POST', url: `${RUNS}/${runId}/finalize` });
+      if (status !== 200) throw new Error(text);
+    },
+    run: async (runId) => (await call({ url: `${RUNS}/${runId}` })).json,
+  };
+}
+
+/** Goes to a page and waits until it has fetched its parts. */
+export async function open(page: Page, path: string): Promise<void> {
+  await page.goto(path);
+  await page.locator('[hx-trigger=load]').first().waitFor({ state: 'detached' });
+}
+
+export const click = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
+
+/** What stands on the summaries of the lines that are shown. */
+export const lines = async (page: Page) =>
+  (await page.locator('details.line > summary').allInnerTexts()).map((text) =>
+    text.replace(/\s+/g, ' ').trim(),
+  );
+
+/** The cells of a table, row by row. */
+export const cells = (page: Page, caption: string) =>
+  page
+    .getByRole('table', { name: caption, exact: true })
+    .locator('tbody tr')
+    .evaluateAll((rows) =>
+      rows.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')),
+    );
+
+export async function assertGood(t: Test, page: Page, name: string): Promise<void> {
+  await assertAccessible(t, page, name);
+  await page.setViewportSize({ width: 360, height: 800 });
+  await assertFits(t, page, name);
+  await page.setViewportSize({ width: 1280, height: 800 });
+}

@@ -1,0 +1,176 @@
+import t from 'tap';
+import { deduct, employ } from '../payroll/ready.ts';
+import { assertGood, cells, click, HOSTILE, lines, open, openPayroll } from './runs-stage.ts';
+
+t.test('who has put no run yet reads what to do first', async (t) => {
+  const { signedIn } = await openPayroll(t);
+  const page = await signedIn();
+  await page.goto('/runs');
+  t.match(
+    await page.locator('.empty').textContent(),
+    /There is no payroll run yet.*Bring the census.*curl -X PUT/s,
+  );
+  await page.getByRole('link', { name: 'New run' }).first().click();
+  await page.waitForURL('**/runs/new');
+});
+
+t.test('a run is previewed, saved, and each cent of its lines explained', async (t) => {
+  const { signedIn, call } = await openPayroll(t);
+  const page = await signedIn();
+  await page.goto('/runs/new');
+  await page.getByLabel('Run id').fill('acme-1');
+  await page.getByLabel('Employer id').fill('acme');
+  await page.getByLabel('Pay period from').fill('2026-06-29');
+  await page.getByLabel('Pay period to').fill('2026-07-12');
+  await page.getByLabel('Pay date', { exact: true }).fill('2026-07-17');
+  await page.getByText('How amounts come about').click();
+  await page.getByLabel('first', { exact: true }).check();
+  await click(page, 'Preview');
+  await page.getByRole('heading', { name: 'Preview: nothing is kept' }).waitFor();
+  t.match(await cells(page, 'By line of coverage'), [
+    ['dental', '1', '1', '69.23', '', '161.53', ''],
+    ['medical', '1', '1', '69.23', '', '161.53', ''],
+  ]);
+  t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview keeps nothing');
+  await page.getByText('Off-cycle, and only some employees').click();
+  await page.getByLabel('Only these employees').fill('emp-1\n\n');
+  await click(page, 'Preview');
+  await page.locator('details.line').waitFor();
+  t.strictSame(await lines(page), ['medical, pre-tax new employee pays 69.23 employer pays 161.53']);
+  await page.getByLabel('Only these employees').fill('');
+  await click(page, 'Save the run');
+  await page.waitForURL('**/runs/acme-1');
+  t.match((await call({ url: '/v1/payroll-runs/acme-1' })).json, { remainder: 'first', employee_ids: null });
+
+  await page.getByRole('heading', { name: 'What it comes to now' }).waitFor();
+  await page.getByRole('heading', { name: 'Ready to be finalized' }).waitFor();
+  t.equal((await lines(page)).length, 2);
+  const line = page.locator('details.line').first();
+  await line.locator('summary').focus();
+  await page.keyboard.press('Enter');
+  t.strictSame(await line.locator('.explanation li').allTextContents(), [
+    '150.00 monthly x 12 = 1800.00 a year, check 15 of 26, first: 1800.00 / 26 cut = 69.23',
+    'employer 350.00 monthly x 12 = 4200.00 a year, check 15 of 26, first: 4200.00 / 26 cut = 161.53',
+  ]);
+  t.equal(await page.locator('svg.bar rect').count(), 6, 'a bar for each sum');
+  await assertGood(t, page, 'a run');
+});
+
+t.test('what is wrong is said beside its field and on top, and what was typed stays', async (t) => {
+  const { signedIn, put } = await openPayroll(t);
+  await put('taken-id', '2026-07-17');
+  const page = await signedIn();
+  await page.goto('/runs/new');
+  await page.getByLabel('Employer id').fill(HOSTILE);
+  await page.getByLabel('Pay date', { exact: true }).fill('2026-07-18');
+  await page.getByText('The pay dates of the year', { exact: true }).click();
+  await page.getByLabel('Pay dates').fill('2026-07-17 no-day');
+  await click(page, 'Save the run');
+  const said = page.getByRole('alert').filter({ hasText: 'The run can not be computed' });
+  await said.waitFor();
+  t.match(await said.getByRole('listitem').allTextContents(), [
+    'Run id is required',
+    'Pay period from is required',
+    'Pay period to is required',
+    'Pay dates, line 2 must be a real date, YYYY-MM-DD',
+  ]);
+  t.ok(await said.evaluate((element) => element === document.activeElement), 'the focus is on it');
+  t.equal(await page.getByLabel('Employer id').inputValue(), HOSTILE);
+  t.equal(await page.getByLabel('Pay dates').inputValue(), '2026-07-17 no-day', 'its part is open');
+  await said.getByRole('link', { name: 'Pay period to' }).click();
+  const field = page.getByLabel('Pay period to');
+  t.match(page.url(), /#period_end$/);
+  t.equal(await field.getAttribute('aria-invalid'), 'true');
+  t.match(
+    await page.locator(`#${(await field.getAttribute('aria-describedby'))?.split(' ')[0]}`).textContent(),
+    'is required',
+  );
+
+  await page.goto('/runs/new?like=taken-id');
+  await page.getByLabel('Run id').fill('taken-id');
+  await click(page, 'Save the run');
+  await page.locator('.problem').filter({ hasText: 'a run with another body has this id' }).waitFor();
+  await assertGood(t, page, 'a form with errors');
+  t.equal(await page.getByLabel('Run id').getAttribute('aria-invalid'), 'true');
+});
+
+t.test('a run like an earlier one has its options, on the next pay date of the schedule', async (t) => {
+  const { signedIn, put } = await openPayroll(t);
+  await put('first', '2026-07-17', { scheme: 'month-even', arrears: 'include', final_checks: ['emp-2'] });
+  const page = await signedIn();
+  await open(page, '/runs/first');
+  await page.getByRole('link', { name: 'New run like this' }).click();
+  await page.waitForURL('**/runs/new?like=first');
+  t.equal(await page.getByLabel('Pay date', { exact: true }).inputValue(), '2026-07-31');
+  t.equal(await page.getByLabel('Pay period from').inputValue(), '2026-07-13');
+  t.ok(await page.getByLabel('month-even').isChecked(), 'what is not as usual can be seen');
+  t.ok(await page.getByRole('group', { name: 'Arrears' }).getByLabel('include').isChecked());
+  t.equal(await page.getByLabel('Last paychecks').inputValue(), '', 'that was of that check');
+  t.equal(await page.getByLabel('Run id').inputValue(), '');
+});
+
+t.test('what earlier runs left is told apart, and leads to the run that it settles', async (t) => {
+  const { signedIn, put, finalized, call, db } = await openPayroll(t);
+  await finalized('r1', '2026-07-03');
+  const taken = { url: '/v1/payroll-runs/r1/taken', headers: { 'content-type': 'text/csv' } };
+  await call({ method: 'POST', ...taken, body: 'employee_id,amount\nemp-2,40.00\n' });
+  await deduct(
+    db,
+    'evt-late',
+    { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00' },
+    '2026-07-09T00:00:00Z',
+  );
+  await put('r2', '2026-07-17', { adjustments: 'include' });
+  const page = await signedIn();
+  await open(page, '/runs/r2');
+  t.strictSame(await lines(page), [
+    'medical, pre-tax changed from 69.23 employee pays 92.31 employer pays 161.54',
+    'medical, pre-tax adjustment retro pre tax employee pays 23.08 employer pays 0.00',
+    'dental, pre-tax employee pays 69.23 employer pays 161.54',
+    'dental, pre-tax arrears only shown employee pays 29.23 employer pays 0.00',
+  ]);
+  t.match(
+    await page.locator('main').textContent(),
+    '1 line of earlier runs is only shown, and in none of these sums: employees 29.23',
+  );
+  await page.getByRole('link', { name: 'Arrears' }).click();
+  await page.waitForURL('**/runs/r2?kind=arrears#lines');
+  const line = page.locator('details.line');
+  await line.locator('summary').click();
+  t.match(await line.textContent(), 'run r1: 69.23 finalized - 40.00 taken = 29.23');
+  t.equal((await lines(page)).length, 1);
+  await line.getByRole('link', { name: 'r1' }).click();
+  await page.waitForURL('**/runs/r1');
+
+  await open(page, '/runs/r2');
+  await page.getByLabel('Employee id').fill('emp-2');
+  await page.getByLabel('Against the run before').selectOption('changed');
+  await click(page, 'Show');
+  await page.locator('.empty').filter({ hasText: 'This run has no such line.' }).waitFor();
+  await page.getByLabel('Against the run before').selectOption('');
+  await click(page, 'Show');
+  await page.locator('details.line').first().waitFor();
+  t.equal((await lines(page)).length, 2);
+});
+
+t.test('texts that came from elsewhere are texts', async (t) => {
+  const { signedIn, put, db } = await openPayroll(t);
+  const employee = `emp${HOSTILE}`;
+  await employ(db, employee);
+  await deduct(db, 'evt-3', {
+    id: `ded${HOSTILE}`,
+    employee_id: employee,
+    description: HOSTILE,
+  });
+  await put('r', '2026-07-17', { employee_ids: [employee] });
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  await page.locator('details.line summary').click();
+  const shown = (await page.locator('.paycheck').textContent()) ?? '';
+  t.equal(shown.split('<img src=x').length - 1, 3, 'employee, deduction and description');
+  t.match(await page.title(), /^Payroll run r/);
+  t.equal(await page.locator('main img, main script').count(), 0);
+  await page.locator('.paycheck h3 a').click();
+  await page.locator('details.line').waitFor();
+  t.equal((await lines(page)).length, 1, 'a search by such an id finds its lines');
+});

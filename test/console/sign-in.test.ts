@@ -1,0 +1,179 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { revokeToken } from '../../src/security/tokens.ts';
+import { FIRST_TOKEN } from '../api/start.ts';
+import { assertAccessible, assertFits, openConsole } from './stage.ts';
+
+t.test('a person signs in with a token, comes where they wanted to go, and signs out', async (t) => {
+  const { visit } = await openConsole(t);
+  const page = await visit();
+  await page.goto('/?employer=acme');
+  t.match(page.url(), /\/sign-in\?next=/);
+  await page.getByLabel('API token').fill(FIRST_TOKEN);
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/?employer=acme');
+  t.equal(await page.title(), 'Overview · benefits-sidecar');
+  const [cookie, ...others] = await page.context().cookies();
+  t.match(cookie, { httpOnly: true, sameSite: 'Strict', path: '/' });
+  t.strictSame(others, []);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.waitForURL('**/sign-in');
+  await page.goto('/');
+  t.match(page.url(), /\/sign-in\?next=/);
+});
+
+t.test('a session that was signed out of is over, also for whoever kept its cookie', async (t) => {
+  const { signedIn, base } = await openConsole(t);
+  const page = await signedIn();
+  const [cookie] = await page.context().cookies();
+  const kept = { headers: { cookie: `${cookie?.name}=${cookie?.value}` }, redirect: 'manual' as const };
+  t.equal((await fetch(`${base}/`, kept)).status, 200);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.waitForURL('**/sign-in');
+  t.equal((await fetch(`${base}/`, kept)).status, 303);
+});
+
+t.test('a token that does not count lets nobody in, and says so', async (t) => {
+  const { visit } = await openConsole(t);
+  const page = await visit({ refusals: true });
+  await page.goto('/sign-in');
+  await page.getByLabel('API token').fill('bsc_nobody');
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  t.match(await page.getByRole('main').getByRole('alert').textContent(), 'unknown, expired or revoked');
+  t.strictSame(await page.context().cookies(), []);
+  await assertAccessible(t, page, 'the page to sign in');
+  await page.setViewportSize({ width: 360, height: 700 });
+  await assertFits(t, page, 'the page to sign in');
+});
+
+t.test('a session ends with its token', async (t) => {
+  const { signedIn, tokenWith, db } = await openConsole(t);
+  const page = await signedIn({ token: await tokenWith('all'), refusals: true });
+  await transact(db, (trx) => revokeToken(trx, 'token 1', new Date()));
+  await page.goto('/');
+  t.match(page.url(), /\/sign-in/);
+});
+
+t.test('what a session changes needs the header of its pages; a token needs none', async (t) => {
+  const { signedIn, base } = await openConsole(t);
+  const page = await signedIn();
+  const [cookie] = await page.context().cookies();
+  const headers = { cookie: `${cookie?.name}=${cookie?.value}`, 'content-type': 'application/json' };
+  const body = JSON.stringify({ state: 'quarantined' });
+  const reprocess = (more: object) =>
+    fetch(`${base}/v1/events/reprocess`, { method: 'POST', headers: { ...headers, ...more }, body });
+  t.equal((await reprocess({})).status, 403);
+  t.equal((await reprocess({ 'x-csrf-token': 'A'.repeat(43) })).status, 403);
+  const header = await page.evaluate(
+    () => JSON.parse(document.body.getAttribute('hx-headers:inherited') ?? '{}')['x-csrf-token'],
+  );
+  t.equal((await reprocess({ 'x-csrf-token': header })).status, 200);
+});
+
+t.test('nobody is sent to another site after signing in', async (t) => {
+  const { base } = await openConsole(t);
+  for (const next of [
+    '/日本',
+    '//evil.example',
+    '/\\evil.example',
+    'https://evil.example',
+    '/\t/evil.example',
+  ]) {
+    const answer = await fetch(`${base}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      body: new URLSearchParams({ token: FIRST_TOKEN, next }),
+    });
+    t.equal(answer.status, 303);
+    t.equal(answer.headers.get('location'), '/', next);
+  }
+});
+
+t.test('the cookie is for encrypted connections only where the browser came by one', async (t) => {
+  const { base, visit } = await openConsole(t);
+  const cookieOf = async (origin: string) => {
+    const answer = await fetch(`${base}/sign-in`, {
+      method: 'POST',
+      redirect: 'manual',
+      headers: { origin, 'sec-fetch-site': 'same-origin' },
+      body: new URLSearchParams({ token: FIRST_TOKEN }),
+    });
+    return answer.headers.get('set-cookie') ?? '';
+  };
+  t.match(await cookieOf('https://payroll.example'), /; Secure/);
+  t.notMatch(await cookieOf(base), /Secure/);
+  // A browser says where it came from only when the page lets it.
+  const page = await visit();
+  await page.goto('/sign-in');
+  await page.getByLabel('API token').fill(FIRST_TOKEN);
+  const sent = page.waitForRequest((request) => request.method() === 'POST');
+  await page.keyboard.press('Enter');
+  t.equal((await (await sent).allHeaders()).origin, base);
+  await page.waitForURL('**/');
+});
+
+t.test('two sidecars on two ports of one machine keep their people apart', async (t) => {
+  const [one, other] = [await openConsole(t), await openConsole(t)];
+  const page = await one.signedIn();
+  await page.goto(`${other.base}/sign-in`);
+  await page.getByLabel('API token').fill(FIRST_TOKEN);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`${other.base}/`);
+  await page.goto(`${one.base}/`);
+  t.equal(await page.title(), 'Overview · benefits-sidecar');
+});
+
+t.test('with a token in the header a page shows what the token may see, whoever is signed in', async (t) => {
+  const { signedIn, tokenWith, base } = await openConsole(t);
+  const [cookie] = await (await signedIn()).context().cookies();
+  const authorization = `Bearer ${await tokenWith('events:read')}`;
+  const headers = { authorization, cookie: `${cookie?.name}=${cookie?.value}` };
+  const overview = await fetch(`${base}/`, { headers });
+  t.equal(overview.status, 200);
+  t.notMatch(await overview.text(), /checks passed/);
+});
+
+t.test('a form that comes byte by byte is broken off', async (t) => {
+  const { base } = await openConsole(t);
+  const { hostname, port } = new URL(base);
+  const socket = connect(Number(port), hostname);
+  t.teardown(() => socket.destroy());
+  const closed = once(socket, 'close');
+  socket.on('error', () => {});
+  socket.write('POST /sign-in HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-www-form-urlencoded\r\n');
+  socket.write('content-length: 100\r\n\r\nt');
+  const drip = setInterval(() => socket.write('o'), 200);
+  t.teardown(() => clearInterval(drip));
+  await closed;
+  t.pass();
+});
+
+t.test('another site cannot sign a person in as somebody else', async (t) => {
+  const { base } = await openConsole(t);
+  const answer = await fetch(`${base}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { 'sec-fetch-site': 'cross-site', origin: base },
+    body: new URLSearchParams({ token: FIRST_TOKEN }),
+  });
+  t.equal(answer.status, 401);
+  t.equal(answer.headers.get('set-cookie'), null);
+  const plain = await fetch(`${base}/sign-in`, {
+    method: 'POST',
+    redirect: 'manual',
+    headers: { origin: 'http://evil.example' },
+    body: new URLSearchParams({ token: FIRST_TOKEN }),
+  });
+  t.equal(plain.status, 401, 'nor one that only says its name');
+});
+
+t.test('the navigation shows what a token may see', async (t) => {
+  const { signedIn, tokenWith } = await openConsole(t);
+  const page = await signedIn({ token: await tokenWith('events:read') });
+  t.strictSame(await page.getByRole('navigation').getByRole('link').allTextContents(), [
+    'Overview',
+    'Events',
+  ]);
+});

@@ -1,0 +1,55 @@
+/** Promise 9: a backup taken under load restores. And a database that is older than it was is noticed. */
+import { copyFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import t from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
+import { execute } from '../cli/executable.ts';
+import { jsonOf, type Variables } from '../cli/surroundings.ts';
+import { startLoad } from '../support/load.ts';
+import { breaches } from '../support/oracle.ts';
+import { setStage } from '../support/stage.ts';
+
+t.test('a backup taken under load restores, with all that was acknowledged before', async (t) => {
+  const stage = await setStage(t);
+  const { keys, databaseUrl, folder, variables } = stage;
+  const command = (argv: string[], url = databaseUrl) =>
+    execute(t, { ...variables, DATABASE_URL: url } as Variables, argv);
+  const file = join(folder, 'backup.db');
+  const load = startLoad({ port: stage.sidecar.port, secret: keys.webhookSecret, series: 'load' });
+  await load.reached(500);
+  const before = [...load.acknowledged.values()];
+  const made = await command(['backup', file, '--json']);
+  t.equal(made.code, 0, made.stderr);
+  const beside = command(['verify', '--json']);
+  await load.reached(load.acknowledged.size + 200);
+  t.match(jsonOf(await beside), { clean: true }, 'verified beside the load');
+  await load.stop();
+  t.equal(load.inDoubt.size, 0, 'nothing was refused meanwhile');
+  await stage.settled();
+
+  const elsewhere = `sqlite:${folder}/elsewhere/sidecar.db`;
+  const restored = await command(['restore', file, '--json'], elsewhere);
+  t.equal(restored.code, 0, restored.stderr);
+  t.equal(jsonOf(restored).restored.event_id, jsonOf(made).event_id);
+  t.match(jsonOf(await command(['verify', '--json'], elsewhere)), { clean: true });
+  const instance = await stage.another({ DATABASE_URL: elsewhere });
+  await instance.start();
+  await instance.settled();
+  t.equal(await instance.sidecar.end('SIGTERM'), 0);
+  t.strictSame(await breaches({ databaseUrl: elsewhere, acknowledged: before }), []);
+
+  await stage.sidecar.end('SIGTERM');
+  const path = sqlitePath(databaseUrl);
+  copyFileSync(file, path);
+  for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`, { force: true });
+  await stage.start();
+  t.match(await stage.api.check('tail-lost'), {
+    result: 'fail',
+    count: 1,
+    examples: [/^replay what is from /],
+  });
+  const [line] = stage.sidecar.logged().filter(({ level }) => level === 'error');
+  t.match(line, { msg: /older than it was/, reason: /^replay what is from / });
+  t.equal((await command(['accept-loss', '--reason', 'replayed'])).code, 0);
+  t.match(await stage.api.check('tail-lost'), { result: 'pass' });
+});

@@ -1,0 +1,118 @@
+/** What the metrics tell, after deliveries that are known. */
+import { gzipSync } from 'node:zlib';
+import t from 'tap';
+import { signEvent } from '../../src/simulator/sign.ts';
+import { termination } from '../contract/samples.ts';
+import { post } from '../inbound/deliver.ts';
+import { eventually } from '../support/eventually.ts';
+import { deliver, eventOf } from '../support/load.ts';
+import { scrape } from '../support/scrape.ts';
+import { setStage } from '../support/stage.ts';
+
+const SSN = '000-73-9182';
+
+t.test('metrics and activity tell what came, what was refused and what became of it', async (t) => {
+  const stage = await setStage(t);
+  const { keys, api } = stage;
+  const { port } = stage.sidecar;
+  const secret = keys.webhookSecret;
+  const metrics = () => scrape(stage.sidecar.api, keys);
+  const signed = (body: string, id = 'msg_refused', now = new Date()) => signEvent(secret, id, now, body);
+
+  const events = [0, 1, 2].map((index) => eventOf('known', index));
+  for (const event of events) t.equal((await deliver(port, secret, event)).status, 204);
+  const [first] = events as [(typeof events)[0]];
+  t.equal((await deliver(port, secret, first)).status, 204, 'a duplicate');
+  t.equal((await deliver(port, secret, { ...first, body: `{"ssn":"${SSN}"}` })).status, 204, 'a conflict');
+  t.equal((await deliver(port, secret, { id: 'msg_odd', body: `{"ssn":"${SSN}"}` })).status, 204);
+  t.equal(
+    (await deliver(port, secret, { id: 'msg_new', body: '{"id":"e","event_type":"new.type","data":{}}' }))
+      .status,
+    204,
+  );
+
+  const bad = { ...signed('{}'), 'svix-signature': 'v1,AAAA' };
+  t.equal((await post(port, {}, '{}')).status, 401, 'headers');
+  t.equal((await post(port, signed('{}', 'msg_old', new Date(0)), '{}')).status, 401, 'timestamp');
+  t.equal((await post(port, bad, '{}')).status, 401, 'signature');
+  t.equal((await post(port, bad, '{}')).status, 401, 'and again');
+  t.equal((await post(port, signed('\ufffd'), Buffer.of(0xff))).status, 401, 'encoding');
+  t.equal((await post(port, { ...signed('{}'), 'content-encoding': 'gzip' }, gzipSync('{}'))).status, 415);
+  t.equal((await post(port, signed('{}'), Buffer.alloc(300_000))).status, 413);
+  await stage.settled();
+
+  const change = await api.call('POST', '/v1/employee-changes/termination', termination);
+  t.equal(change.status, 202);
+  await eventually(
+    'the service has refused the change: it knows nobody of this id',
+    async () => (await metrics()).of('attempts_total{outcome="rejected"}'),
+    (rejected) => rejected === 1,
+  );
+  const told = await metrics();
+
+  const expected = {
+    webhooks_received_total: 14,
+    webhooks_verified_total: 7,
+    'webhooks_refused_total{cause="headers"}': 1,
+    'webhooks_refused_total{cause="timestamp"}': 1,
+    'webhooks_refused_total{cause="signature"}': 2,
+    'webhooks_refused_total{cause="encoding"}': 1,
+    'webhooks_refused_total{cause="unreadable"}': 2,
+    webhooks_unstored_total: 0,
+    webhooks_duplicates_total: 2,
+    webhooks_conflicts_total: 1,
+    acknowledgement_seconds_count: 7,
+    'acknowledgement_seconds_bucket{le="+Inf"}': 7,
+    commit_seconds_count: 7,
+    commit_events_sum: 7,
+    'events_applied_total{outcome="applied"}': 3,
+    'events_applied_total{outcome="ignored"}': 1,
+    'events_applied_total{outcome="quarantined"}': 1,
+    events_pending: 0,
+    apply_lag_seconds: 0,
+    events_quarantined: 1,
+    events_conflicts: 1,
+    'requests{state="pending"}': 0,
+    'requests{state="sending"}': 0,
+    'requests{state="rejected"}': 1,
+    requests_oldest_seconds: 0,
+    gate_open: 1,
+    ready: 1,
+    silence_threshold_seconds: 14 * 86_400,
+    'attempts_total{outcome="delivered"}': 0,
+    'attempts_total{outcome="rejected"}': 1,
+    'api_request_seconds_count{route="POST /v1/employee-changes/termination"}': 1,
+    'payroll_run_seconds_count{work="finalize"}': 0,
+    'api_shed_total{reason="event-loop"}': 0,
+  };
+  for (const [series, value] of Object.entries(expected)) t.equal(told.of(series), value, series);
+  t.ok((told.of('ledger_position') ?? 0) >= 3);
+  t.ok((told.of('database_bytes') ?? 0) > 10_000);
+  t.ok((told.of('silence_seconds') ?? 100) < 60);
+  t.ok((told.of('heap_used_bytes{thread="main"}') ?? 0) > 1_000_000);
+  t.ok((told.of('event_loop_delay_seconds_count{thread="main"}') ?? 0) > 0);
+  t.ok((told.of('event_loop_delay_seconds_count{thread="private"}') ?? 0) > 0);
+  t.ok((told.of('process_resident_memory_bytes') ?? 0) > 10_000_000, 'and those of any process');
+
+  for (const secret of [
+    SSN,
+    keys.token,
+    keys.apiKey,
+    'emp-',
+    'ded-',
+    'msg_',
+    'employer-',
+    termination.employee_id,
+  ]) {
+    t.notMatch(told.text, secret, 'no id, no personal data and no secret');
+  }
+
+  const activity = await api.get('/v1/activity');
+  t.match(activity, { events: { pending: 0, quarantined: 1, conflicts: 1 }, gate: { state: 'open' } });
+  const acknowledged = activity.minutes.map((minute: { acknowledged: number }) => minute.acknowledged);
+  t.equal(
+    acknowledged.reduce((sum: number, count: number) => sum + count),
+    7,
+    'from the other thread',
+  );
+});

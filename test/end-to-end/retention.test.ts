@@ -1,0 +1,41 @@
+/** Retention beside a sidecar that receives: the command, and what the sidecar then makes of an old id. */
+import t from 'tap';
+import { openDatabase } from '../../src/database/open.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { here, jsonOf } from '../cli/surroundings.ts';
+import { deliver, eventOf, startLoad } from '../support/load.ts';
+import { setStage } from '../support/stage.ts';
+
+const EVENTS = 300;
+
+t.test('bodies are dropped while events come in, and no acknowledgement is lost for it', async (t) => {
+  const stage = await setStage(t);
+  const { api, keys, sidecar, databaseUrl } = stage;
+  const load = (series: string) =>
+    startLoad({ port: sidecar.port, secret: keys.webhookSecret, series, events: EVENTS });
+  const old = load('old');
+  await old.ended;
+  await stage.settled();
+  const db = openDatabase(databaseUrl);
+  t.teardown(() => db.destroy());
+  await transact(db, (trx) =>
+    trx.updateTable('inbox').set({ received_at: '2025-01-01T00:00:00.000Z' }).execute(),
+  );
+
+  const beside = load('beside');
+  const env = { ...(stage.variables as Record<string, string>), RETENTION_EVENTS: '2d' };
+  const ran = await here(t, env, ['retention', '--json']);
+  t.match(jsonOf(ran), { dropped: { events: EVENTS } });
+  await beside.ended;
+  t.equal(beside.acknowledged.size, EVENTS);
+  await stage.settled();
+
+  const first = eventOf('old', 1);
+  t.match(await api.get(`/v1/events/${first.id}`), { state: 'applied', body: null });
+  const again = (body: string) => deliver(sidecar.port, keys.webhookSecret, { ...first, body });
+  t.equal((await again(first.body)).status, 204);
+  t.strictSame((await api.get(`/v1/events/${first.id}`)).conflicts, [], 'the same again is a duplicate');
+  t.equal((await again(eventOf('another', 1).body)).status, 204);
+  t.equal((await api.get(`/v1/events/${first.id}`)).conflicts.length, 1, 'another body is a conflict');
+  t.equal(await sidecar.end('SIGTERM'), 0);
+});

@@ -1,0 +1,108 @@
+/** More is asked of the private listener than it can do: it says so, and deliveries are acknowledged as before. */
+import { Agent, request } from 'node:http';
+import t, { type Test } from 'tap';
+import { eventually } from '../support/eventually.ts';
+import { startLoad } from '../support/load.ts';
+import { scrape } from '../support/scrape.ts';
+import { setStage } from '../support/stage.ts';
+
+/** Enough versions for pages of a thousand. */
+const SEEDED_EVENTS = 1_100;
+/** Who ask at once, again and again: many times as many as payroll has. */
+const CALLERS = 240;
+/** What the provider gives is 15 s, and what is measured some 10 ms; this finds only a receiver that suffers. */
+const ACKNOWLEDGED_WITHIN_S = 1;
+
+t.test(
+  'private requests are refused while there are too many, and the receiver does not suffer',
+  async (t) => {
+    const stage = await setStage(t);
+    const { keys, sidecar } = stage;
+    const seeding = startLoad({
+      port: sidecar.port,
+      secret: keys.webhookSecret,
+      series: 'seed',
+      events: SEEDED_EVENTS,
+    });
+    await seeding.ended;
+    await stage.settled();
+
+    const statuses = new Map<number, number>();
+    const flood = startFlood(t, `${sidecar.api}/v1/deduction-versions?limit=1000`, keys.token, (status) =>
+      statuses.set(status, (statuses.get(status) ?? 0) + 1),
+    );
+    const ask = (path: string) =>
+      fetch(sidecar.api + path, { headers: { authorization: `Bearer ${keys.token}` } });
+    const refused = await eventually(
+      'requests are refused',
+      () => ask('/v1/deductions?limit=1'),
+      ({ status }) => status === 503,
+    );
+    t.equal(refused.headers.get('content-type')?.split(';')[0], 'application/problem+json');
+    t.match(refused.headers.get('retry-after'), /^\d+$/);
+    t.match(await refused.json(), { status: 503, detail: /too much is asked for at once/ });
+    for (const path of ['/livez', '/readyz', '/metrics']) {
+      t.equal((await ask(path)).status, 200, `${path} is answered all the same`);
+    }
+
+    const before = await scrape(sidecar.api, keys);
+    const load = startLoad({
+      port: sidecar.port,
+      secret: keys.webhookSecret,
+      series: 'flooded',
+      connections: 2,
+    });
+    await load.reached(100);
+    await load.stop();
+    const after = await scrape(sidecar.api, keys);
+    await flood.stop();
+
+    t.strictSame([...load.refusals], [], 'every delivery was acknowledged');
+    const grown = (series: string) => (after.of(series) ?? 0) - (before.of(series) ?? 0);
+    const all = grown('acknowledgement_seconds_count');
+    t.ok(all >= 100);
+    t.equal(grown(`acknowledgement_seconds_bucket{le="${ACKNOWLEDGED_WITHIN_S}"}`), all, 'and in time');
+    t.ok((after.of('api_shed_total{reason="event-loop"}') ?? 0) > 0);
+    t.ok((statuses.get(503) ?? 0) > 0 && (statuses.get(200) ?? 0) > 0, JSON.stringify([...statuses]));
+    // 408: headers that the listener had no time to read within theirs.
+    t.strictSame(
+      [...statuses.keys()].filter((status) => ![200, 408, 503].includes(status)),
+      [],
+    );
+    const told = sidecar.logged().filter(({ msg }) => msg.startsWith('requests were refused'));
+    t.ok(told.length > 0 && told.length < 60, `${told.length} lines, not one for each`);
+
+    const answered = await eventually(
+      'it answers again',
+      () => ask('/v1/deductions?limit=1'),
+      ({ status }) => status === 200,
+    );
+    await answered.body?.cancel();
+  },
+);
+
+/** Callers that ask again as soon as they are answered, each on a connection of its own. */
+function startFlood(t: Test, url: string, token: string, told: (status: number) => void) {
+  const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
+  let stopped = false;
+  const one = () =>
+    new Promise<void>((resolve) => {
+      const asking = request(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
+        told(response.statusCode ?? 0);
+        response.resume().on('close', resolve);
+      });
+      asking.on('error', () => resolve());
+      asking.end();
+    });
+  const caller = async () => {
+    while (!stopped) await one();
+  };
+  const ended = Promise.all(Array.from({ length: CALLERS }, caller));
+  const stop = async () => {
+    stopped = true;
+    await ended;
+    agent.destroy();
+  };
+  t.teardown(stop);
+  return { stop };
+}

@@ -1,0 +1,72 @@
+/** A restore that is killed leaves the old database or the new one, whole, whenever that is. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import BetterSqlite3 from 'better-sqlite3';
+import t from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { here, jsonOf, type Variables, withFixtures } from '../cli/surroundings.ts';
+import { straceMissing } from '../support/strace.ts';
+
+const skip = await straceMissing();
+const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** Every call that changes which file has which name, and what of it is durable. */
+const CALLS = ['rename', 'link', 'unlink', 'fsync', 'fdatasync', 'ftruncate'];
+
+t.setTimeout(900_000);
+
+/** Restores, and is killed when a thread makes the nth of these calls. Answers whether it was. */
+async function restoreKilled(env: Variables, file: string, nth: number): Promise<boolean> {
+  const inject = `inject=${CALLS.join(',')}:signal=SIGKILL:when=${nth}`;
+  const argv = ['-f', '-o', '/dev/null', '-e', `trace=${CALLS.join(',')}`, '-e', inject];
+  const child = spawn('strace', [...argv, process.execPath, MAIN, 'restore', file, '--force'], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: 'ignore',
+  });
+  const [code] = await once(child, 'exit');
+  return code !== 0;
+}
+
+/** How many events a database has; throws when it is none, or damaged. */
+function eventsIn(path: string): number {
+  const handle = new BetterSqlite3(path, { fileMustExist: true });
+  try {
+    if (handle.pragma('integrity_check', { simple: true }) !== 'ok') throw new Error(`${path} is damaged`);
+    return handle.prepare('select count(*) from inbox').pluck().get() as number;
+  } finally {
+    handle.close();
+  }
+}
+
+t.test('a restore that is killed at any call leaves the old or the new one', { skip }, async (t) => {
+  const { env, db } = await withFixtures(t);
+  const source = sqlitePath(env.DATABASE_URL as string);
+  const folder = join(source, '..', 'restored');
+  mkdirSync(folder);
+  const file = join(folder, 'backup.db');
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  const [least] = [eventsIn(file)];
+  await deliver(db, [deductionOf('later', { id: 'd-later' })]);
+  const path = join(folder, 'sidecar.db');
+  const given = { ...env, DATABASE_URL: `sqlite:${path}` };
+  const seen = new Set<number>();
+  let nth = 0;
+  for (let killed = true; killed; ) {
+    nth += 1;
+    for (const name of readdirSync(folder)) if (name !== 'backup.db') rmSync(join(folder, name));
+    // As after a crash: what came last is in the log only.
+    for (const end of ['', '-wal']) copyFileSync(`${source}${end}`, `${path}${end}`);
+    killed = await restoreKilled(given, file, nth);
+    const events = eventsIn(path);
+    t.ok(events === least || events === least + 1, `${events} events, killed at call ${nth}`);
+    seen.add(events);
+    if (!killed) t.equal(events, least, 'and when nobody kills it the new one');
+  }
+  t.equal(seen.size, 2, `${nth} times`);
+  t.ok(nth > 10);
+  t.notOk(existsSync(`${path}-wal`));
+  t.match(jsonOf(await here(t, given, ['verify', '--json'])), { clean: true });
+});

@@ -1,0 +1,84 @@
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { FOLLOWED_AT_MOST, sharedEmployees, unmatchedEmployees } from '../../src/ledger/followed.ts';
+import { recordFacts } from '../../src/ledger/roster.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { scratch } from '../database/scratch.ts';
+
+let events = 0;
+/** Deductions of these employees come in. */
+const deduct = (db: Db, employees: readonly string[]) =>
+  deliver(
+    db,
+    employees.map((employee_id) => {
+      events += 1;
+      return deductionOf(`e-${events}`, { id: `d-${events}`, employee_id });
+    }),
+  );
+
+/** An employer's census names them. */
+const name = (db: Db, employer_id: string, employees: readonly string[]) =>
+  transact(db, (trx) =>
+    recordFacts(
+      trx,
+      employees.map((employee_id) => ({
+        ...{ employee_id, employer_id, hire_date: null, termination_date: null, employment_status: null },
+        ...{ pay_frequency: null, pay_group: null, absent: 0 as const },
+      })),
+      { source: 'census', source_id: 'c-1' },
+      '2026-01-01T00:00:00.000Z',
+    ),
+  );
+
+t.test('who is in no census is followed as deductions and censuses come in', async (t) => {
+  const { db } = await scratch(t);
+  t.strictSame(await unmatchedEmployees(db), []);
+  await deduct(db, ['e-2', 'e-1', 'E-3']);
+  t.strictSame(await unmatchedEmployees(db), ['E-3', 'e-1', 'e-2'], 'in the order of their bytes');
+  await name(db, 'acme', ['e-1', 'e-9']);
+  t.strictSame(await unmatchedEmployees(db), ['E-3', 'e-2']);
+  await deduct(db, ['e-9', 'e-4']);
+  await name(db, 'acme', ['E-3']);
+  t.strictSame(await unmatchedEmployees(db), ['e-2', 'e-4']);
+  await name(db, 'acme', ['e-2', 'e-4']);
+  t.strictSame(await unmatchedEmployees(db), []);
+});
+
+t.test('who is named by two employers is followed as censuses come in', async (t) => {
+  const { db } = await scratch(t);
+  await name(db, 'acme', ['e-1', 'e-2']);
+  t.strictSame(await sharedEmployees(db), []);
+  await name(db, 'birch', ['e-2', 'e-3']);
+  t.strictSame(await sharedEmployees(db), ['e-2']);
+  await name(db, 'cedar', ['e-1', 'e-2']);
+  t.strictSame(await sharedEmployees(db), ['e-1', 'e-2']);
+});
+
+t.test('a look after a look goes through what came since, not through the ledger', async (t) => {
+  const { db } = await scratch(t);
+  await name(db, 'acme', ['e-1']);
+  await deduct(db, ['e-1', 'e-2']);
+  await unmatchedEmployees(db);
+  // Were the whole ledger looked at, this would be found.
+  await transact(db, (trx) =>
+    trx.insertInto('deduction_employees').values({ employee_id: 'e-0', deduction_id: 'd-0' }).execute(),
+  );
+  await deduct(db, ['e-3']);
+  t.strictSame(await unmatchedEmployees(db), ['e-2', 'e-3']);
+});
+
+t.test(
+  'more than can be followed are told as far as they go, and found anew when they are fewer',
+  async (t) => {
+    const { db } = await scratch(t);
+    const many = Array.from({ length: FOLLOWED_AT_MOST + 5 }, (_, at) => `e-${String(at).padStart(5, '0')}`);
+    await deduct(db, many);
+    t.strictSame(await unmatchedEmployees(db), many.slice(0, FOLLOWED_AT_MOST));
+    for (let at = 0; at < many.length - 3; at += 250)
+      await name(db, 'acme', many.slice(at, Math.min(at + 250, many.length - 3)));
+    t.strictSame(await unmatchedEmployees(db), many.slice(-3));
+    await name(db, 'acme', many.slice(-3));
+    t.strictSame(await unmatchedEmployees(db), []);
+  },
+);

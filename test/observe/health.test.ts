@@ -1,0 +1,44 @@
+import t from 'tap';
+import { ConnectionLost, LockTimeout, NotDurable } from '../../src/database/errors.ts';
+import { createReadiness, reasonOf } from '../../src/observe/health.ts';
+import { scratch } from '../database/scratch.ts';
+
+const coded = (code: string) => Object.assign(new Error('of the engine'), { code });
+
+t.test('what keeps a process from committing is told in one of five words', (t) => {
+  const cases: [unknown, string][] = [
+    [new LockTimeout(3_000), 'locked'],
+    [coded('SQLITE_BUSY'), 'locked'],
+    [coded('SQLITE_BUSY_SNAPSHOT'), 'locked'],
+    [coded('SQLITE_FULL'), 'disk-full'],
+    [coded('SQLITE_IOERR_SHMSIZE'), 'disk-full'],
+    [coded('53100'), 'disk-full'],
+    [new ConnectionLost(new Error('ECONNREFUSED')), 'unreachable'],
+    [coded('57P03'), 'unreachable'],
+    [coded('53300'), 'unreachable'],
+    [coded('SQLITE_READONLY_DBMOVED'), 'read-only'],
+    [coded('25006'), 'read-only'],
+    [coded('SQLITE_IOERR_FSYNC'), 'failed'],
+    [new NotDurable('fsync is off'), 'failed'],
+    [new Error('no code'), 'failed'],
+    [null, 'failed'],
+  ];
+  for (const [error, expected] of cases) t.equal(reasonOf(error), expected, `${error}`);
+  t.end();
+});
+
+t.test('it commits to find out, and uses the answer for a second', async (t) => {
+  const { db } = await scratch(t);
+  let at = Date.parse('2026-03-01T12:00:00.000Z');
+  const whyNotReady = createReadiness(db, () => new Date(at));
+  const probed = async () =>
+    (await db.selectFrom('instance').select('probed_at').executeTakeFirst())?.probed_at;
+  t.equal(await whyNotReady(), null);
+  t.equal(await probed(), '2026-03-01T12:00:00.000Z');
+  at += 900;
+  t.equal(await whyNotReady(), null);
+  t.equal(await probed(), '2026-03-01T12:00:00.000Z', 'not asked again');
+  at += 200;
+  t.equal(await whyNotReady(), null);
+  t.equal(await probed(), '2026-03-01T12:00:01.100Z');
+});

@@ -1,0 +1,100 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import t from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
+import { readTail } from '../../src/database/tail.ts';
+import { readHint, removeHint, writeHint } from '../../src/database/tail-hint.ts';
+import { silentLog } from '../../src/observe/log.ts';
+import { keepHint, noticeLostTail } from '../../src/observe/lost-tail.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { here, jsonOf, withFixtures } from '../cli/surroundings.ts';
+import { eventually } from '../support/eventually.ts';
+
+const NOW = new Date('2026-02-01T00:00:00.000Z');
+
+async function stage(t: Parameters<typeof withFixtures>[0]) {
+  const { env, db } = await withFixtures(t);
+  const url = env.DATABASE_URL as string;
+  const notice = () => noticeLostTail(db, url, NOW, silentLog);
+  const check = async () =>
+    jsonOf(await here(t, env, ['readiness', '--json'])).checks.find(
+      ({ id }: { id: string }) => id === 'tail-lost',
+    );
+  return { env, db, url, notice, check };
+}
+
+t.test('a hint that is missing, unreadable or behind says nothing', async (t) => {
+  const { db, url, notice, check } = await stage(t);
+  t.equal(readHint(url), null);
+  t.equal(await notice(), null);
+  for (const text of [
+    '',
+    'null',
+    '[]',
+    '{"position":1',
+    '{"position":-1,"seq":1}',
+    '{"position":"9","seq":9}',
+  ]) {
+    writeFileSync(`${sqlitePath(url)}-hint`, text);
+    t.equal(readHint(url), null, text);
+    t.equal(await notice(), null, text);
+  }
+  writeHint(url, { position: 3, seq: 4, received_at: null });
+  t.equal(await notice(), null);
+  writeHint(url, await readTail(db));
+  t.equal(await notice(), null);
+  t.match(await check(), { result: 'pass' });
+});
+
+t.test(
+  'a database behind its hint is told once, with the time to replay from, until that is accepted',
+  async (t) => {
+    const { env, db, url, notice, check } = await stage(t);
+    writeHint(url, { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' });
+    t.match(await notice(), { position: 12, seq: 16, noted_position: 15, noted_seq: 18 });
+    t.equal(await notice(), null, 'the hint begins anew');
+    t.match(await check(), {
+      result: 'fail',
+      count: 1,
+      examples: [
+        'replay what is from 2026-01-13T20:00:00.000Z on: found at 2026-02-01T00:00:00.000Z that the database lacks 2 events, the newest of 2026-01-20T00:00:00.000Z, and what came of that',
+      ],
+    });
+    t.match(await here(t, env, ['accept-loss', '--reason', ' ']), { code: 2 });
+    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
+      code: 0,
+      stdout: 'accepted the loss\n',
+    });
+    t.match(await check(), { result: 'pass' });
+    t.match(await here(t, env, ['accept-loss', '--reason', 'again']), {
+      code: 1,
+      stderr: /nothing to accept/,
+    });
+    t.match(await db.selectFrom('lost_tails').select('accepted_reason').execute(), [
+      { accepted_reason: 'replayed' },
+    ]);
+  },
+);
+
+t.test('what the ledger alone has lost is told too', async (t) => {
+  const { url, notice, check } = await stage(t);
+  writeHint(url, { position: 13, seq: 16, received_at: null });
+  t.ok(await notice());
+  t.match((await check()).examples, [/lacks what was known behind position 12$/]);
+});
+
+t.test('how far a database is, is noted while it is served, and once more at the end', async (t) => {
+  const { db, url } = await stage(t);
+  const stop = keepHint(db, url, silentLog);
+  await eventually(
+    'the hint is there',
+    async () => readHint(url),
+    (hint) => hint?.seq === 16,
+  );
+  await deliver(db, [deductionOf('one-more', { id: 'd-more' })], '2026-01-16T00:00:00.000Z');
+  await stop();
+  t.strictSame(readHint(url), { position: 13, seq: 17, received_at: '2026-01-16T00:00:00.000Z' });
+  t.notMatch(readFileSync(`${sqlitePath(url)}-hint`, 'utf8'), /one-more/, 'no ids');
+  removeHint(url);
+  t.equal(readHint(url), null);
+  removeHint(url);
+});

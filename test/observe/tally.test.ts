@@ -1,0 +1,29 @@
+import fc from 'fast-check';
+import t from 'tap';
+import { histogram } from '../../src/observe/metric.ts';
+import { countOf, createTally, note } from '../../src/observe/tally.ts';
+
+t.test('a histogram tells how many values were at most so large, each step with those below', (t) => {
+  fc.assert(
+    fc.property(fc.array(fc.double({ min: 0, max: 20, noNaN: true })), (values) => {
+      const bounds = [0.5, 1, 2.5, 10];
+      const tally = createTally(bounds);
+      for (const value of values) note(tally, value);
+      const told = histogram('test_seconds', 'Of a test.', tally).values.map(
+        ({ labels, metricName, value }) => `${metricName} ${labels.le ?? ''} ${value}`,
+      );
+      const name = 'benefits_sidecar_test_seconds';
+      t.strictSame(told, [
+        ...bounds.map(
+          (bound) => `${name}_bucket ${bound} ${values.filter((value) => value <= bound).length}`,
+        ),
+        `${name}_bucket +Inf ${values.length}`,
+        `${name}_sum  ${values.reduce((sum, value) => sum + value, 0)}`,
+        `${name}_count  ${values.length}`,
+      ]);
+      t.equal(countOf(tally), values.length);
+    }),
+    { numRuns: 50 },
+  );
+  t.end();
+});

@@ -1,0 +1,5 @@
+/** The tests of retention once more, on PostgreSQL. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('../retention.test.ts');

@@ -1,0 +1,313 @@
+/** What is kept for a while only, and what stays of it for ever. */
+import { statSync } from 'node:fs';
+import t from 'tap';
+import type { RetentionConfig } from '../src/config.ts';
+import { sqlitePath } from '../src/database/open.ts';
+import type { Db } from '../src/database/tables.ts';
+import { transact } from '../src/database/transaction.ts';
+import { acceptChange } from '../src/employment/accept.ts';
+import { checkChange } from '../src/employment/change.ts';
+import { dismissEvent, reprocessEvent, reprocessEvents } from '../src/inbound/events.ts';
+import { sha256 } from '../src/inbound/kept-body.ts';
+import { silentLog } from '../src/observe/log.ts';
+import { cancelByHand } from '../src/outbound/by-hand.ts';
+import { ATTEMPTS_AT_ONCE } from '../src/outbound/erase.ts';
+import { verifyRun } from '../src/payroll/runs/verify.ts';
+import { countDue, dropDue, runRetention } from '../src/retention.ts';
+import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './api/deliver.ts';
+import { demographic } from './contract/samples.ts';
+import { scratch } from './database/scratch.ts';
+import { service } from './employment/stage.ts';
+import { type Commits, countedCommits } from './inbound/commits.ts';
+import { sealer, setClock } from './outbound/parts.ts';
+import { finalized } from './payroll/finalized.ts';
+import { deduct, readyEmployer } from './payroll/ready.ts';
+import { engineOfTests, rawBytes } from './support/engine.ts';
+
+const DAY_MS = 86_400_000;
+/** Today, in these tests. */
+const NOW = new Date('2026-12-31T12:00:00.000Z');
+const RETENTION: RetentionConfig = { eventsMs: 100 * DAY_MS, requestsMs: 100 * DAY_MS };
+const daysAgo = (days: number) => new Date(NOW.getTime() - days * DAY_MS);
+const OLD = daysAgo(200).toISOString();
+const NEW = daysAgo(50).toISOString();
+
+const drop = ({ db, url }: Pick<Commits, 'db' | 'url'>, retention = RETENTION) =>
+  dropDue({ db, databaseUrl: url, retention, now: () => NOW }, new AbortController().signal);
+const due = (db: Db, retention = RETENTION) => countDue({ db, retention, now: () => NOW });
+
+/** The ids of the events that have their bodies, in order of receipt. */
+async function withBody(db: Db): Promise<string[]> {
+  const rows = await db.selectFrom('inbox').select(['event_id', 'body']).orderBy('seq').execute();
+  return rows.filter(({ body }) => body !== null).map(({ event_id }) => event_id);
+}
+
+const of = (name: string, data: object = {}) => deductionOf(name, { id: `ded-${name}`, ...data });
+
+t.test('the bodies of old events go; ids, hashes and what the events did stay for ever', async (t) => {
+  const { db, url } = await scratch(t);
+  const first = of('old');
+  await deliver(db, [first, eventOf('old-ignored', 'moon.landed', {})], OLD);
+  await deliver(db, [of('new')], NEW);
+  const versions = () => db.selectFrom('versions').selectAll().orderBy('position').execute();
+  const before = await versions();
+  t.match(await due(db), { events: { count: 2, oldest: OLD }, conflicts: { count: 0 } });
+  t.ok(((await due(db)).events?.bytes ?? 0) > first.body.length);
+  t.strictSame(await drop({ db, url }), { events: 2, conflicts: 0, requests: 0 });
+  t.strictSame(await withBody(db), ['new']);
+  const { body_hash } = await db
+    .selectFrom('inbox')
+    .select('body_hash')
+    .where('event_id', '=', 'old')
+    .executeTakeFirstOrThrow();
+  t.strictSame(body_hash, sha256(first.body));
+  t.strictSame(await versions(), before);
+  t.match(await due(db), { events: { count: 0, bytes: 0, oldest: null } });
+  t.strictSame(await drop({ db, url }), { events: 0, conflicts: 0, requests: 0 }, 'and no second time');
+});
+
+t.test('nothing is dropped of what nobody set a time for', async (t) => {
+  const { db, url } = await scratch(t);
+  await deliver(db, [of('old')], OLD);
+  const forEver = { eventsMs: null, requestsMs: null };
+  t.strictSame(await due(db, forEver), { events: null, conflicts: null, requests: null });
+  t.strictSame(await drop({ db, url }, forEver), { events: 0, conflicts: 0, requests: 0 });
+  t.strictSame(await withBody(db), ['old']);
+});
+
+t.test('an event whose body was dropped still tells a duplicate from a conflict', async (t) => {
+  const { db, url } = await scratch(t);
+  const first = of('e');
+  await deliver(db, [first], OLD);
+  await drop({ db, url });
+  await deliver(db, [first, of('other')], NEW);
+  const conflicts = () => db.selectFrom('conflicts').select(['event_id', 'body']).execute();
+  t.strictSame(await conflicts(), [], 'the same again is a duplicate');
+  const second = of('e', { member_contribution: '1' });
+  await deliver(db, [second, first], NEW);
+  t.strictSame(await conflicts(), [{ event_id: 'e', body: second.body }]);
+  t.equal((await db.selectFrom('inbox').selectAll().execute()).length, 2);
+});
+
+t.test('an event that a person may have to look at keeps its body until that is done', async (t) => {
+  const { db, url } = await scratch(t);
+  await deliver(db, [of('quarantined', { member_contribution: 1 }), of('conflict'), of('last')], OLD);
+  await receive(db, [of('conflict', { member_contribution: '1' }), of('pending')], OLD);
+  t.match(await drop({ db, url }), { events: 1 });
+  t.strictSame(await withBody(db), ['quarantined', 'conflict', 'pending']);
+
+  t.equal(await transact(db, (trx) => dismissEvent(trx, 'conflict', 'seen', OLD)), 'dismissed');
+  t.match(await due(db), { events: { count: 1 }, conflicts: { count: 1, oldest: OLD } });
+  t.match(await drop({ db, url }), { events: 1, conflicts: 1 });
+  await apply(db, NEW);
+  await transact(db, (trx) => dismissEvent(trx, 'quarantined', 'seen', OLD));
+  t.match(await drop({ db, url }), { events: 1 });
+  t.strictSame(await withBody(db), ['quarantined'], 'what was never understood stays, dismissed or not');
+  const [conflict] = await db.selectFrom('conflicts').selectAll().execute();
+  t.match(conflict, { body: null, body_hash: sha256(of('conflict', { member_contribution: '1' }).body) });
+});
+
+t.test(
+  'an event is not applied again without its body, and one that was has its body dropped after all',
+  async (t) => {
+    const { db, url } = await scratch(t);
+    await deliver(db, [of('a'), of('b', { member_contribution: 1 }), of('c')], OLD);
+    await drop({ db, url });
+    t.strictSame(await withBody(db), ['b']);
+    const again = (id: string) => transact(db, (trx) => reprocessEvent(trx, id));
+    t.equal(await again('a'), 'body dropped');
+    t.equal(await again('none'), 'unknown');
+    const step = { after: 0, limit: 2 };
+    const first = await transact(db, (trx) => reprocessEvents(trx, {}, step));
+    t.match(first, { reprocessed: 1, withoutBody: 1 });
+    const rest = await transact(db, (trx) => reprocessEvents(trx, {}, { after: first.next ?? 0, limit: 2 }));
+    t.strictSame(rest, { reprocessed: 0, withoutBody: 1, next: null });
+    t.match(await drop({ db, url }), { events: 0 }, 'one that waits keeps it');
+    await transact(db, (trx) =>
+      trx
+        .updateTable('inbox')
+        .set({ state: 'ignored', finished_at: NEW })
+        .where('event_id', '=', 'b')
+        .execute(),
+    );
+    t.match(await drop({ db, url }), { events: 1 }, 'although later ones were looked at before');
+    t.strictSame(await withBody(db), []);
+  },
+);
+
+t.test('the schema itself lets no event lose its body that may still be needed', async (t) => {
+  const { db } = await scratch(t);
+  await deliver(db, [of('applied'), of('quarantined', { member_contribution: 1 })], OLD);
+  await receive(db, [of('pending'), of('applied', { member_contribution: '1' })], OLD);
+  const lose = (id: string, body_hash: Buffer | null) =>
+    transact(db, (trx) =>
+      trx.updateTable('inbox').set({ body: null, body_hash }).where('event_id', '=', id).execute(),
+    );
+  for (const id of ['pending', 'quarantined']) await t.rejects(lose(id, sha256(Buffer.from(id))), id);
+  await t.rejects(lose('applied', null), 'nor without a hash in its place');
+  await t.rejects(
+    transact(db, (trx) => trx.updateTable('conflicts').set({ body: null }).execute()),
+    'nor a conflict that nobody settled',
+  );
+  await t.resolves(lose('applied', sha256(Buffer.from('x'))));
+});
+
+t.test('of old requests nothing is left but what tells that they were made', async (t) => {
+  const { db, url } = await scratch(t);
+  const { clock, answers, send } = await service(t, db);
+  const change = (employee_id: string) => {
+    const checked = checkChange('demographic', { ...demographic, employee_id });
+    if (!checked.ok) throw new Error();
+    return checked.change;
+  };
+  const accept = async (employee: string, key = employee) => {
+    const accepted = await acceptChange({ db, sealer, now: clock }, change(employee), key);
+    if (accepted.outcome === 'conflict') throw new Error('conflict');
+    return accepted.changeId;
+  };
+  clock.advance(daysAgo(200).getTime() - clock().getTime());
+  const [delivered, cancelled, refused] = [await accept('e1'), await accept('e2'), await accept('e3')];
+  for (const id of [cancelled, refused]) answers.set(id, 422);
+  await send();
+  const at = clock().toISOString();
+  await transact(db, (trx) => cancelByHand(trx, cancelled, { reason: 'given up', now: at }));
+  clock.advance(150 * DAY_MS);
+  const late = await accept('e4');
+  await send();
+
+  t.match(await due(db), { requests: { count: 2, attempts: 2, oldest: at } });
+  t.match(await drop({ db, url }), { requests: 2 });
+  const attempts = await db.selectFrom('attempts').select('request_id').execute();
+  t.strictSame(attempts.map(({ request_id }) => request_id).sort(), [refused, late].sort());
+  const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
+  const left = rows.map(({ answer, erased_at, body_hash }) => [answer, erased_at, body_hash !== null]);
+  const when = NOW.toISOString();
+  t.strictSame(left.slice(0, 2), [
+    [null, when, true],
+    [null, when, true],
+  ]);
+  t.match(rows[2], { state: 'rejected', answer: Buffer, erased_at: null }, 'a person may send it again');
+  t.match(rows[3], { state: 'delivered', erased_at: null }, 'it is not old');
+  t.equal(await accept('e1'), delivered, 'the same key answers the first result, for ever');
+  await t.rejects(accept('e5', 'e1'), 'and refuses another change');
+  t.match(await drop({ db, url }), { requests: 0 });
+});
+
+t.test('a request with very many attempts is erased in several steps', async (t) => {
+  const { db, url } = await scratch(t);
+  const { clock, send } = await service(t, db);
+  clock.advance(daysAgo(200).getTime() - clock().getTime());
+  const checked = checkChange('demographic', demographic);
+  if (!checked.ok) throw new Error();
+  await acceptChange({ db, sealer, now: setClock(daysAgo(200)) }, checked.change, null);
+  await send();
+  const { request_id } = await db.selectFrom('attempts').selectAll().executeTakeFirstOrThrow();
+  const more = Array.from({ length: ATTEMPTS_AT_ONCE + 100 }, (_, index) => index + 2);
+  await transact(db, async (trx) => {
+    for (const attempt of more) {
+      await trx.insertInto('attempts').values({ request_id, attempt, started_at: OLD }).execute();
+    }
+  });
+  t.match(await drop({ db, url }), { requests: 1 });
+  t.strictSame(await db.selectFrom('attempts').selectAll().execute(), []);
+});
+
+t.test('a year of events is dropped day by day, in transactions that each do little', async (t) => {
+  const commits = await countedCommits(t);
+  const { db } = commits;
+  const perDay = 4;
+  const days = Array.from({ length: 365 }, (_, index) => 365 - index);
+  for (const day of days) {
+    const events = Array.from({ length: perDay }, (_, one) => of(`${day}-${one}`));
+    await receive(db, events, daysAgo(day).toISOString());
+  }
+  await apply(db, NEW);
+  const old = days.filter((day) => day > 100).length * perDay;
+  t.match(await due(db), { events: { count: old, oldest: daysAgo(365).toISOString() } });
+  const before = commits.count;
+  t.match(await drop(commits), { events: old });
+  t.ok(commits.count - before >= old / 128, `${commits.count - before} transactions`);
+  t.equal((await withBody(db)).length, 365 * perDay - old);
+  t.match(await drop(commits, { ...RETENTION, eventsMs: 364.5 * DAY_MS }), { events: 0 });
+  t.match(await drop(commits, { ...RETENTION, eventsMs: 99.5 * DAY_MS }), { events: perDay });
+});
+
+t.test(
+  'two that drop at once, beside somebody who has events applied again, drop each body once',
+  async (t) => {
+    const commits = await countedCommits(t);
+    const { db } = commits;
+    const ids = Array.from({ length: 600 }, (_, one) => `e${one}`);
+    await deliver(
+      db,
+      ids.map((id) => of(id)),
+      OLD,
+    );
+    const again = ids.filter((_, one) => one % 50 === 0).reverse();
+    const reprocessing = async (): Promise<string[]> => {
+      const found: string[] = [];
+      for (const id of again) found.push(await transact(db, (trx) => reprocessEvent(trx, id)));
+      return found;
+    };
+    const [one, other, found] = await Promise.all([drop(commits), drop(commits), reprocessing()]);
+    const putBack = again.filter((_, index) => found[index] === 'put back');
+    const { length } = await withBody(db);
+    t.equal(one.events + other.events, ids.length - length);
+    await apply(db, NEW);
+    t.match(await drop(commits), { events: length }, 'the rest goes once it is applied');
+    t.strictSame(await withBody(db), []);
+    t.ok(putBack.length <= again.length);
+  },
+);
+
+t.test('large bodies are dropped a few at a time', async (t) => {
+  const commits = await countedCommits(t);
+  const large = (name: string) => eventOf(name, 'moon.landed', { text: 'x'.repeat(200_000) });
+  for (let one = 0; one < 30; one += 1) await deliver(commits.db, [large(`e${one}`)], OLD);
+  const before = commits.count;
+  t.match(await drop(commits), { events: 30 });
+  t.ok(commits.count - before >= 10, `${commits.count - before} transactions`);
+});
+
+/** Longer than a page, and short: the one has pages of its own, the other shares one with its neighbours. */
+const CANARIES = { long: 'canary-long-5d1e', short: 'canary-short-77ab' };
+
+t.test('no byte of what was dropped is left in the file or its log', async (t) => {
+  const { db, url } = await scratch(t);
+  const spelled = (canary: string, times: number): Delivery[] =>
+    Array.from({ length: times }, (_, index) =>
+      of(`${canary.length}-${index}`, { description: canary.repeat(canary === CANARIES.long ? 250 : 1) }),
+    );
+  const events = [...spelled(CANARIES.short, 40), ...spelled(CANARIES.long, 20)];
+  for (let from = 0; from < events.length; from += 7) await deliver(db, events.slice(from, from + 7), OLD);
+  // The ledger keeps its own description; here it is the bodies that are looked for.
+  const inBody = Object.values(CANARIES).map((canary) => `"description":"${canary}`);
+  const counted = async () => {
+    const bytes = await rawBytes(db, url);
+    return inBody.map((text) => bytes.includes(text));
+  };
+  t.strictSame(await counted(), [true, true]);
+  t.match(await drop({ db, url }), { events: events.length });
+  t.strictSame(await counted(), [false, false]);
+  if (engineOfTests() === 'sqlite') t.equal(statSync(`${sqlitePath(url)}-wal`).size, 0, 'the log is empty');
+});
+
+t.test('a finalized run can still be proved without the bodies of its events', async (t) => {
+  const { db, url } = await scratch(t);
+  await readyEmployer(t, db);
+  await deduct(db, 'more', { id: 'ded-2', employee_id: 'emp-1', line_of_coverage: 'dental' });
+  const run = await finalized(db, '2026-07-17');
+  t.match(await drop({ db, url }), { events: 3 });
+  t.strictSame(await withBody(db), []);
+  t.match(await verifyRun(db, run), { identical: true, differences: [] });
+});
+
+t.test('nothing runs where nothing is set, and a stop ends the waiting', async (t) => {
+  const { db, url } = await scratch(t);
+  const stop = new AbortController();
+  const parts = { db, databaseUrl: url, now: () => NOW, log: silentLog, failed: t.error };
+  await runRetention({ ...parts, retention: { eventsMs: null, requestsMs: null } }, stop.signal);
+  const running = runRetention({ ...parts, retention: RETENTION }, stop.signal);
+  stop.abort();
+  await t.resolves(running);
+});

@@ -1,0 +1,88 @@
+import t from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import {
+  beginSession,
+  endSession,
+  forgeryToken,
+  isForgeryToken,
+  SESSION_MS,
+  sessionCaller,
+} from '../../src/security/sessions.ts';
+import { createToken, revokeToken } from '../../src/security/tokens.ts';
+import { scratch } from '../database/scratch.ts';
+import { bytesByTable } from '../support/engine.ts';
+
+const NOW = new Date('2026-02-01T08:00:00.000Z');
+const after = (ms: number) => new Date(NOW.getTime() + ms);
+
+async function tokenOf(db: Db, expiresAt: Date | null = null): Promise<string> {
+  const wish = { name: 'someone', scopes: ['ledger:read'], expiresAt, now: NOW };
+  return (await transact(db, (trx) => createToken(trx, wish))).token;
+}
+
+const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginSession(trx, token, now));
+
+t.test('a session is worth what its token is worth, for twelve hours', async (t) => {
+  const { db } = await scratch(t);
+  const secret = await begin(db, await tokenOf(db));
+  const caller = await sessionCaller(db, secret, after(SESSION_MS - 1), null);
+  t.match(caller, { name: 'someone', scopes: ['ledger:read'] });
+  t.equal(await sessionCaller(db, secret, after(SESSION_MS), null), null);
+  await transact(db, (trx) => revokeToken(trx, 'someone', NOW));
+  t.equal(await sessionCaller(db, secret, after(1), null), null, 'revoked');
+});
+
+t.test('a session ends with its token', async (t) => {
+  const { db } = await scratch(t);
+  const secret = await begin(db, await tokenOf(db, after(60_000)));
+  t.match(await sessionCaller(db, secret, after(59_999), null), { name: 'someone' });
+  t.equal(await sessionCaller(db, secret, after(60_000), null), null);
+});
+
+t.test('a session of the first token ends when the configuration has another', async (t) => {
+  const { db } = await scratch(t);
+  const first = 'first-token-of-a-container-0123456789';
+  const secret = await begin(db, first);
+  t.match(await sessionCaller(db, secret, NOW, first), { name: 'API_TOKEN', scopes: ['all'] });
+  t.equal(await sessionCaller(db, secret, NOW, `${first}-other`), null);
+  t.equal(await sessionCaller(db, secret, NOW, null), null);
+});
+
+t.test('who signs out ends this session and no other', async (t) => {
+  const { db } = await scratch(t);
+  const token = await tokenOf(db);
+  const [one, other] = [await begin(db, token), await begin(db, token)];
+  await transact(db, (trx) => endSession(trx, one));
+  t.equal(await sessionCaller(db, one, NOW, null), null);
+  t.match(await sessionCaller(db, other, NOW, null), { name: 'someone' });
+});
+
+t.test('sessions that are over are removed when the next one begins', async (t) => {
+  const { db } = await scratch(t);
+  const token = await tokenOf(db);
+  await begin(db, token);
+  await begin(db, token, after(SESSION_MS));
+  t.equal((await db.selectFrom('sessions').select('created_at').execute()).length, 1);
+});
+
+t.test('neither what a cookie holds nor a token lies in the database', async (t) => {
+  const { db } = await scratch(t);
+  const token = await tokenOf(db);
+  const secret = await begin(db, token);
+  for (const { name, bytes } of await bytesByTable(db)) {
+    for (const canary of [token, secret, forgeryToken(secret)]) t.notOk(bytes.includes(canary), name);
+  }
+});
+
+t.test('nonsense is nobody’s session, and a forgery token is that of its session only', async (t) => {
+  const { db } = await scratch(t);
+  for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)]) {
+    t.equal(await sessionCaller(db, secret, NOW, null), null);
+  }
+  const [one, other] = ['A'.repeat(43), 'B'.repeat(43)];
+  t.equal(isForgeryToken(one, forgeryToken(one)), true);
+  for (const given of [forgeryToken(other), one, '', undefined, null, ['x'], 'ä'.repeat(43)]) {
+    t.equal(isForgeryToken(one, given), false);
+  }
+});
