@@ -15,7 +15,7 @@ import { type Server, startSidecar } from './server.ts';
 export const DEDUCTIONS = 1_000_000;
 /** The ledger that it is compared with is smaller by this, and so is the large employer than all employers. */
 const SMALLER_BY = 10;
-const LARGE_ONE_IN = 100;
+export const LARGE_ONE_IN = 100;
 /** Then all numbers are whole, and a large employer has a hundred employees at least to change something of. */
 export const SIZE_STEP = 10_000;
 const FINALIZED_RUNS = 24;
@@ -285,12 +285,12 @@ function periodOf(date: string) {
   return { period_start: movedBy(date, -18), period_end: movedBy(date, -5) };
 }
 
-function bodyOn(employer_id: string, date: string) {
+export function bodyOn(employer_id: string, date: string) {
   return { employer_id, pay_frequency: 'biweekly', pay_date: date, ...periodOf(date) };
 }
 
 /** All pay dates of the year, so that none is assumed. */
-const SCHEDULE = {
+export const SCHEDULE = {
   pay_frequency: 'biweekly',
   pay_dates: Array.from({ length: 26 }, (_, place) => ({
     pay_date: payDate(place),

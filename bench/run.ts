@@ -11,7 +11,7 @@ import { BACKLOG, reportChanges } from './changes.ts';
 import { reportAtOnce } from './comparison.ts';
 import { ENGINES } from './engines.ts';
 import { reportEvenly } from './evenly.ts';
-import { EVENTS, reportOperations } from './operations.ts';
+import { reportOperations, SIZE } from './operations.ts';
 import { DEDUCTIONS, reportPayroll, SIZE_STEP } from './payroll.ts';
 import { createReport } from './report.ts';
 import { reportScale, SIZES } from './scale.ts';
@@ -77,7 +77,7 @@ try {
     const backlog = Number(flags.size ?? BACKLOG);
     await reportChanges(report, postgres, chosen(ENGINES), backlog, rounds);
   } else if (operations) {
-    await reportOperations(report, postgres, chosen(ENGINES), Number(flags.size ?? EVENTS));
+    await reportOperations(report, postgres, chosen(ENGINES), Number(flags.size ?? SIZE));
   } else if (scale) {
     const sizes = flags.sizes?.split(',').map(Number) ?? SIZES;
     await reportScale(report, postgres, chosen(ENGINES), sizes, rounds);

@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import { createAuthorize } from '../api/auth.ts';
 import { Refusal } from '../api/problem.ts';
 import { readActivity } from '../observe/activity.ts';
-import { createNews, LISTENERS } from './news.ts';
+import { createNews } from './news.ts';
 import type { ConsoleParts } from './parts.ts';
 
 export const LIVE_PATH = '/live';
@@ -31,10 +31,8 @@ export function liveRoute(app: FastifyInstance, { db, now, firstToken }: Console
         return !(error instanceof Refusal);
       }
     });
-    if (stream === null) {
-      const detail = `${LISTENERS} pages listen for news, no more at once: this one shows what was when it was loaded`;
-      throw new Refusal('unavailable', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
-    }
+    // Many pages are no fault of the service: nothing is thrown, so nothing is logged.
+    if (stream === null) return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
     return reply.type('text/event-stream').send(stream);
   });
 }
