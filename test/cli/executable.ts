@@ -14,10 +14,10 @@ export type Started = {
   ended: Promise<Ran & { signal: string | null }>;
 };
 
-/** Starts it with these variables and no others. */
+/** Starts it with these variables and, but for where compiled code is kept, no others. */
 export function start(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []): Started {
   const child = spawn(process.execPath, [...nodeOptions, MAIN, ...argv], {
-    env,
+    env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const texts = { stdout: '', stderr: '' };

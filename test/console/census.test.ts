@@ -309,6 +309,7 @@ t.test(
   async (t) => {
     const stage = await openConsole(t);
     const page = await stage.signedIn();
+    await page.goto('/');
     const [cookie] = await page.context().cookies();
     const forgery = await page.evaluate(() => document.body.getAttribute('hx-headers:inherited') ?? '{}');
     const { buffer } = jsonFile([person('ann')]);

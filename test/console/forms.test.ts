@@ -33,6 +33,7 @@ async function posting(stage: Stage, page: Page) {
 async function opened(t: Test) {
   const stage = await openConsole(t);
   const page = await stage.signedIn();
+  await page.goto('/');
   return { stage, page, post: await posting(stage, page) };
 }
 

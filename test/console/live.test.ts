@@ -63,6 +63,7 @@ t.test('a page that is open does not hold up the stop of the listener', async (t
 t.test('the stream of a session ends with the session; without one there is none', async (t) => {
   const { signedIn, base } = await openConsole(t);
   const page = await signedIn();
+  await page.goto('/');
   const [cookie] = await page.context().cookies();
   const stream = await fetch(`${base}/live`, { headers: { cookie: `${cookie?.name}=${cookie?.value}` } });
   t.equal(stream.headers.get('content-type'), 'text/event-stream');

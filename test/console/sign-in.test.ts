@@ -27,6 +27,7 @@ t.test('a person signs in with a token, comes where they wanted to go, and signs
 t.test('a session that was signed out of is over, also for whoever kept its cookie', async (t) => {
   const { signedIn, base } = await openConsole(t);
   const page = await signedIn();
+  await page.goto('/');
   const [cookie] = await page.context().cookies();
   const kept = { headers: { cookie: `${cookie?.name}=${cookie?.value}` }, redirect: 'manual' as const };
   t.equal((await fetch(`${base}/`, kept)).status, 200);
@@ -51,6 +52,7 @@ t.test('a token that does not count lets nobody in, and says so', async (t) => {
 t.test('a session ends with its token', async (t) => {
   const { signedIn, tokenWith, db } = await openConsole(t);
   const page = await signedIn({ token: await tokenWith('all'), refusals: true });
+  await page.goto('/');
   await transact(db, (trx) => revokeToken(trx, 'token 1', new Date()));
   await page.goto('/');
   t.match(page.url(), /\/sign-in/);
@@ -59,6 +61,7 @@ t.test('a session ends with its token', async (t) => {
 t.test('what a session changes needs the header of its pages; a token needs none', async (t) => {
   const { signedIn, base } = await openConsole(t);
   const page = await signedIn();
+  await page.goto('/');
   const [cookie] = await page.context().cookies();
   const headers = { cookie: `${cookie?.name}=${cookie?.value}`, 'content-type': 'application/json' };
   const body = JSON.stringify({ state: 'quarantined' });
@@ -172,6 +175,7 @@ t.test('another site cannot sign a person in as somebody else', async (t) => {
 t.test('the navigation shows what a token may see', async (t) => {
   const { signedIn, tokenWith } = await openConsole(t);
   const page = await signedIn({ token: await tokenWith('events:read') });
+  await page.goto('/');
   t.strictSame(await page.getByRole('navigation').getByRole('link').allTextContents(), [
     'Overview',
     'Events',

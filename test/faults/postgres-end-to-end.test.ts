@@ -4,9 +4,9 @@ import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
 t.setTimeout(900_000);
-await import('../end-to-end/service-faults.test.ts');
-await import('../end-to-end/stop.test.ts');
-await import('../end-to-end/busy.test.ts');
+await import('./service-faults.test.ts');
+await import('./stop.test.ts');
+await import('./busy.test.ts');
 await import('../end-to-end/kill.test.ts');
 await import('../end-to-end/retention.test.ts');
 await import('../end-to-end/loop.test.ts');

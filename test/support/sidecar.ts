@@ -56,7 +56,8 @@ export function start(t: Test, variables: Variables, { preload }: StartOptions =
   const [command = '', ...before] = AS_USERS_START_IT;
   const preloading = preload === undefined ? [] : ['--import', preload];
   const rest = [...before, ...preloading, 'src/main.ts', 'serve'];
-  const env = { PATH: process.env.PATH, ...variables };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, ...variables };
   const child = spawn(command, rest, { cwd: PROJECT, env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   const ended = once(child, 'close').then(([code, signal]) => {

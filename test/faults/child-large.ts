@@ -12,7 +12,7 @@ import { silentLog } from '../../src/observe/log.ts';
 import { createClient } from '../../src/outbound/client.ts';
 import { createSendLoop } from '../../src/outbound/send-loop.ts';
 import { createSealer } from '../../src/security/sealing.ts';
-import { organization, person } from './parts.ts';
+import { organization, person } from '../census/parts.ts';
 
 const [databaseUrl = '', serviceUrl = '', employees = ''] = process.argv.slice(2);
 const ROWS_A_PART = 100;

@@ -1,0 +1,132 @@
+/** The demo on a stage that was tampered with: each step fails that should, says what it expected, and leaves nothing behind. */
+import { existsSync } from 'node:fs';
+import { PassThrough } from 'node:stream';
+import t, { type Test } from 'tap';
+import { type Stage, setStage } from '../../src/cli/demo/stage.ts';
+import { runDemo } from '../../src/cli/demo.ts';
+import { createOutput } from '../../src/cli/output.ts';
+import type { Census } from '../../src/contract/census.ts';
+import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
+import { collect } from '../support/collect.ts';
+
+/** The step that compares the ledger, and those of the payroll runs. */
+const LEDGER_STEP = 7;
+const RUN_STEP = 8;
+const SETTLE_STEP = 9;
+
+/** Plays on a stage that was tampered with. `stopAt` ends the demo once this was printed. */
+async function playOn(t: Test, tamper: (stage: Stage) => Stage, options: Options = {}) {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+  const [printed, noted] = [collect(stdout), collect(stderr)];
+  const stopping = new AbortController();
+  stdout.on('data', () => {
+    if (options.stopAt !== undefined && printed().includes(options.stopAt)) stopping.abort();
+  });
+  let folder = '';
+  const exitCode = await runDemo({
+    once: options.stopAt === undefined,
+    out: createOutput({ stdout, stderr }, {}, () => {}),
+    signal: stopping.signal,
+    set: async () => {
+      const stage = await setStage(options.censuses && { censuses: options.censuses });
+      folder = stage.folder;
+      t.ok(existsSync(folder));
+      return tamper(stage);
+    },
+  });
+  t.notOk(existsSync(folder), 'the scratch folder is removed');
+  return { exitCode, printed: printed(), noted: noted() };
+}
+type Options = { stopAt?: string; censuses?: ReadonlyMap<string, Census> };
+
+t.test('a run whose amounts are not those worked out by hand fails the step', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const list: Stage['api']['list'] = async <T>(path: string, next?: 'cursor' | 'after') => {
+      const rows = await stage.api.list<T>(path, next);
+      if (!path.endsWith('/lines')) return rows;
+      return rows.map((row, nth) => (nth === 0 ? { ...row, member_amount: '43.44' } : row));
+    };
+    return { ...stage, api: { ...stage.api, list } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, `The demo ended at step ${RUN_STEP}`);
+  t.match(noted, /expected: dental of maple-bakery-001 on \S+: \["43\.43","43\.43"\]\n +found: +\["43\.44"/);
+});
+
+t.test('a change that does not reach the ledger fails the step that settles it', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const send: Stage['simulator']['send'] = async (event, options) => {
+      if (!JSON.stringify(event).includes('171.00')) await stage.simulator.send(event, options);
+    };
+    return { ...stage, simulator: { ...stage.simulator, send } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, `The demo ended at step ${SETTLE_STEP}`);
+  t.match(noted, /expected: the adjustments: .*"6\.00"/);
+});
+
+t.test('a census that breaks the contract fails the step that uploads it, naming the field', async (t) => {
+  const censuses = structuredClone(makeWorld(DEFAULT_SEED)) as Map<string, Census>;
+  const { address } = censuses.get('harbor-clinic')!.employees[2]!;
+  (address as { state: string }).state = 'ZZ';
+  const { exitCode, noted } = await playOn(t, (stage) => stage, { censuses });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 2');
+  t.match(noted, 'the census of harbor-clinic to pass the check');
+  t.match(noted, 'employees[2].address.state');
+  t.notMatch(noted, 'ZZ');
+});
+
+t.test('a benefits service that received another census fails the step, naming the field', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const censuses = structuredClone(stage.censuses) as Map<string, Census>;
+    censuses.get('maple-bakery')!.employees[1]!.first_name = 'Somebody';
+    return { ...stage, censuses };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 2');
+  t.match(noted, 'differs in employees[1].first_name');
+});
+
+t.test(
+  'a ledger that differs from the benefits service fails the step that compares it, naming the field',
+  async (t) => {
+    const { exitCode, noted } = await playOn(t, (stage) => {
+      const deductions: Stage['simulator']['deductions'] = () => {
+        const [first, ...rest] = stage.simulator.deductions();
+        return [{ ...first!, taxability: 'post_tax' }, ...rest];
+      };
+      return { ...stage, simulator: { ...stage.simulator, deductions } };
+    });
+    t.equal(exitCode, 1);
+    t.match(noted, `The demo ended at step ${LEDGER_STEP}`);
+    t.match(noted, 'another taxability in the ledger');
+  },
+);
+
+t.test('deliveries that never arrive fail the step that needs them', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const deliverShuffled = async (): Promise<void> => {};
+    return { ...stage, simulator: { ...stage.simulator, deliverShuffled } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 4');
+  t.match(noted, /expected: acknowledged deliveries: 35\n +found: +0$/m);
+});
+
+t.test('a sidecar that ends by itself ends the demo', async (t) => {
+  const { exitCode, noted } = await playOn(t, (stage) => {
+    const failed = Promise.resolve(new Error('the storage failed'));
+    return { ...stage, sidecar: { ...stage.sidecar, failed } };
+  });
+  t.equal(exitCode, 1);
+  t.match(noted, 'the storage failed');
+});
+
+t.test('stopped in the middle it ends at once, and not as if it had worked', async (t) => {
+  const { exitCode, printed, noted } = await playOn(t, (stage) => stage, { stopAt: '3. ' });
+  t.equal(exitCode, 1);
+  t.match(noted, 'The demo ended at step 3');
+  t.match(noted, 'It was stopped.');
+  t.notMatch(printed, '5. ');
+});

@@ -1,0 +1,8 @@
+/** What a stream has said so far. */
+export function collect(stream: NodeJS.ReadableStream): () => string {
+  let text = '';
+  stream.on('data', (part) => {
+    text += part;
+  });
+  return () => text;
+}
