@@ -1,8 +1,11 @@
 /** A database of its own for each test, at this code's schema, on the engine of this run. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Client } from 'pg';
 import type { Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
 
@@ -22,12 +25,26 @@ export function open(t: Test, url: string): Db {
 export async function scratch(t: Test): Promise<{ db: Db; url: string }> {
   if (engineOfTests() === 'postgres') return onPostgres(t);
   const url = await newDatabaseUrl(t);
-  const db = open(t, url);
-  await migrate(db, 'sandbox', MIGRATED_AT);
-  return { db, url };
+  migratedFile ??= makeMigratedFile();
+  writeFileSync(sqlitePath(url), await migratedFile);
+  return { db: open(t, url), url };
 }
 
 const MIGRATED_AT = new Date('2026-01-31T09:30:00.000Z');
+
+/** The bytes of a new database: writing them takes a tenth of the time of migrating. */
+let migratedFile: Promise<Buffer> | undefined;
+
+async function makeMigratedFile(): Promise<Buffer> {
+  const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-scratch-'));
+  const path = join(folder, 'sidecar.db');
+  const db = openDatabase(`sqlite:${path}`);
+  await migrate(db, 'sandbox', MIGRATED_AT);
+  await db.destroy();
+  const bytes = readFileSync(path);
+  rmSync(folder, { recursive: true });
+  return bytes;
+}
 
 /** Databases of earlier tests, as good as new: making one takes PostgreSQL twenty times as long as emptying one. */
 const emptied: string[] = [];

@@ -28,7 +28,7 @@ t.test('a good ledger has no breaches, and each breach is found', async (t) => {
   t.match(await verdict({ acknowledged: [lost] }), [/^msg_judged_120 is acknowledged and not stored/]);
   const altered = { id: 'msg_judged_0', body: '{}' };
   t.match(await verdict({ acknowledged: [altered] }), [/^msg_judged_0 is acknowledged and not stored/]);
-  t.strictSame(await verdict({ secrets: ['member_contribution'] }), [`secret 0 is in ${IN_THE_TABLES}`]);
+  t.strictSame(await verdict({ secrets: ['"member_contribution"'] }), [`secret 0 is in ${IN_THE_TABLES}`]);
   t.strictSame(await verdict({ secrets: ['hush'], outputs: ['', 'a hush b'] }), ['secret 0 is in output 1']);
 
   const spoiled = async (spoil: string, finding: RegExp): Promise<void> => {

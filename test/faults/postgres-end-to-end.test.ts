@@ -13,3 +13,5 @@ await import('../end-to-end/loop.test.ts');
 await import('../end-to-end/metrics.test.ts');
 await import('../end-to-end/restart.test.ts');
 await import('../end-to-end/secrets.test.ts');
+await import('../end-to-end/census.test.ts');
+await import('../outbound/outage.test.ts');

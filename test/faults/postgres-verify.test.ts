@@ -7,7 +7,7 @@ import { usePostgres } from '../support/engine.ts';
 
 t.setTimeout(600_000);
 usePostgres();
-await import('../cli/verify-altered.test.ts');
+await import('./verify-altered.test.ts');
 
 t.test('every index is walked where the extension for it is', async (t) => {
   const { env } = await withFixtures(t);

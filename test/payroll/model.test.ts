@@ -10,9 +10,9 @@ import { messages, SmallWorld, step } from './model-worlds.ts';
 import { body, linesOf, verified } from './runs-stage.ts';
 
 /** Worlds of up to 16 steps, which finalize some four runs and look at every line of them. */
-const WORLDS = { numRuns: 300, interruptAfterTimeLimit: 12_000, seed: SEED };
+const WORLDS = { numRuns: 300, interruptAfterTimeLimit: 8_000, seed: SEED };
 /** Worlds whose messages come in two orders. A busy machine, or a slower engine, sees fewer of both kinds. */
-const SHUFFLED = { numRuns: 60, interruptAfterTimeLimit: 4_000, seed: SEED };
+const SHUFFLED = { numRuns: 60, interruptAfterTimeLimit: 3_000, seed: SEED };
 
 t.comment(`SEED=${SEED}`);
 

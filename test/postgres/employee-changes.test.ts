@@ -6,4 +6,3 @@ await import('../employment/changes.test.ts');
 await import('../api/employee-change-work.test.ts');
 await import('../api/employees.test.ts');
 await import('../api/pii-reads.test.ts');
-await import('../cli/change.test.ts');

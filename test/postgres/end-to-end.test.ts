@@ -6,6 +6,5 @@ usePostgres();
 // One file after the other, on one server.
 t.setTimeout(900_000);
 await import('../end-to-end/oracle.test.ts');
-await import('../end-to-end/census.test.ts');
 await import('../end-to-end/fixtures.test.ts');
 await import('../end-to-end/repeats.test.ts');

@@ -7,5 +7,4 @@ await import('../outbound/claims.test.ts');
 await import('../outbound/gate.test.ts');
 await import('../outbound/invariants.test.ts');
 await import('../outbound/order.test.ts');
-await import('../outbound/outage.test.ts');
 await import('../outbound/sending.test.ts');

@@ -5,9 +5,9 @@ import { readDataKeys } from '../../src/config.ts';
 import { createDifferences, type Differences } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { createSealer, type Sealer } from '../../src/security/sealing.ts';
-import { altered, altering } from './alter.ts';
-import { ROWS, UNTOLD } from './untold.ts';
-import { staged } from './verify-stage.ts';
+import { altered, altering } from '../cli/alter.ts';
+import { ROWS, UNTOLD } from '../cli/untold.ts';
+import { staged } from '../cli/verify-stage.ts';
 
 async function look(db: Db, sealer: Sealer): Promise<Differences> {
   const differences = createDifferences(1_000);

@@ -10,3 +10,4 @@ await import('../cli/keys-rotate.test.ts');
 await import('../cli/doctor.test.ts');
 await import('../cli/retention.test.ts');
 await import('../cli/verify.test.ts');
+await import('../cli/change.test.ts');
