@@ -9,7 +9,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { FIRST_TOKEN, NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertAccessible, assertFits, openConsole, type Page, type Stage } from './stage.ts';
+import { assertAccessible, assertFits, follow, openConsole, type Page, type Stage } from './stage.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
@@ -46,7 +46,7 @@ async function stagedOf({ call }: Stage, employerId: string): Promise<string | n
 
 const choose = (page: Page, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) =>
   page.getByLabel('Census, a JSON or CSV file').setInputFiles(file);
-const click = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
+const click = (page: Page, name: string | RegExp) => follow(page, page.getByRole('button', { name }));
 /** The cells of the page's tables, row by row. */
 const cells = (page: Page, caption: string) =>
   page

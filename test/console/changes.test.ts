@@ -3,7 +3,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import { report, service } from '../employment/stage.ts';
 import { START, sealer } from '../outbound/parts.ts';
-import { assertAccessible, assertFits, openConsole, type Page } from './stage.ts';
+import { assertAccessible, assertFits, follow, openConsole, type Page } from './stage.ts';
 
 const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 const SECRET = 'Marker-7f3a';
@@ -26,7 +26,7 @@ async function held({ db, answers, send, clock }: Staged, employee: string) {
   return { hire, move, raise };
 }
 
-const click = (page: Page, name: string) => page.getByRole('button', { name, exact: true }).click();
+const click = (page: Page, name: string) => follow(page, page.getByRole('button', { name, exact: true }));
 const stateOf = async ({ call }: Staged, id: string): Promise<string> =>
   (await call({ url: `/v1/employee-changes/${id}` })).json.state;
 const names = (page: Page) => page.locator('main tbody th').allTextContents();

@@ -3,7 +3,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { employ } from '../payroll/ready.ts';
 import { HOSTILE } from './deductions.ts';
-import { assertAccessible, assertFits, openConsole, type Page } from './stage.ts';
+import { assertAccessible, assertFits, follow, openConsole, type Page } from './stage.ts';
 
 /** One version of `ded-1`: what it says, when it was sent, and when the ledger learned of it. */
 const version = (db: Db, eventId: string, fields: object, sent: string, learned = sent) =>
@@ -109,7 +109,7 @@ t.test('a day and a time of knowledge mark which version answers, and which was 
   t.match(await page.getByRole('note').textContent(), 'it is not in effect');
   await page.goto('/deductions/ded-1?known_at=2025-06-01T00:00');
   t.match(await page.getByRole('note').textContent(), 'nothing was known of it yet');
-  await page.getByRole('link', { name: 'Back to today' }).click();
+  await follow(page, page.getByRole('link', { name: 'Back to today' }));
   t.equal(await page.getByRole('note').count(), 0);
 });
 

@@ -2,7 +2,7 @@ import t from 'tap';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { employ } from '../payroll/ready.ts';
 import { assertGood, cells, listed, put } from './deductions.ts';
-import { openConsole } from './stage.ts';
+import { follow, openConsole } from './stage.ts';
 
 t.test('who has no deductions yet reads how to get the first', async (t) => {
   const { signedIn } = await openConsole(t);
@@ -58,7 +58,7 @@ t.test('deductions are found by every filter, and the address of what is shown c
   t.equal(await by('As known at (UTC)').inputValue(), '2026-01-15T00:00', 'the form keeps what was asked');
   await page.goto('/ledger?employer_id=one&on=2026-02-01');
   t.match(await page.getByRole('main').textContent(), 'No deduction passes the filters at that time');
-  await page.getByRole('link', { name: 'those of today with the same filters' }).click();
+  await follow(page, page.getByRole('link', { name: 'those of today with the same filters' }));
   t.strictSame(await listed(page), ['d1']);
   await page.goto('/ledger?on=2026-02-30');
   t.match(await page.getByRole('main').textContent(), 'must be a real date');
@@ -117,7 +117,7 @@ t.test('a list of many goes on page by page, with its filters', async (t) => {
   await page.goto('/ledger?employee_id=emp-1');
   const seen = await listed(page);
   while ((await page.getByRole('link', { name: 'Next page' }).count()) > 0) {
-    await page.getByRole('link', { name: 'Next page' }).click();
+    await follow(page, page.getByRole('link', { name: 'Next page' }));
     t.match(page.url(), 'employee_id=emp-1');
     seen.push(...(await listed(page)));
   }

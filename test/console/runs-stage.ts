@@ -3,7 +3,7 @@ import type { Test } from 'tap';
 import { bodyOn, RUNS } from '../api/payroll-stage.ts';
 import type { Answer } from '../api/start.ts';
 import { NOW, OVERDUE_MS, readyEmployer } from '../payroll/ready.ts';
-import { assertAccessible, assertFits, openConsole, type Page, type Stage } from './stage.ts';
+import { assertAccessible, assertFits, follow, openConsole, type Page, type Stage } from './stage.ts';
 
 export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
@@ -37,7 +37,7 @@ export async function open(page: Page, path: string): Promise<void> {
   await page.locator('[hx-trigger=load]').first().waitFor({ state: 'detached' });
 }
 
-export const click = (page: Page, name: string | RegExp) => page.getByRole('button', { name }).click();
+export const click = (page: Page, name: string | RegExp) => follow(page, page.getByRole('button', { name }));
 
 /** What stands on the summaries of the lines that are shown. */
 export const lines = async (page: Page) =>

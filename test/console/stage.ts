@@ -1,6 +1,6 @@
 /** The console as people see it: the real listener on a database of its own, and a real browser. */
 import axe from 'axe-core';
-import type { Browser, Page } from 'playwright-core';
+import type { Browser, Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
 import type { ApiParts } from '../../src/api/parts.ts';
 import { addConsole } from '../../src/console/console.ts';
@@ -77,6 +77,12 @@ async function session(base: string, token: string) {
   const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(';')[0]?.split('=') ?? [];
   if (value === '') throw new Error('no session was begun');
   return { name, value, url: base, httpOnly: true, sameSite: 'Strict' as const };
+}
+
+/** Clicks what may lead to another page, and waits until that is there: what is looked at next may not be the page before. */
+export async function follow(page: Page, what: Locator): Promise<void> {
+  await what.click();
+  await page.waitForLoadState();
 }
 
 /** What the browser complains of, and any request to elsewhere, fails the test. */
