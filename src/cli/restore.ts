@@ -2,13 +2,14 @@ import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { readDatabaseUrl, readEnvironment } from '../config.ts';
 import { withFile } from '../database/backup.ts';
 import { engineOfUrl } from '../database/engine.ts';
-import { AlreadyServed, holdServeLock, sqliteFile } from '../database/open.ts';
+import { AlreadyServed, holdServeLock, isServed, sqliteFile } from '../database/open.ts';
 import {
   compact,
   copyBeside,
   dropPrepared,
   isThere,
   keptName,
+  preparedNames,
   replaceDatabase,
 } from '../database/restore.ts';
 import { readTail, replayFrom, type Tail } from '../database/tail.ts';
@@ -32,11 +33,10 @@ export async function restore(context: Context, file: string, options: Options):
   const url = readDatabaseUrl(context.env);
   readEnvironment(context.env);
   if (engineOfUrl(url) === 'postgres') throw new CommandFailed(restoreWith(url, file));
-  if (!existsSync(file)) throw new CommandFailed(`there is no file ${file}: check the path`);
-  const release = notServed(url);
   const path = sqliteFile(url);
+  assertBackup(file, path);
+  const release = notServed(url);
   try {
-    if (realpathSync(file) === path) throw new WrongUsage(`${file} is the database itself: name a backup`);
     const restored = await replace(context, file, path, options);
     removeHint(url);
     tell(context, restored, options);
@@ -46,6 +46,21 @@ export async function restore(context: Context, file: string, options: Options):
     // Taking the lock made an empty file where there was none.
     if (existsSync(path) && !isThere(path)) rmSync(path);
     release();
+  }
+}
+
+/** Before anything is touched: what the file can't be, by its name and kind. */
+function assertBackup(file: string, path: string): void {
+  if (!existsSync(file) || !statSync(file).isFile()) {
+    throw new CommandFailed(`there is no file ${file}: check the path`);
+  }
+  const source = realpathSync(file);
+  if (source === path) throw new WrongUsage(`${file} is the database itself: name a backup`);
+  if (preparedNames(path).includes(source)) {
+    throw new WrongUsage(`${file} has a name that restoring uses itself, and overwrites: rename it`);
+  }
+  if (isServed(`sqlite:${source}`)) {
+    throw new CommandFailed(`${file} is being served: make a backup of it, and restore that`);
   }
 }
 

@@ -48,9 +48,14 @@ export async function copyBeside(
   return prepared;
 }
 
+/** What `copyBeside` and `compact` make, and what others should keep away from. */
+export function preparedNames(path: string): readonly string[] {
+  return [`${path}-restoring`, `${path}-restoring-compact`];
+}
+
 /** Removes what `copyBeside` and `compact` made. */
 export function dropPrepared(path: string): void {
-  for (const prepared of [`${path}-restoring`, `${path}-restoring-compact`]) {
+  for (const prepared of preparedNames(path)) {
     rmSync(prepared, { force: true });
     removeBeside(prepared);
   }

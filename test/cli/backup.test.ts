@@ -1,4 +1,14 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
@@ -69,6 +79,26 @@ t.test('a backup replaces nothing by accident, and leaves nothing when it fails'
   await deliver(db, [deductionOf('later', { id: 'd-later' })]);
   const again = await here(t, env, ['backup', file, '--force', '--json']);
   t.match(jsonOf(again), { event_id: 'later', position: 13 });
+});
+
+t.test('a backup never replaces a database of a sidecar, or what lies beside one', async (t) => {
+  const { env, file } = await stage(t);
+  const path = sqlitePath(env.DATABASE_URL as string);
+  for (const end of ['wal', 'shm', 'journal', 'hint', 'serve', 'restoring', 'restoring-compact']) {
+    const ran = await here(t, env, ['backup', `${path}-${end}`, '--force']);
+    t.match(ran, { code: 2, stderr: /named like what lies beside a database/ }, end);
+  }
+  const other = { ...env, DATABASE_URL: `sqlite:${file}` };
+  t.equal((await here(t, other, ['migrate'])).code, 0);
+  const bytes = readFileSync(file);
+  const release = holdServeLock(`sqlite:${file}`);
+  const refused = { code: 1, stderr: /is the database of another sidecar/ };
+  t.match(await here(t, env, ['backup', file, '--force']), refused, 'one that is served');
+  symlinkSync(file, `${file}.link`);
+  t.match(await here(t, env, ['backup', `${file}.link`, '--force']), refused, 'by another name');
+  release();
+  t.match(await here(t, env, ['backup', file, '--force']), refused, 'one that is stopped');
+  t.strictSame(readFileSync(file), bytes);
 });
 
 t.test('on PostgreSQL its own tools are named, and no password is', async (t) => {
@@ -212,6 +242,29 @@ t.test('what is no good backup replaces nothing', async (t) => {
   const release = holdServeLock(elsewhere.DATABASE_URL as string);
   t.match(await here(t, elsewhere, ['restore', file, '--force']), { code: 1, stderr: /is being served/ });
   release();
+});
+
+t.test('what can not be a backup, by its kind or its name, is refused and stays as it is', async (t) => {
+  const { env, folder, file, elsewhere } = await stage(t);
+  t.equal((await here(t, env, ['backup', file])).code, 0);
+  const path = sqlitePath(elsewhere.DATABASE_URL as string);
+  mkdirSync(dirname(path));
+  execFileSync('mkfifo', [join(folder, 'pipe')]);
+  for (const none of ['pipe', 'elsewhere']) {
+    const ran = await here(t, elsewhere, ['restore', join(folder, none)]);
+    t.match(ran, { code: 1, stderr: /there is no file/ }, none);
+  }
+  for (const end of ['restoring', 'restoring-compact']) {
+    copyFileSync(file, `${path}-${end}`);
+    const ran = await here(t, elsewhere, ['restore', `${path}-${end}`]);
+    t.match(ran, { code: 2, stderr: /a name that restoring uses itself/ }, end);
+    t.strictSame(readFileSync(`${path}-${end}`), readFileSync(file));
+  }
+  const release = holdServeLock(env.DATABASE_URL as string);
+  const served = await here(t, elsewhere, ['restore', sqlitePath(env.DATABASE_URL as string)]);
+  t.match(served, { code: 1, stderr: /is being served: make a backup of it/ });
+  release();
+  t.notOk(existsSync(path));
 });
 
 t.test('the files of a stopped service restore too, with the log that was copied along', async (t) => {
