@@ -1,12 +1,12 @@
 /** Everything that `verify` looks at, part by part. */
-
+import { verifyCensuses } from '../census/verify-censuses.ts';
 import { verifySyncs } from '../census/verify-syncs.ts';
 import type { Verifying } from '../database/difference.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import { checkEngine, type EngineCheck } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/verify-facts.ts';
-import { verifyConflicts, verifyEventsWithoutVersion } from '../inbound/verify-events.ts';
+import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbound/verify-events.ts';
 import { type Verified, verifyVersions } from '../inbound/verify-versions.ts';
 import { verifyDeductions, verifyListed, verifyNoneBeside } from '../ledger/verify-deductions.ts';
 import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-positions.ts';
@@ -65,6 +65,7 @@ export async function verifyRows(
   const part = partsOf(on);
   const position = await part(0, () => ledgerHead(db, on));
   const newest = await part(0, () => newestSeq(db));
+  await part(undefined, () => verifySeqs(db, on.tell));
   await part(undefined, () => verifyPositions(db, position, on));
   const versions = await part({ byBody: 0, byHash: 0 }, () => verifyVersions(db, position, on));
   const others = await part(0, () => verifyEventsWithoutVersion(db, newest, on));
@@ -75,6 +76,7 @@ export async function verifyRows(
   const facts = await part(0, () => verifyRoster(db, on));
   await part(undefined, () => verifyFacts(db, position, on));
   await part(undefined, () => verifySyncs(db, on));
+  await part(undefined, () => verifyCensuses(db, sealer, on));
   const requests = await part(0, () => verifyOutbox(db, on));
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));

@@ -25,12 +25,15 @@ export type EventRow = Omit<Selectable<InboxTable>, 'dismissed_at' | 'dismissed_
 /** An event of an import is named by its body (import.ts). */
 const IMPORTED = 'import_';
 
+const SHA256_BYTES = 32;
+
 /** Compares what every event has; `understood` is null where the body was dropped. */
 export function verifyEvent(event: EventRow, understood: Understood | null, tell: Tell): void {
   const wrong = (field: keyof EventRow, rule: string) =>
     tell({ table: 'inbox', id: event.event_id, field, rule });
   if (!isOurInstant(event.received_at)) wrong('received_at', 'is no instant');
   if (event.finished_at !== null && !isOurInstant(event.finished_at)) wrong('finished_at', 'is no instant');
+  if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');
   const isNamedByBody = event.event_id.startsWith(IMPORTED);
   if ((event.source === 'import') !== isNamedByBody) wrong('source', 'is not what the id says');
   if (isNamedByBody && event.event_id !== `${IMPORTED}${hashOf(event).toString('hex')}`) {

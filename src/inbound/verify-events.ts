@@ -1,6 +1,8 @@
 /** Events that have no version: whether they should, and whether they came to what this code makes of them. */
+import { sql } from 'kysely';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
 import type { Tell, Verifying } from '../database/difference.ts';
+import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { sha256 } from './kept-body.ts';
 import { understand } from './understand.ts';
@@ -8,11 +10,47 @@ import { EVENT_COLUMNS, type EventRow, verifyEvent } from './verify-event.ts';
 
 /** Seqs looked through at once: some tens of milliseconds, of which most have a version and are passed over. */
 const SEQS_AT_ONCE = 10_000;
+/** Places where events are missing that are named. */
+const GAPS_TOLD = 1_000;
 /** Conflicts read at once: rare, with bodies of up to 256 KiB. */
 const CONFLICTS_AT_ONCE = 100;
 /** How the reason begins of an event that was understood and could not be applied (apply.ts). */
 const NOT_APPLIED = 'applying it failed (';
 const NO_VERSION = 'is applied, but there is no version';
+
+/**
+ * Whether an event was removed: SQLite numbers them without gaps, and none is ever removed. PostgreSQL leaves gaps, as
+ * of a duplicate; there it can't be told.
+ */
+export async function verifySeqs(db: Db, tell: Tell): Promise<void> {
+  if (engineOf(db) === 'postgres') return;
+  const { rows, newest } = await db
+    .selectFrom('inbox')
+    .select((eb) => [eb.fn.countAll<number>().as('rows'), eb.fn.max('seq').as('newest')])
+    .executeTakeFirstOrThrow();
+  if (rows === (newest ?? 0)) return;
+  const last = await db
+    .selectFrom('inbox as inbox')
+    .select('inbox.seq')
+    .where((where) =>
+      where.not(
+        where.exists(
+          where
+            .selectFrom('inbox as next')
+            .select('next.seq')
+            .whereRef('next.seq', '=', sql<number>`inbox.seq + 1`),
+        ),
+      ),
+    )
+    .where('inbox.seq', '<', newest)
+    .orderBy('inbox.seq')
+    .limit(GAPS_TOLD)
+    .execute();
+  const first = await db.selectFrom('inbox').select('seq').where('seq', '=', 1).executeTakeFirst();
+  for (const before of [...(first === undefined ? [0] : []), ...last.map(({ seq }) => seq)]) {
+    tell({ table: 'inbox', id: `seq ${before + 1}`, field: 'seq', rule: 'is missing: an event was removed' });
+  }
+}
 
 /** Looks through all events up to a seq. Answers how many have no version. */
 export async function verifyEventsWithoutVersion(db: Db, until: number, on: Verifying): Promise<number> {

@@ -4,6 +4,7 @@ import { putSchedules } from '../../src/payroll/runs/settings.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { finalized, hireMany, taken } from '../payroll/finalized.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
+import { engineOfTests } from '../support/engine.ts';
 import { altering } from './alter.ts';
 import { here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
 import { staged } from './verify-stage.ts';
@@ -46,6 +47,11 @@ t.test('where retention dropped a body its version is proved as far as the rest 
   );
   const ran = await here(t, env, ['verify', '--json']);
   t.match(jsonOf(ran), { clean: true, versions: { by_body: 20, by_hash: 3 } }, ran.stdout);
+  const short = { table: 'inbox', row: await by.row('inbox', "event_id = 'd-1.2'"), column: 'body_hash' };
+  await by.alter({ ...short, to: Buffer.alloc(5) });
+  const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
+  t.strictSame(differences.by_field, { 'inbox.body_hash': 1 }, 'a hash that is none');
+  await by.undo({ ...short, to: Buffer.alloc(5) });
   for (const [column, value] of [
     ['period', 'sometimes'],
     ['starts_on', '2026-05-09'],
@@ -58,6 +64,25 @@ t.test('where retention dropped a body its version is proved as far as the rest 
     t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: false }, column);
     await by.undo(change);
   }
+});
+
+t.test('what was removed, cut or moved to another employer is told', async (t) => {
+  const { env } = await staged(t);
+  const by = await altering(t, env.DATABASE_URL as string);
+  const told = async (): Promise<Record<string, number>> =>
+    jsonOf(await here(t, env, ['verify', '--json'])).differences.by_field;
+  await by.run(
+    `delete from census_chunks where chunk > 0 and census_id in
+      (select census_id from staged_censuses where state = 'current')`,
+  );
+  t.strictSame(await told(), { 'staged_censuses.body_bytes': 1 }, 'a census without its employees');
+  await by.run("update staged_censuses set employer_id = 'another' where state = 'current'");
+  t.strictSame(await told(), { 'staged_censuses.body_bytes': 1, 'staged_censuses.employer_id': 1 });
+  const { seq } = await by.row('inbox', "state = 'quarantined'");
+  await by.run(`delete from inbox where seq = ${seq}`);
+  // PostgreSQL leaves gaps by itself.
+  const missing = engineOfTests() === 'sqlite' ? 1 : undefined;
+  t.equal((await told())['inbox.seq'], missing, 'an event that had no effect');
 });
 
 t.test('a year of payroll, with changes between its runs, is clean', async (t) => {

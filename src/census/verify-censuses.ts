@@ -1,0 +1,66 @@
+/** Whether the censuses that would be uploaded are whole, and lie with the employer that they were brought for. */
+import { sql } from 'kysely';
+import type { Verifying } from '../database/difference.ts';
+import type { Db } from '../database/tables.ts';
+import { DataKeyMissing, SealBroken, type Sealer } from '../security/sealing.ts';
+import { bodyPart, END } from './chunks.ts';
+import { openChunks } from './staged.ts';
+
+type Staged = { census_id: string; body_bytes: number };
+
+/** All current censuses; their bytes only with a sealer that opens them. */
+export async function verifyCensuses(db: Db, sealer: Sealer | null, on: Verifying): Promise<void> {
+  await verifyEmployers(db, on);
+  if (sealer === null) return;
+  const censuses = await currentOnes(db);
+  for (const census of censuses) {
+    on.signal.throwIfAborted();
+    const bytes = await bytesOf(db, sealer, census.census_id);
+    if (bytes === null || bytes === census.body_bytes) continue;
+    // One that was replaced meanwhile may have lost its chunks by now, as it should.
+    const still = await currentOnes(db, census.census_id);
+    if (still.length === 0) continue;
+    const rule = 'are not those of its chunks: bring this census again';
+    on.tell({ table: 'staged_censuses', id: census.census_id, field: 'body_bytes', rule });
+  }
+}
+
+/** What the roster learned from a census names the employer too. A census that taught nothing new is not told apart. */
+async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
+  const rows = await db
+    .selectFrom('roster_facts')
+    .innerJoin('staged_censuses', 'staged_censuses.census_id', 'roster_facts.source_id')
+    .select('staged_censuses.census_id')
+    .distinct()
+    .where('roster_facts.source', '=', 'census')
+    .whereRef('roster_facts.employer_id', '<>', 'staged_censuses.employer_id')
+    .execute();
+  for (const { census_id } of rows) {
+    const rule = 'is not the employer that the roster learned it for';
+    on.tell({ table: 'staged_censuses', id: census_id, field: 'employer_id', rule });
+  }
+}
+
+function currentOnes(db: Db, censusId?: string): Promise<Staged[]> {
+  return db
+    .selectFrom('staged_censuses')
+    .select(['census_id', 'body_bytes'])
+    .where(sql<boolean>`state = 'current'`)
+    .$if(censusId !== undefined, (query) => query.where('census_id', '=', censusId as string))
+    .orderBy('census_id')
+    .execute();
+}
+
+/** Bytes of the upload body; null where a chunk can't be opened, of which those who open all of them tell. */
+async function bytesOf(db: Db, sealer: Sealer, censusId: string): Promise<number | null> {
+  let bytes = END.length;
+  try {
+    for await (const { chunk, plain } of openChunks(db, sealer, censusId)) {
+      bytes += bodyPart(chunk, plain).length;
+    }
+  } catch (error) {
+    if (error instanceof DataKeyMissing || error instanceof SealBroken) return null;
+    throw error;
+  }
+  return bytes;
+}
