@@ -101,8 +101,8 @@ const RUN = {
 export const RunId = closed({
   run_id: Type.String({
     pattern: RUN_ID_PATTERN,
-    rule: 'must be 1 to 128 of A-Z a-z 0-9 . _ -',
-    description: 'The id that payroll gave the run: 1 to 128 of A-Z a-z 0-9 . _ -',
+    rule: 'must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
+    description: 'The id that payroll gave the run: 1 to 128 of A-Z a-z 0-9 . _ -, not only one or two dots',
   }),
 });
 

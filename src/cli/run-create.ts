@@ -16,7 +16,9 @@ export async function runCreate(
 ): Promise<number> {
   const { out, now } = context;
   if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
-    throw new WrongUsage('the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -');
+    throw new WrongUsage(
+      'the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
+    );
   }
   const run = await askedRun(options);
   return withDatabase(context, async (db) => {

@@ -138,7 +138,7 @@ const CASES: Record<string, Case> = {
     url: `${RUNS}/preview`,
   },
   'a run id with a space': {
-    ...put({}, 'run_id', /^must be 1 to 128 of A-Z a-z 0-9 \. _ -$/),
+    ...put({}, 'run_id', /^must be 1 to 128 of A-Z a-z 0-9 \. _ -, and not only one or two dots$/),
     url: `${RUNS}/a%20b`,
     status: 400,
   },

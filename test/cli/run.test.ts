@@ -103,6 +103,12 @@ for (const [what, argv, code, line] of [
     /employer_id: is not known here/,
   ],
   ['an id outside the pattern', ['create', 'r/1', ...optionsOn(PAY_DATE)], 2, /1 to 128 of A-Z/],
+  [
+    'an id that an address can not hold',
+    ['create', '..', ...optionsOn(PAY_DATE)],
+    2,
+    /not only one or two dots/,
+  ],
   ['a file and an option', ['create', 'r', '--file', 'x.json', '--kind', 'regular'], 2, /--file/],
   [
     'a file that is not there',

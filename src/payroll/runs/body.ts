@@ -19,7 +19,8 @@ export type RunKind = (typeof KINDS)[number];
 export const COLLECTIONS = ['report', 'include', 'off'] as const;
 export type Collection = (typeof COLLECTIONS)[number];
 
-export const RUN_ID_PATTERN = '^[A-Za-z0-9._-]{1,128}$';
+/** A single or double dot would be taken out of an address by whoever asks for it. */
+export const RUN_ID_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$';
 
 /** The most ids of a list: a large employer's employees; beyond that the run is narrowed by its pay group. */
 const LIST_MAX = 100_000;
