@@ -30,6 +30,15 @@ export type CensusSending = {
   maxAgeMs: number;
 };
 
+/** It was replaced while it was sent, and the next attempt takes the new one; or it is damaged. */
+class CensusCut extends Error {
+  readonly code = 'CENSUS_CUT';
+
+  constructor() {
+    super('the staged census lacks a part: if this stays, bring it again');
+  }
+}
+
 /** Uploads an employer's census: with push the staged one while it is fresh, else one fetched for the purpose. */
 export function createCensusSender(sending: CensusSending): Sender {
   const { db, sealer, now, source, maxAgeMs } = sending;
@@ -97,14 +106,23 @@ export function createCensusSender(sending: CensusSending): Sender {
       kind: 'post',
       path: ['employer', employerId, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
-      body: { length: bodyBytes, chunks: noted(claim, uploadBody(db, sealer, censusId)) },
+      body: { length: bodyBytes, chunks: noted(claim, bodyBytes, uploadBody(db, sealer, censusId)) },
       patience: PATIENCE,
     };
   }
 
-  async function* noted(claim: Claim, chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  async function* noted(
+    claim: Claim,
+    length: number,
+    chunks: AsyncIterable<Uint8Array>,
+  ): AsyncGenerator<Uint8Array> {
     try {
-      yield* chunks;
+      let left = length;
+      for await (const chunk of chunks) {
+        left -= chunk.length;
+        yield chunk;
+      }
+      if (left > 0) throw new CensusCut();
     } catch (error) {
       const reason = whyUnopened(error);
       if (reason !== null) unopened.set(claim, reason);
@@ -157,6 +175,7 @@ function putOff(claim: Claim, reason: string): NotNow {
 
 /** Null for any other error: only these messages are known to hold nothing of the census. */
 function whyUnopened(error: unknown): string | null {
+  if (error instanceof CensusCut) return error.message;
   const trouble = keyTrouble(error);
   return trouble === null ? null : `the staged census can not be opened: ${trouble}`;
 }

@@ -42,7 +42,7 @@ export async function readUploadBody(
   return { census, length: census.bodyBytes, chunks: uploadBody(db, sealer, census.censusId) };
 }
 
-/** The bytes of a census's upload body. A chunk that was tidied away ends them early, short of their length. */
+/** The bytes of a census's upload body. A chunk that was tidied away, or is missing, ends them early, short of their length. */
 export async function* uploadBody(db: Db, sealer: Sealer, censusId: string): AsyncGenerator<Uint8Array> {
   for await (const { chunk, plain } of openChunks(db, sealer, censusId)) yield bodyPart(chunk, plain);
   yield END;

@@ -8,9 +8,10 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
-  // Our own body did not open: the service has at most the begin of a request, which it can't apply.
+  // Our own body did not open, or ended early: the service has at most the begin of a request, which it can't apply.
   'DATA_KEY_MISSING',
   'SEAL_BROKEN',
+  'CENSUS_CUT',
 ]);
 
 /** An attempt that ended without a whole answer, by the code of what broke it: messages may quote what was sent. */

@@ -299,6 +299,17 @@ t.test('a chunk that does not open in the middle is no silence of the service', 
   t.equal(await complete(), 0, 'the service never had it');
 });
 
+t.test('a census that lacks a part is not sent as if it were whole, and people see what to do', async (t) => {
+  const { db, put, ask, send, syncs, requests, received } = await setUp(t);
+  await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
+  await transact(db, (trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1).execute());
+  await ask('event-1');
+  await send();
+  t.equal(received.length, 0);
+  t.match(await syncs(), [{ state: 'requested', reason: /lacks a part: if this stays, bring it again/ }]);
+  t.match(await requests(), [{ state: 'pending', reason: 'no answer: CENSUS_CUT', unknown_outcome: 0 }]);
+});
+
 t.test('a closed gate keeps censuses back as well', async (t) => {
   const { db, put, ask, send, syncs } = await setUp(t, { answer: (response) => json(response, 401) });
   await put(good);
