@@ -7,6 +7,7 @@ import { type Config, ConfigError } from './config.ts';
 import { codeOf } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
 import { holdServeLock, openDatabase } from './database/open.ts';
+import { watchFiles } from './database/same-file.ts';
 import type { Db } from './database/tables.ts';
 import { createIntake, NotStored } from './inbound/intake.ts';
 import { createReceiver, UNREADABLE } from './inbound/receiver.ts';
@@ -71,6 +72,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     const db = openDatabase(config.databaseUrl);
     undo.push(() => db.destroy());
     await prepareDatabase(db, config, options, now);
+    undo.push(watchFiles(config.databaseUrl, fail));
 
     const appliesHere = applyingSide(config.databaseUrl) === 'main';
     const watch = watchThread();

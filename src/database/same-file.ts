@@ -1,0 +1,41 @@
+/** Notices that the files of a SQLite database were replaced or removed under the process that serves it. */
+import { statSync } from 'node:fs';
+import { engineOfUrl } from './engine.ts';
+import { sqliteFile } from './open.ts';
+
+/** How often it is looked: what was acknowledged since may be lost, and the provider still has it. */
+const EVERY_MS = 1_000;
+/** The database, and what SQLite keeps beside it as long as it is open. */
+const ENDS = ['', '-wal', '-shm'] as const;
+
+/** What is stored now may lie in a file without a name, and be gone with the process. */
+export class DatabaseReplaced extends Error {
+  readonly code = 'DATABASE_REPLACED';
+  constructor(path: string) {
+    super(
+      `${path} was replaced or removed while it was served: what came since may be in no file. Put the right one there and start: readiness says whether to replay, and from when`,
+    );
+  }
+}
+
+/**
+ * Looks each second whether the files are still those that are open, and tells once when not. The database is open
+ * already. Answers how to stop. PostgreSQL looks after its own files.
+ */
+export function watchFiles(databaseUrl: string, replaced: (error: DatabaseReplaced) => void): () => void {
+  if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
+  const paths = ENDS.map((end) => `${sqliteFile(databaseUrl)}${end}`);
+  const first = paths.map(identity);
+  const timer = setInterval(() => {
+    const index = paths.findIndex((path, nth) => first[nth] !== null && identity(path) !== first[nth]);
+    if (index === -1) return;
+    clearInterval(timer);
+    replaced(new DatabaseReplaced(paths[index] as string));
+  }, EVERY_MS);
+  return () => clearInterval(timer);
+}
+
+function identity(path: string): string | null {
+  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return found === undefined ? null : `${found.dev}/${found.ino}`;
+}

@@ -1,0 +1,27 @@
+/** The files of a database that is served are replaced or removed: nothing more is acknowledged into nowhere. */
+import { renameSync } from 'node:fs';
+import t from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
+import { deliver, eventOf } from '../support/load.ts';
+import { setStage } from '../support/stage.ts';
+
+// What was in the log is brought into the file when the process ends.
+for (const [name, end, result] of [
+  ['file', '', 'fail'],
+  ['log', '-wal', 'pass'],
+]) {
+  t.test(`a sidecar whose ${name} is replaced ends, and the next start says what is gone`, async (t) => {
+    const stage = await setStage(t);
+    const kept = await deliver(stage.sidecar.port, stage.keys.webhookSecret, eventOf('kept', 1));
+    t.equal(kept.status, 204);
+    await stage.settled();
+    const path = `${sqlitePath(stage.databaseUrl)}${end}`;
+    renameSync(path, `${path}.away`);
+    t.equal(await stage.sidecar.ended, 1);
+    const fatal = stage.sidecar.logged().filter(({ level }) => level === 'fatal');
+    t.match(fatal, [{ code: 'DATABASE_REPLACED' }]);
+    t.match(stage.sidecar.output(), /was replaced or removed while it was served/);
+    await stage.start();
+    t.match(await stage.api.check('tail-lost'), { result });
+  });
+}
