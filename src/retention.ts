@@ -5,6 +5,7 @@ import type { RetentionConfig } from './config.ts';
 import { engineOfUrl } from './database/engine.ts';
 import { codeOf, isFatal } from './database/errors.ts';
 import { emptyLog } from './database/reclaim.ts';
+import { shrink } from './database/shrink.ts';
 import type { Db } from './database/tables.ts';
 import { dropBodies, dropConflictBodies } from './inbound/drop-bodies.ts';
 import { bodiesDue, conflictBodiesDue, type Due } from './inbound/due-bodies.ts';
@@ -31,6 +32,11 @@ export type DueByKind = {
 
 type Parts = { db: Db; databaseUrl: string; retention: RetentionConfig; now: Clock };
 
+/** Whether anything is ever dropped. */
+export function isAnyDropped({ eventsMs, requestsMs }: RetentionConfig): boolean {
+  return eventsMs !== null || requestsMs !== null;
+}
+
 /** Counts, and drops nothing. */
 export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'>): Promise<DueByKind> {
   const { events, requests } = limitsOf(retention, now());
@@ -42,7 +48,8 @@ export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'
 }
 
 /**
- * Drops all that is due, in many small transactions, and then takes it out of SQLite's log too. `told` hears of each
+ * Drops all that is due, in many small transactions, and then takes it out of SQLite's log too and
+ * makes its file smaller. `told` hears of each
  * step. Ends early, between two steps, when `signal` aborts.
  */
 export async function dropDue(
@@ -67,7 +74,11 @@ export async function dropDue(
   }
   if (requests !== null) await all('requests', () => eraseRequests(db, requests, now().toISOString()));
   const isAny = dropped.events + dropped.conflicts + dropped.requests > 0;
-  if (isAny && engineOfUrl(databaseUrl) === 'sqlite') await emptyLog(databaseUrl, signal);
+  if (engineOfUrl(databaseUrl) === 'sqlite') {
+    if (isAny) await emptyLog(databaseUrl, signal);
+    // Also what an earlier run did not come to.
+    await shrink(databaseUrl, signal);
+  }
   return dropped;
 }
 
@@ -77,7 +88,7 @@ export async function runRetention(
   signal: AbortSignal,
 ): Promise<void> {
   const { retention, log, failed } = parts;
-  if (retention.eventsMs === null && retention.requestsMs === null) return;
+  if (!isAnyDropped(retention)) return;
   for (let wait = FIRST_AFTER_MS; ; wait = EVERY_MS) {
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;

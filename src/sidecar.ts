@@ -8,6 +8,7 @@ import { codeOf } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
 import { holdServeLock, openDatabase } from './database/open.ts';
 import { watchFiles } from './database/same-file.ts';
+import { makeShrinkable } from './database/shrink.ts';
 import type { Db } from './database/tables.ts';
 import { createIntake, NotStored } from './inbound/intake.ts';
 import { createReceiver, UNREADABLE } from './inbound/receiver.ts';
@@ -20,6 +21,7 @@ import { noticeLostTail } from './observe/lost-tail.ts';
 import { createReceivingCounts, type ReceivingCounts } from './observe/receiving.ts';
 import { watchThread } from './observe/thread.ts';
 import { startPrivateThread } from './private-thread.ts';
+import { isAnyDropped } from './retention.ts';
 
 export type SidecarOptions = {
   log: Log;
@@ -174,5 +176,6 @@ async function prepareDatabase(db: Db, config: Config, options: SidecarOptions, 
     const applied = await migrate(db, config.environment, now());
     if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
   }
+  if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
   await noticeLostTail(db, config.databaseUrl, now(), log);
 }

@@ -1,8 +1,10 @@
 /** What is kept for a while only, and what stays of it for ever. */
 import { statSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import type { RetentionConfig } from '../src/config.ts';
 import { sqlitePath } from '../src/database/open.ts';
+import { makeShrinkable } from '../src/database/shrink.ts';
 import type { Db } from '../src/database/tables.ts';
 import { transact } from '../src/database/transaction.ts';
 import { acceptChange } from '../src/employment/accept.ts';
@@ -291,6 +293,41 @@ t.test('no byte of what was dropped is left in the file or its log', async (t) =
   t.strictSame(await counted(), [false, false]);
   if (engineOfTests() === 'sqlite') t.equal(statSync(`${sqlitePath(url)}-wal`).size, 0, 'the log is empty');
 });
+
+t.test(
+  'a file that was begun with retention gives back what is free; another keeps it for what comes',
+  { skip: engineOfTests() === 'postgres' && 'its server vacuums' },
+  async (t) => {
+    for (const mayShrink of [true, false]) {
+      const { db, url } = await scratch(t);
+      if (mayShrink) makeShrinkable(url);
+      for (let day = 0; day < 10; day += 1) {
+        const large = { description: 'x'.repeat(1_000) };
+        await deliver(
+          db,
+          Array.from({ length: 40 }, (_, index) => of(`${mayShrink}-${day}-${index}`, large)),
+          OLD,
+        );
+      }
+      const before = pagesOf(url);
+      await drop({ db, url });
+      const after = pagesOf(url);
+      const said = JSON.stringify({ before, after });
+      if (mayShrink) t.ok(after.free === 0 && after.all < before.all - 100, said);
+      else t.ok(after.free > 100 && after.all >= before.all, said);
+    }
+  },
+);
+
+function pagesOf(url: string): { all: number; free: number } {
+  const handle = new BetterSqlite3(sqlitePath(url), { readonly: true });
+  const count = (pragma: string) => handle.pragma(pragma, { simple: true }) as number;
+  try {
+    return { all: count('page_count'), free: count('freelist_count') };
+  } finally {
+    handle.close();
+  }
+}
 
 t.test('a finalized run can still be proved without the bodies of its events', async (t) => {
   const { db, url } = await scratch(t);

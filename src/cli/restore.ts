@@ -1,5 +1,5 @@
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
-import { readDatabaseUrl, readEnvironment } from '../config.ts';
+import { readDatabaseUrl, readEnvironment, readRetention } from '../config.ts';
 import { withFile } from '../database/backup.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { AlreadyServed, holdServeLock, isServed, sqliteFile } from '../database/open.ts';
@@ -15,6 +15,7 @@ import {
 import { readTail, replayFrom, type Tail } from '../database/tail.ts';
 import { removeHint } from '../database/tail-hint.ts';
 import { whatToReplay } from '../observe/lost-tail.ts';
+import { isAnyDropped } from '../retention.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 import { showProgress } from './progress.ts';
@@ -94,7 +95,7 @@ async function replace(context: Context, file: string, path: string, options: Op
       `there is a database at ${path} already: its newest is ${inWords(replaced)}; that of ${file} is ${inWords(checked.tail)}. Replace it with --force: it is kept beside the new one`,
     );
   }
-  compact(path);
+  compact(path, isAnyDropped(readRetention(context.env)));
   const kept = isReplacing ? keptName(path, now()) : null;
   replaceDatabase(path, kept);
   return { ...checked, path, kept, replaced, bytes: statSync(path).size };

@@ -13,6 +13,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { foldLog } from './backup.ts';
 import { codeOf } from './errors.ts';
 import { keepAs, moveInto, removeBeside, syncFile } from './files.ts';
+import { setShrinkable } from './shrink.ts';
 
 /** Putting a backup in the place of a SQLite database: first beside it, where it is checked, then in one step. */
 
@@ -64,14 +65,16 @@ export function dropPrepared(path: string): void {
 /**
  * Writes what was prepared anew, without the room that was free in it. So this is also how a file is made smaller, and
  * how what lay in that room is left behind. Needs as much room once more while it works.
+ * `mayShrink`: what is dropped from it later is given back to the disk (shrink.ts).
  */
-export function compact(path: string): void {
+export function compact(path: string, mayShrink: boolean): void {
   const [prepared, anew] = [`${path}-restoring`, `${path}-restoring-compact`];
   rmSync(anew, { force: true });
   // SQLite writes into an empty file; its own would be readable by others.
   closeSync(openSync(anew, 'wx', 0o600));
   const handle = new BetterSqlite3(prepared, { fileMustExist: true });
   try {
+    if (mayShrink) setShrinkable(handle);
     handle.prepare('VACUUM INTO ?').run(anew);
   } finally {
     handle.close();

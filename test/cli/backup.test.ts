@@ -134,24 +134,31 @@ t.test('a backup restores to where nothing is, and says from when to replay', as
   t.ok(existsSync(file), 'the backup stays');
 });
 
-t.test('what is restored has no free room left in it', async (t) => {
-  const { env, file, elsewhere } = await stage(t);
-  const free = (url: string): number => {
-    const handle = new BetterSqlite3(sqlitePath(url));
-    try {
-      return handle.pragma('freelist_count', { simple: true }) as number;
-    } finally {
-      handle.close();
-    }
-  };
-  const handle = new BetterSqlite3(sqlitePath(env.DATABASE_URL as string));
-  handle.exec('create table dropped as select randomblob(100000) as bytes; drop table dropped');
-  handle.close();
-  t.equal((await here(t, env, ['backup', file])).code, 0);
-  t.ok(free(`sqlite:${file}`) > 10);
-  t.equal((await here(t, elsewhere, ['restore', file])).code, 0);
-  t.equal(free(elsewhere.DATABASE_URL as string), 0);
-});
+t.test(
+  'what is restored has no free room left, and with retention gives back what is dropped later',
+  async (t) => {
+    const { env, file, elsewhere } = await stage(t);
+    const pragma = (name: string, url: string): number => {
+      const handle = new BetterSqlite3(sqlitePath(url));
+      try {
+        return handle.pragma(name, { simple: true }) as number;
+      } finally {
+        handle.close();
+      }
+    };
+    const handle = new BetterSqlite3(sqlitePath(env.DATABASE_URL as string));
+    handle.exec('create table dropped as select randomblob(100000) as bytes; drop table dropped');
+    handle.close();
+    t.equal((await here(t, env, ['backup', file])).code, 0);
+    t.ok(pragma('freelist_count', `sqlite:${file}`) > 10);
+    t.equal((await here(t, elsewhere, ['restore', file])).code, 0);
+    const url = elsewhere.DATABASE_URL as string;
+    t.strictSame([pragma('freelist_count', url), pragma('auto_vacuum', url)], [0, 0]);
+    const dropping = { ...elsewhere, RETENTION_EVENTS: '400d' };
+    t.equal((await here(t, dropping, ['restore', file, '--force'])).code, 0);
+    t.equal(pragma('auto_vacuum', url), 2, 'incremental');
+  },
+);
 
 t.test('what is replaced is kept whole, with what was only in its log', async (t) => {
   const { env, db, file } = await stage(t);

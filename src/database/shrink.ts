@@ -1,0 +1,67 @@
+/**
+ * Gives room that is free in SQLite's file back to the disk, a little at a time. Only a file that was made for it can:
+ * it keeps a map of its pages, which costs each write a little, so only where something is ever dropped.
+ */
+import { setTimeout as delay } from 'node:timers/promises';
+import type BetterSqlite3 from 'better-sqlite3';
+import { engineOfUrl } from './engine.ts';
+import { isBusy, isFatal, isUnavailable } from './errors.ts';
+import { openWriter } from './handle.ts';
+import { sqlitePath } from './open.ts';
+
+/** Pages moved in one transaction: 512 KiB, which hold the write lock for 10 to 20 ms. */
+const PAGES_AT_ONCE = 128;
+/** Between two of them: deliveries are stored meanwhile. */
+const PAUSE_MS = 20;
+/** A file of 16 MiB is written anew within some tenths of a second. */
+const SMALL_PAGES = 4_096;
+const INCREMENTAL = 2;
+
+/**
+ * Makes a file that is still small one that can shrink, by writing it anew. One that can't be now is tried at the next
+ * start; a large one is left as it is: `restore` writes those anew. The caller holds the serve lock.
+ */
+export function makeShrinkable(databaseUrl: string): void {
+  if (engineOfUrl(databaseUrl) === 'postgres') return;
+  const handle = openWriter(sqlitePath(databaseUrl));
+  try {
+    if (canShrink(handle) || count(handle, 'page_count') > SMALL_PAGES) return;
+    setShrinkable(handle);
+    handle.exec('VACUUM');
+  } catch (error) {
+    if (!isUnavailable(error) || isFatal(error)) throw error;
+  } finally {
+    handle.close();
+  }
+}
+
+/** What this handle writes anew from now on can shrink. */
+export function setShrinkable(handle: BetterSqlite3.Database): void {
+  handle.pragma('auto_vacuum = INCREMENTAL');
+}
+
+/** Gives back all that is free, beside everything else. Ends early when `signal` aborts. */
+export async function shrink(databaseUrl: string, signal: AbortSignal): Promise<void> {
+  const handle = openWriter(sqlitePath(databaseUrl));
+  try {
+    if (!canShrink(handle)) return;
+    while (count(handle, 'freelist_count') > 0 && !signal.aborted) {
+      try {
+        handle.exec(`PRAGMA incremental_vacuum(${PAGES_AT_ONCE})`);
+      } catch (error) {
+        if (!isBusy(error)) throw error;
+      }
+      await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
+    }
+  } finally {
+    handle.close();
+  }
+}
+
+function canShrink(handle: BetterSqlite3.Database): boolean {
+  return count(handle, 'auto_vacuum') === INCREMENTAL;
+}
+
+function count(handle: BetterSqlite3.Database, pragma: string): number {
+  return handle.pragma(pragma, { simple: true }) as number;
+}
