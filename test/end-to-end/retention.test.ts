@@ -1,15 +1,17 @@
 /** Retention beside a sidecar that receives: the command, and what the sidecar then makes of an old id. */
+import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
-import { openDatabase } from '../../src/database/open.ts';
+import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { here, jsonOf } from '../cli/surroundings.ts';
+import { engineOfTests } from '../support/engine.ts';
 import { deliver, eventOf, startLoad } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';
 
 const EVENTS = 300;
 
 t.test('bodies are dropped while events come in, and no acknowledgement is lost for it', async (t) => {
-  const stage = await setStage(t);
+  const stage = await setStage(t, { variables: { RETENTION_EVENTS: '3650d' } });
   const { api, keys, sidecar, databaseUrl } = stage;
   const load = (series: string) =>
     startLoad({ port: sidecar.port, secret: keys.webhookSecret, series, events: EVENTS });
@@ -38,4 +40,13 @@ t.test('bodies are dropped while events come in, and no acknowledgement is lost 
   t.equal((await again(eventOf('another', 1).body)).status, 204);
   t.equal((await api.get(`/v1/events/${first.id}`)).conflicts.length, 1, 'another body is a conflict');
   t.equal(await sidecar.end('SIGTERM'), 0);
+  if (engineOfTests() === 'postgres') return;
+  const handle = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
+  t.equal(
+    handle.pragma('auto_vacuum', { simple: true }),
+    2,
+    'begun with retention: what is free is given back',
+  );
+  t.equal(handle.pragma('freelist_count', { simple: true }), 0);
+  handle.close();
 });
