@@ -136,6 +136,39 @@ t.test('a malformed value is refused, and the message says what is expected', as
   }
 });
 
+t.test('the listeners never take the same port of the same address', async (t) => {
+  const both = (port: string, receiver: string, api: string) => ({
+    ...{ RECEIVER_PORT: port, API_PORT: port, RECEIVER_HOST: receiver, API_HOST: api },
+  });
+  for (const [receiver, api] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['10.0.0.1', '0.0.0.0'],
+    ['::', '0.0.0.0'],
+    ['::', '127.0.0.1'],
+    ['::1', '::'],
+    ['localhost', '::1'],
+    ['0.0.0.0', 'localhost'],
+  ] as const) {
+    refused(
+      t,
+      both('8080', receiver, api),
+      'API_PORT',
+      /and RECEIVER_PORT are both 8080/,
+      `${receiver} ${api}`,
+    );
+    t.ok(readConfig({ ...REQUIRED, ...both('0', receiver, api) }), 'any port is another one each');
+  }
+  for (const [receiver, api] of [
+    ['10.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '::1'],
+    ['::1', '127.0.0.1'],
+  ] as const) {
+    t.ok(readConfig({ ...REQUIRED, ...both('8080', receiver, api) }), `${receiver} ${api}`);
+  }
+  refused(t, { RECEIVER_PORT: '8081' }, 'API_PORT', /both 8081/, 'its default');
+});
+
 t.test('a census source over HTTP holds the place of the employer id', async (t) => {
   for (const url of [
     'https://payroll.example/{employer_id}/census',

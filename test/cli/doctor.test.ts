@@ -112,10 +112,6 @@ t.test('a port is free, a sidecar answers there, or something else has it', asyn
     (await diagnose(t, { ...environment(t), API_PORT: '0', RECEIVER_HOST: '127.0.0.1', ...variables })).found[
       'listeners.receiver'
     ];
-  t.match(await at({ RECEIVER_PORT: await port(always(200)) }), {
-    result: 'pass',
-    message: /sidecar answers/,
-  });
   t.match(await at({ RECEIVER_PORT: await port(always(404)) }), { result: 'fail', message: /answers 404/ });
   t.match(await at({ RECEIVER_HOST: '192.0.2.1' }), { result: 'fail', message: /EADDRNOTAVAIL/ });
   const free = { RECEIVER_PORT: String(await lastingPort()) };
@@ -132,7 +128,11 @@ t.test('whether a process serves the database is seen without being in its way',
   t.match(await serving(), { result: 'pass', message: /^a process serves/ });
   const other = { ...env, RECEIVER_HOST: '127.0.0.1', RECEIVER_PORT: String(await lastingPort()) };
   t.match((await diagnose(t, other)).found['listeners.receiver'], { result: 'warn', message: /although/ });
+  const taken = { ...other, API_PORT: new URL(await service(t, always(200))).port };
+  const api = async () => (await diagnose(t, taken)).found['listeners.api'];
+  t.match(await api(), { result: 'pass', message: /a sidecar answers/ });
   release();
+  t.match(await api(), { result: 'fail', message: /another sidecar/, advice: /API_PORT.*or stop it/ });
   t.match(await serving(), { message: /^no process/ });
 });
 
@@ -188,6 +188,18 @@ t.test('every malformed variable is named, at once', async (t) => {
   t.match(found.service, { result: 'unknown' });
   const people = await here(t, bad, ['doctor']);
   t.match(people.stdout, /FAIL {2}configuration\.API_PORT: API_PORT must be a port.*\n {6}Set it/);
+});
+
+t.test('a port that both listeners would take is told once, on the line of one of them', async (t) => {
+  const found = async (more: Variables) => (await diagnose(t, { ...environment(t), ...more })).found;
+  const same = await found({ RECEIVER_PORT: '8081' });
+  t.match(same['configuration.API_PORT'], {
+    result: 'fail',
+    message: /^API_PORT and RECEIVER_PORT are both 8081/,
+  });
+  t.match(same['configuration.RECEIVER_PORT'], { result: 'pass' });
+  const apart = await found({ RECEIVER_PORT: '8081', API_PORT: '8080' });
+  t.match(apart['configuration.API_PORT'], { result: 'pass', message: '8080' });
 });
 
 t.test('a database that is not there yet is said to be made by the first start', async (t) => {

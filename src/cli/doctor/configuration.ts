@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { ConfigError } from '../../config.ts';
+import { ConfigError, readListeners } from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
 import { meaningOf, SETTINGS } from './settings.ts';
@@ -9,12 +9,24 @@ export function checkConfiguration(env: Environment): Finding[] {
   return Object.keys(SETTINGS).map((name) => {
     const id = `configuration.${name}`;
     try {
-      return told(name, meaningOf(name, env), env);
+      const meaning = meaningOf(name, env);
+      assertApart(name, env);
+      return told(name, meaning, env);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return fail(id, error.message, 'Set it as the README describes under "Configuration".');
     }
   });
+}
+
+/** What is wrong only beside other variables: told on the line of the one that the message begins with. */
+function assertApart(name: string, env: Environment): void {
+  if (name !== 'API_PORT') return;
+  try {
+    readListeners(env);
+  } catch (error) {
+    if (error instanceof ConfigError && error.variable === name) throw error;
+  }
 }
 
 function told(name: string, meaning: string, env: Environment): Finding {

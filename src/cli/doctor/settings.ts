@@ -34,6 +34,8 @@ const STAND_INS: Environment = {
   BENEFITS_API_KEY: 'stand-in',
   WEBHOOK_SECRETS: `whsec_${Buffer.alloc(32).toString('base64')}`,
   DATA_KEYS: `stand-in:${Buffer.alloc(32).toString('base64')}`,
+  RECEIVER_PORT: '0',
+  API_PORT: '0',
 };
 
 /** What one variable means, read by itself. Throws `ConfigError` when it is wrong. */
