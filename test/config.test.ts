@@ -123,7 +123,7 @@ t.test('a malformed value is refused, and the message says what is expected', as
     ],
     ['CENSUS_SOURCE_TOKEN', /printable/, `${CANARY} two`, `${CANARY}\r\nX-Header: 1`],
     ['CENSUS_MAX_AGE', /such as 24h/, '24', 'h', '0h', '-1h', '1.5h', '1 h', '24H', '1w', '1000000s'],
-    ['CENSUS_OVERDUE', /such as 24h/, 'soon', '0s'],
+    ['CENSUS_OVERDUE', /above 0 and s, m, h or d, such as 24h/, 'soon', '0s'],
     ['RETENTION_EVENTS', /such as 24h/, 'off', '400', '1y'],
     ['RETENTION_EVENTS', /at least 2d/, '1d', '47h'],
     ['RETENTION_REQUESTS', /at least 2d/, '60m'],

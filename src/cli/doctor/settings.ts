@@ -23,7 +23,7 @@ export const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
     `a sync that is not completed after ${duration(census.overdueMs)} is overdue`,
   RETENTION_EVENTS: ({ retention }) => kept('bodies of applied and ignored events', retention.eventsMs),
   RETENTION_REQUESTS: ({ retention }) =>
-    kept('attempts of delivered and cancelled requests', retention.requestsMs),
+    kept('attempts and answers of delivered and cancelled requests', retention.requestsMs),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 
