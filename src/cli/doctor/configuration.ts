@@ -31,6 +31,13 @@ function assertApart(name: string, env: Environment): void {
 
 function told(name: string, meaning: string, env: Environment): Finding {
   const id = `configuration.${name}`;
+  if (name === 'API_HOST' && !isOwnMachine(given(env, name))) {
+    return warn(
+      id,
+      `${meaning}: the private listener can be reached from elsewhere`,
+      'Put TLS in front of it, and let only those come who should: docs/console.md, "Reaching it". Or leave it at 127.0.0.1.',
+    );
+  }
   const file = given(env, `${name}_FILE`);
   if (file === undefined)
     return pass(id, given(env, name) === undefined ? `${meaning} (the default)` : meaning);
@@ -45,4 +52,9 @@ function told(name: string, meaning: string, env: Environment): Finding {
 /** For others: what a group may is its keeper's choice. Windows says nothing by these bits. */
 function isReadByAll(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & 0o004) !== 0;
+}
+
+/** Whether only this machine can reach a listener there; by default it is so. */
+function isOwnMachine(host = '127.0.0.1'): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

@@ -27,6 +27,22 @@ export const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 
+/** Those whose value may be a secret, and so may stand in a file that NAME_FILE names. */
+const SECRETS = [
+  'BENEFITS_API_KEY',
+  'WEBHOOK_SECRETS',
+  'DATA_KEYS',
+  'DATABASE_URL',
+  'API_TOKEN',
+  'CENSUS_SOURCE_TOKEN',
+];
+
+/** Every name that is read. */
+export const VARIABLES: readonly string[] = [
+  ...Object.keys(SETTINGS),
+  ...SECRETS.map((name) => `${name}_FILE`),
+];
+
 /** Well-formed, and used for nothing but to read one variable beside others that can't be what is wrong. */
 const STAND_INS: Environment = {
   BENEFITS_ENVIRONMENT: 'sandbox',
