@@ -71,8 +71,7 @@ export function readConfig(env: Environment): Config {
     webhookSecrets: readWebhookSecrets(env),
     dataKeys: readDataKeys(env),
     databaseUrl: readDatabaseUrl(env),
-    receiver: readReceiver(env),
-    api: readApi(env),
+    ...readListeners(env),
     census: readCensus(env),
     retention: readRetention(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
@@ -160,6 +159,27 @@ export function readReceiver(env: Environment): Listener {
 
 export function readApi(env: Environment): Config['api'] {
   return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) });
+}
+
+/** Both listeners. Throws `ConfigError` where they would take the same port of the same address. */
+export function readListeners(env: Environment): Pick<Config, 'receiver' | 'api'> {
+  const [receiver, api] = [readReceiver(env), readApi(env)];
+  // Port 0 is any that is free: each gets another.
+  if (api.port !== 0 && api.port === receiver.port && overlap(api.host, receiver.host)) {
+    throw new ConfigError(
+      'API_PORT',
+      `and RECEIVER_PORT are both ${api.port} on the same address: give each listener a port of its own`,
+    );
+  }
+  return { receiver, api };
+}
+
+/** Whether a connection could be meant for both. Names other than localhost are not looked up. */
+function overlap(one: string, other: string): boolean {
+  const hosts = [one, other];
+  if (one === other || hosts.includes('::')) return true;
+  if (hosts.includes('0.0.0.0')) return hosts.every((host) => !host.includes(':'));
+  return hosts.includes('localhost') && hosts.some((host) => host === '127.0.0.1' || host === '::1');
 }
 
 export function readCensus(env: Environment): CensusConfig {

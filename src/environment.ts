@@ -19,7 +19,7 @@ export class ConfigError extends Error {
 export function duration(env: Environment, name: string, otherwise: string): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(given(env, name) ?? otherwise) ?? [];
   if (count === undefined || unit === undefined || Number(count) === 0) {
-    throw new ConfigError(name, 'must be a whole number and s, m, h or d, such as 24h');
+    throw new ConfigError(name, 'must be a whole number above 0 and s, m, h or d, such as 24h');
   }
   return Number(count) * (UNIT_MS[unit] as number);
 }

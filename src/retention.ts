@@ -104,7 +104,8 @@ export async function runRetention(
 function tell(log: Log, { events, conflicts, requests }: Dropped): void {
   const bodies = events + conflicts;
   if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were dropped');
-  if (requests > 0) log.info({ kind: 'requests', count: requests }, 'old requests were erased');
+  if (requests > 0)
+    log.info({ kind: 'requests', count: requests }, 'attempts and answers of old requests were dropped');
 }
 
 /** The instants before which things are dropped; null: never. */

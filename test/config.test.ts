@@ -123,7 +123,7 @@ t.test('a malformed value is refused, and the message says what is expected', as
     ],
     ['CENSUS_SOURCE_TOKEN', /printable/, `${CANARY} two`, `${CANARY}\r\nX-Header: 1`],
     ['CENSUS_MAX_AGE', /such as 24h/, '24', 'h', '0h', '-1h', '1.5h', '1 h', '24H', '1w', '1000000s'],
-    ['CENSUS_OVERDUE', /such as 24h/, 'soon', '0s'],
+    ['CENSUS_OVERDUE', /above 0 and s, m, h or d, such as 24h/, 'soon', '0s'],
     ['RETENTION_EVENTS', /such as 24h/, 'off', '400', '1y'],
     ['RETENTION_EVENTS', /at least 2d/, '1d', '47h'],
     ['RETENTION_REQUESTS', /at least 2d/, '60m'],
@@ -134,6 +134,39 @@ t.test('a malformed value is refused, and the message says what is expected', as
       refused(t, { [variable]: value }, variable, problem, JSON.stringify(value));
     }
   }
+});
+
+t.test('the listeners never take the same port of the same address', async (t) => {
+  const both = (port: string, receiver: string, api: string) => ({
+    ...{ RECEIVER_PORT: port, API_PORT: port, RECEIVER_HOST: receiver, API_HOST: api },
+  });
+  for (const [receiver, api] of [
+    ['127.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '127.0.0.1'],
+    ['10.0.0.1', '0.0.0.0'],
+    ['::', '0.0.0.0'],
+    ['::', '127.0.0.1'],
+    ['::1', '::'],
+    ['localhost', '::1'],
+    ['0.0.0.0', 'localhost'],
+  ] as const) {
+    refused(
+      t,
+      both('8080', receiver, api),
+      'API_PORT',
+      /and RECEIVER_PORT are both 8080/,
+      `${receiver} ${api}`,
+    );
+    t.ok(readConfig({ ...REQUIRED, ...both('0', receiver, api) }), 'any port is another one each');
+  }
+  for (const [receiver, api] of [
+    ['10.0.0.1', '127.0.0.1'],
+    ['0.0.0.0', '::1'],
+    ['::1', '127.0.0.1'],
+  ] as const) {
+    t.ok(readConfig({ ...REQUIRED, ...both('8080', receiver, api) }), `${receiver} ${api}`);
+  }
+  refused(t, { RECEIVER_PORT: '8081' }, 'API_PORT', /both 8081/, 'its default');
 });
 
 t.test('a census source over HTTP holds the place of the employer id', async (t) => {

@@ -112,16 +112,24 @@ t.test('docs/payroll-runs.md names every field that a run may say, and every fla
 
 t.test('docs/troubleshooting.md names every check, every kind of refusal and every finding', async (t) => {
   const page = read('docs/troubleshooting.md');
-  const findings = globSync('src/cli/doctor/*.ts', { cwd: ROOT }).flatMap((path) => [
+  const findings = globSync('src/cli/{doctor,doctor/*}.ts', { cwd: ROOT }).flatMap((path) => [
+    ...caught(read(path), /\bfindingsOf\(\s*'([a-z.-]+)'/g),
     ...caught(read(path), /\b(?:id|ID) = '([a-z.-]+)'/g),
     ...caught(read(path), /\b(?:pass|warn|fail|unknown)\(\s*'([a-z.-]+)'/g),
   ]);
   const ids = [...LEDGER_CHECKS, ...RUN_CHECKS].map(({ id }) => id);
-  const named = [...new Set([...ids, ...Object.keys(REFUSALS), ...findings])];
-  t.ok(findings.length > 5, 'there are some');
+  const named = [...ids, ...Object.keys(REFUSALS)];
   t.strictSame(
     named.filter((name) => !page.includes(`\`${name}\``)),
     [],
+  );
+  const rows = caught(page.split('## What doctor finds')[1] ?? '', /^\| (`[^|]+) \|/gm);
+  const listed = rows.flatMap((row) => caught(row, /`([\w.-]+)`/g));
+  t.ok(findings.length > 15, 'there are some');
+  t.strictSame(
+    listed.toSorted(),
+    [...new Set([...findings, 'node', 'configuration.NAME'])].toSorted(),
+    'what doctor finds, and no more',
   );
 });
 

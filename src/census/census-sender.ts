@@ -46,6 +46,8 @@ export function createCensusSender(sending: CensusSending): Sender {
   const unopened = new WeakMap<Claim, string>();
   /** The census that an attempt uploads. */
   const uploading = new WeakMap<Claim, string>();
+  /** When it began. */
+  const begun = new WeakMap<Claim, string>();
 
   return {
     async prepare(claim, signal) {
@@ -69,6 +71,7 @@ export function createCensusSender(sending: CensusSending): Sender {
         : fetchAndStage(claim, employerId, source, signal);
     },
     async started(trx, claim, at) {
+      begun.set(claim, at.toISOString());
       await progress.uploadStarted(trx, claim.requestId, at.toISOString());
     },
     async finished(trx, claim, { verdict, status, unknown, now: at }) {
@@ -76,7 +79,8 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (verdict === 'delivered') {
         const censusId = uploading.get(claim);
         if (censusId !== undefined) await recordUpload(trx, idOf(claim.subject), censusId, at.toISOString());
-        return progress.uploadDelivered(trx, requestId, at.toISOString());
+        const now = at.toISOString();
+        return progress.uploadDelivered(trx, requestId, { began: begun.get(claim) ?? now, now });
       }
       const noAnswer = unopened.get(claim) ?? 'the service gave no answer';
       const reason = status === null ? noAnswer : `the service answered ${status}`;

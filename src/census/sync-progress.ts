@@ -58,9 +58,25 @@ export async function uploadStarted(trx: Trx, requestId: string, now: string): P
     .execute();
 }
 
-/** The service took the census. A sync that it has completed meanwhile stays so. */
-export function uploadDelivered(trx: Trx, requestId: string, now: string): Promise<void> {
-  return move(trx, requestId, ['requested'], { state: 'uploaded', uploaded_at: now });
+/**
+ * The service took the census, in an attempt that began at `began`. A sync that it has completed meanwhile, which is
+ * quicker than its answer at times, stays so and gets the time alone; not one that an earlier attempt had served.
+ */
+export async function uploadDelivered(
+  trx: Trx,
+  requestId: string,
+  { began, now }: { began: string; now: string },
+): Promise<void> {
+  await move(trx, requestId, ['requested'], { state: 'uploaded', uploaded_at: now });
+  await trx
+    .updateTable('census_syncs')
+    .set({ uploaded_at: now })
+    .where('request_id', '=', requestId)
+    .where('state', '=', 'completed')
+    .where('uploaded_at', 'is', null)
+    // The first by what this attempt wrote: completions are timed by another clock where several share PostgreSQL.
+    .where((where) => where.or([where('upload_started_at', '=', began), where('completed_at', '>=', began)]))
+    .execute();
 }
 
 /** The service certainly took no census from this upload: a completion that comes now is for another one. */

@@ -1,5 +1,5 @@
 import { transact } from '../database/transaction.ts';
-import { acceptLosses } from '../observe/lost-tail.ts';
+import { acceptLosses, unnoticedLoss } from '../observe/lost-tail.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';
@@ -13,6 +13,11 @@ export async function acceptLoss(
   const { out, now } = context;
   const why = reasonOf(reason);
   return withDatabase(context, async (db) => {
+    if ((await unnoticedLoss(db, now())) !== null) {
+      throw new CommandFailed(
+        'the loss is not noted in the database yet: start "serve", which does, then accept it',
+      );
+    }
     const accepted = await transact(db, (trx) => acceptLosses(trx, why, now().toISOString()));
     if (accepted === 0) throw new CommandFailed('there is nothing to accept: no loss is open');
     if (json) out.json({ accepted });

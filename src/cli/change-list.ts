@@ -5,7 +5,7 @@ import { type AcceptedChange, listChanges } from '../employment/changes.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { notePage } from './page.ts';
-import { printTable } from './table.ts';
+import { printTable, shortened } from './table.ts';
 
 type Options = {
   state?: RequestState;
@@ -40,7 +40,7 @@ export function changeList(context: Context, options: Options): Promise<number> 
           change.employee_id,
           change.holding ? `${change.state}, holding` : change.state,
           change.attempts,
-          change.waits_behind === null ? change.reason : `waits behind ${change.waits_behind}`,
+          change.waits_behind === null ? shortened(change.reason) : `waits behind ${change.waits_behind}`,
         ]),
       );
       notePage(out, next_cursor);

@@ -7,6 +7,7 @@ import { checkDisk } from './doctor/disk.ts';
 import { checkEnvironment } from './doctor/environment.ts';
 import { type Finding, findingsOf } from './doctor/finding.ts';
 import { checkListeners } from './doctor/listeners.ts';
+import { checkSpelling } from './doctor/misspelt.ts';
 import { checkNode } from './doctor/runtime.ts';
 import { checkService } from './doctor/service.ts';
 import { type Output, printable } from './output.ts';
@@ -27,6 +28,7 @@ export async function doctor(context: Context, { json }: { json?: true }): Promi
   const groups = [
     [checkNode(process.versions.node)],
     checkConfiguration(env),
+    [checkSpelling(env)],
     await findingsOf('environment', async () => [checkEnvironment(readEnvironment(env), readBenefits(env))]),
     await findingsOf('database', () => checkDatabase(context)),
     await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),

@@ -4,11 +4,11 @@ import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type FilterOptions, filterOf } from './event-filter.ts';
 import { notePage } from './page.ts';
-import { printTable } from './table.ts';
+import { printTable, shortened } from './table.ts';
 
 type Options = FilterOptions & { dismissed?: boolean; limit: number; cursor?: string; json?: true };
 
-/** Events, newest first, without their bodies. */
+/** Events, newest first, without their bodies; the beginnings of their reasons, which `events show` has whole. */
 export function eventsList(context: Context, options: Options): Promise<number> {
   const { out } = context;
   const { dismissed, limit, cursor, json } = options;
@@ -27,7 +27,7 @@ export function eventsList(context: Context, options: Options): Promise<number> 
           event.event_id,
           event.event_type,
           event.dismissed_at === null ? event.state : `${event.state}, dismissed`,
-          event.dismissed_reason ?? event.reason,
+          shortened(event.dismissed_reason ?? event.reason),
         ]),
       );
       notePage(out, next_cursor);

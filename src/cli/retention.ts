@@ -32,7 +32,8 @@ export function retention(context: Context, { dryRun, json }: Options): Promise<
     }).finally(progress.end);
     if (json) out.json({ dry_run: false, dropped });
     else {
-      out.print(`${dropped.events + dropped.conflicts} bodies dropped, ${dropped.requests} requests erased`);
+      const bodies = dropped.events + dropped.conflicts;
+      out.print(`${bodies} bodies dropped; attempts and answers of ${dropped.requests} requests dropped`);
       noteWhatIsKept(context, due);
     }
     if (signal.aborted) out.note('stopped: what is done is done, and the next run goes on from there');
@@ -48,7 +49,12 @@ function printDue(context: Context, due: DueByKind): void {
     [
       ['bodies of events', events?.count, events?.oldest, mib(events?.bytes)],
       ['bodies of settled conflicts', conflicts?.count, conflicts?.oldest, mib(conflicts?.bytes)],
-      ['requests', requests?.count, requests?.oldest, requests && `${requests.attempts} attempts`],
+      [
+        'attempts and answers of requests',
+        requests?.count,
+        requests?.oldest,
+        requests && `${requests.attempts} attempts`,
+      ],
     ],
   );
   noteWhatIsKept(context, due);
@@ -60,5 +66,6 @@ function mib(bytes: number | undefined): string | undefined {
 
 function noteWhatIsKept({ out }: Context, { events, requests }: DueByKind): void {
   if (events === null) out.note('RETENTION_EVENTS is not set: bodies are kept for ever');
-  if (requests === null) out.note('RETENTION_REQUESTS is not set: requests are kept for ever');
+  if (requests === null)
+    out.note('RETENTION_REQUESTS is not set: attempts and answers of requests are kept for ever');
 }

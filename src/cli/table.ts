@@ -22,6 +22,19 @@ export function printPairs(out: Output, pairs: Readonly<Record<string, Cell>>): 
   out.print(lay(Object.entries(pairs).map(([name, value]) => [out.colour('bold', name), textOf(value)])));
 }
 
+/** What a reason may take of a row, so that most rows fit a terminal; the whole of it is where one thing is shown. */
+const SHORT_CHARACTERS = 60;
+
+/** The beginning of a text that a list has no room for. */
+export function shortened(text: string | null): string | null {
+  const characters = [...(text ?? '')];
+  if (characters.length <= SHORT_CHARACTERS) return text;
+  return `${characters
+    .slice(0, SHORT_CHARACTERS - 1)
+    .join('')
+    .trimEnd()}…`;
+}
+
 function lay(rows: readonly (readonly string[])[]): string {
   const table = new Table({
     chars: NO_LINES,

@@ -1,8 +1,8 @@
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
-import { Kysely } from 'kysely';
-import { engineOfUrl } from './engine.ts';
+import { Kysely, sql } from 'kysely';
+import { engineOf, engineOfUrl } from './engine.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Db, Tables } from './tables.ts';
@@ -16,6 +16,14 @@ export function sqlitePath(databaseUrl: string): string {
 export function sqliteFile(databaseUrl: string): string {
   const path = sqlitePath(databaseUrl);
   return existsSync(path) ? realpathSync(path) : path;
+}
+
+/** The file of an open database, where links lead; null on PostgreSQL. */
+export async function fileOf(db: Db): Promise<string | null> {
+  if (engineOf(db) === 'postgres') return null;
+  const { rows } = await sql<{ file: string }>`
+    select file from pragma_database_list where name = 'main'`.execute(db);
+  return rows[0]?.file ?? null;
 }
 
 /**

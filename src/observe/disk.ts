@@ -2,8 +2,7 @@
 import { existsSync } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { sql } from 'kysely';
-import { engineOf } from '../database/engine.ts';
+import { fileOf } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 
 const MIB = 1024 * 1024;
@@ -23,10 +22,8 @@ export async function readDisk(path: string): Promise<Disk> {
 
 /** The disk of an open database; null on PostgreSQL. */
 export async function diskOf(db: Db): Promise<Disk | null> {
-  if (engineOf(db) === 'postgres') return null;
-  const { rows } = await sql<{ file: string }>`
-    select file from pragma_database_list where name = 'main'`.execute(db);
-  return readDisk(rows[0]?.file ?? '');
+  const file = await fileOf(db);
+  return file === null ? null : readDisk(file);
 }
 
 /**

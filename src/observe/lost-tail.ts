@@ -1,6 +1,7 @@
 /** A database that is behind its hint: noticed when it is started, and told until a person has seen to it. */
 import { engineOf } from '../database/engine.ts';
 import { codeOf } from '../database/errors.ts';
+import { fileOf, isServed } from '../database/open.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { readTail, replayFrom } from '../database/tail.ts';
 import { readHint, writeHint } from '../database/tail-hint.ts';
@@ -40,23 +41,53 @@ export async function noticeLostTail(
   log: Log,
 ): Promise<LostTail | null> {
   if (engineOf(db) === 'postgres') return null;
+  const lost = await behindHint(db, databaseUrl, now);
+  if (lost === null) return null;
+  await transact(db, (trx) => trx.insertInto('lost_tails').values(lost).execute());
+  // Else the next start would find the same once more.
+  note(databaseUrl, lost, log);
+  log.error(
+    {
+      count: lost.noted_seq - lost.seq,
+      reason: `${whatToReplay(lost.received_at)} in the provider's portal`,
+    },
+    'the database is older than it was: events that were stored are gone',
+  );
+  return lost;
+}
+
+/** What the database lacks of what its hint says; null when it lacks nothing, or there is no hint. */
+async function behindHint(db: Db, databaseUrl: string, now: Date): Promise<LostTail | null> {
   const [hint, tail] = [readHint(databaseUrl), await readTail(db)];
   const isBehind = hint !== null && (tail.position < hint.position || tail.seq < hint.seq);
   if (!isBehind) return null;
   const { position, seq, received_at } = tail;
-  const lost: LostTail = {
+  return {
     ...{ found_at: now.toISOString(), position, seq, received_at },
     ...{ noted_position: hint.position, noted_seq: hint.seq, noted_received_at: hint.received_at },
     ...{ accepted_at: null, accepted_reason: null },
   };
-  await transact(db, (trx) => trx.insertInto('lost_tails').values(lost).execute());
-  // Else the next start would find the same once more.
-  note(databaseUrl, tail, log);
-  log.error(
-    { count: hint.seq - seq, reason: `${whatToReplay(received_at)} in the provider's portal` },
-    'the database is older than it was: events that were stored are gone',
-  );
-  return lost;
+}
+
+/**
+ * A loss that the next start will notice: of a database that nobody serves, compared with its hint. Writes nothing.
+ * Null on PostgreSQL, and while somebody serves: then it was noticed, and the hint may be ahead of what an older
+ * snapshot reads here.
+ */
+export async function unnoticedLoss(db: Db, now: Date): Promise<LostTail | null> {
+  const file = await fileOf(db);
+  if (file === null) return null;
+  const url = `sqlite:${file}`;
+  const lost = await behindHint(db, url, now);
+  // Asked after the hint was read: who has written it since serves still.
+  return lost === null || isServed(url) === true ? null : lost;
+}
+
+/** Every loss that a person must see to: those noted and not accepted, then the one that no start has noticed yet. */
+export async function knownLosses(db: Db, now: Date): Promise<LostTail[]> {
+  const unnoticed = await unnoticedLoss(db, now);
+  const open = await openLosses(db);
+  return unnoticed === null ? open : [...open, unnoticed];
 }
 
 /** Losses that nobody has accepted yet, oldest first. */

@@ -7,6 +7,9 @@ import type { Silence } from './silence.ts';
 import { countOf, type Tally } from './tally.ts';
 import type { ThreadCounts } from './thread.ts';
 
+/** Read from the database. `losses`: of its tail, that nobody has accepted. */
+export type Stored = { activity: Activity; silence: Silence; losses: number };
+
 export type Facts = {
   now: Date;
   version: string;
@@ -18,7 +21,7 @@ export type Facts = {
   thread: ThreadCounts;
   counts: PrivateCounts;
   /** What the database holds; null when it can't be asked: then nothing is told of it. */
-  stored: { activity: Activity; silence: Silence } | null;
+  stored: Stored | null;
 };
 
 export function metricsOf(facts: Facts): Metric[] {
@@ -29,7 +32,7 @@ export function metricsOf(facts: Facts): Metric[] {
     ...sendingMetrics(facts.counts),
     ...payrollMetrics(facts.counts),
     ...processMetrics(facts),
-    ...(stored === null ? [] : storedMetrics(stored.activity, stored.silence, facts.now)),
+    ...(stored === null ? [] : storedMetrics(stored, facts.now)),
   ];
 }
 
@@ -126,7 +129,8 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
 }
 
 /** Read from the database: the same on every sidecar that shares it. */
-function storedMetrics({ events, requests, ...rest }: Activity, silence: Silence, now: Date): Metric[] {
+function storedMetrics({ activity, silence, losses }: Stored, now: Date): Metric[] {
+  const { events, requests, ...rest } = activity;
   const secondsSince = (at: string | null) => (at === null ? 0 : seconds(now.getTime() - Date.parse(at)));
   const { pending, sending, rejected } = requests;
   return [
@@ -165,6 +169,11 @@ function storedMetrics({ events, requests, ...rest }: Activity, silence: Silence
       'gate_open',
       '0 while nothing is sent, because the service refuses the address or the key.',
       rest.gate.state === 'open' ? 1 : 0,
+    ),
+    gauge(
+      'lost_tail_open',
+      '1 while the database is known to be older than it was, and nobody has accepted that.',
+      losses > 0 ? 1 : 0,
     ),
     gauge('ledger_position', 'The newest position of the ledger.', rest.position),
     gauge('database_bytes', 'Bytes that the database takes, with its log.', rest.database_bytes),

@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
 import { refusedSince } from '../inbound/refusals.ts';
-import { describeLoss, openLosses } from '../observe/lost-tail.ts';
+import { describeLoss, knownLosses } from '../observe/lost-tail.ts';
 import { readRhythm } from '../observe/rhythm.ts';
 import { isTooLong, silenceOf } from '../observe/silence.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.ts';
@@ -17,8 +17,8 @@ const HOURS_TOLD = 96;
 const HOUR_MS = 3_600_000;
 
 /** A database that was found to be older than it had been. */
-export async function tailLost(db: Db): Promise<Found[]> {
-  const losses = await openLosses(db);
+export async function tailLost(db: Db, { now }: Question): Promise<Found[]> {
+  const losses = await knownLosses(db, now);
   return losses.map((loss) => fail(describeLoss(loss)));
 }
 

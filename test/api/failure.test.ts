@@ -53,9 +53,22 @@ t.test('when the storage failed for good the process is told to end', async (t) 
   t.strictSame(told, [corrupt]);
 });
 
-t.test('not ready is 503', async (t) => {
-  const { call, logged } = await start(t, { whyNotReady: async () => 'locked' });
-  t.equal((await call({ url: '/readyz' })).status, 503);
+t.test('not ready is 503, and told to the log once for each cause', async (t) => {
+  let why: 'locked' | 'disk-full' | null = 'locked';
+  const { call, logged } = await start(t, { whyNotReady: async () => why });
+  const ready = async () => (await call({ url: '/readyz' })).status;
+  t.equal(await ready(), 503);
+  t.equal(await ready(), 503);
   t.equal((await call({ url: '/livez' })).status, 200);
+  t.match(logged, [{ level: 'warn', fields: { reason: /holds the write lock/ } }]);
   t.equal(logged.length, 1);
+  why = 'disk-full';
+  t.equal(await ready(), 503);
+  why = null;
+  t.equal(await ready(), 200);
+  t.equal(await ready(), 200);
+  t.strictSame(
+    logged.map(({ level }) => level),
+    ['warn', 'warn', 'info'],
+  );
 });

@@ -1,7 +1,9 @@
 import t from 'tap';
 import { RUN_ROUTES } from '../../src/api/measure.ts';
 import { ConnectionLost } from '../../src/database/errors.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { NoAnswerFromMain } from '../../src/observe/ask-main.ts';
+import { acceptLosses } from '../../src/observe/lost-tail.ts';
 import { read } from '../support/scrape.ts';
 import { type Running, start } from './start.ts';
 
@@ -79,4 +81,20 @@ t.test('while the database does not answer, the rest is told', async (t) => {
   const metrics = await scraped(lost);
   t.equal(metrics.of('webhooks_received_total'), 0);
   t.equal(metrics.of('events_pending'), undefined);
+});
+
+t.test('a lost tail is told until somebody has accepted it', async (t) => {
+  const running = await start(t);
+  const open = async () => (await scraped(running)).of('lost_tail_open');
+  t.equal(await open(), 0);
+  const found_at = '2026-02-01T00:00:00.000Z';
+  const lost = {
+    ...{ found_at, position: 1, seq: 1, received_at: null },
+    ...{ noted_position: 2, noted_seq: 2, noted_received_at: null },
+    ...{ accepted_at: null, accepted_reason: null },
+  };
+  await transact(running.db, (trx) => trx.insertInto('lost_tails').values(lost).execute());
+  t.equal(await open(), 1);
+  await transact(running.db, (trx) => acceptLosses(trx, 'replayed', found_at));
+  t.equal(await open(), 0);
 });

@@ -229,7 +229,7 @@ t.test(
 );
 
 t.test('a completion that comes before the answer is not undone by it', async (t) => {
-  const { put, ask, send, complete, syncs } = await setUp(t, {
+  const { put, ask, send, complete, syncs, clock } = await setUp(t, {
     answer: async (response) => {
       await complete();
       json(response, 200);
@@ -238,7 +238,24 @@ t.test('a completion that comes before the answer is not undone by it', async (t
   await put(good);
   await ask('event-1');
   await send();
-  t.match(await syncs(), [{ state: 'completed' }]);
+  t.match(await syncs(), [{ state: 'completed', uploaded_at: clock().toISOString() }]);
+});
+
+t.test('an answer to a later attempt is no time of upload for what an earlier one had served', async (t) => {
+  const { put, ask, send, complete, syncs, clock } = await setUp(t, {
+    answer: (response, _, index) => (index === 0 ? response.socket?.resetAndDestroy() : json(response, 200)),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  await complete();
+  clock.advance(MINUTE_MS);
+  await ask('event-2');
+  await send();
+  const [first, second] = await syncs();
+  t.equal(first?.request_id, second?.request_id, 'one upload was owed for both');
+  t.match(first, { state: 'completed', uploaded_at: null });
+  t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
 });
 
 t.test('an upload that the service refused for now completes nothing', async (t) => {

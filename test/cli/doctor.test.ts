@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { checkEnvironment } from '../../src/cli/doctor/environment.ts';
+import { checkSpelling } from '../../src/cli/doctor/misspelt.ts';
+import { VARIABLES } from '../../src/cli/doctor/settings.ts';
 import { isMadeUp } from '../../src/cli/doctor/tokens.ts';
 import { holdServeLock } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -62,7 +64,7 @@ t.test('a healthy sidecar passes, and the service was only read from', async (t)
   });
   t.equal(code, 0);
   for (const [id, { result }] of Object.entries(found)) {
-    const isSeen = engineOfTests() === 'sqlite' || !['serving', 'disk-space'].includes(id);
+    const isSeen = engineOfTests() === 'sqlite' || !['serving', 'disk-space', 'tail-lost'].includes(id);
     t.equal(result, isSeen ? 'pass' : 'unknown', id);
   }
   t.match(found['census-source']?.message, /has 2 censuses/);
@@ -89,12 +91,14 @@ t.test(
     });
     const names = [...variables()].filter((name) => !name.endsWith('_FILE'));
     t.ok(names.length > 15);
-    for (const name of names) t.match(set(name), { result: 'pass', message: /\S/ }, name);
+    for (const name of names) {
+      t.match(set(name), { result: name === 'API_HOST' ? 'warn' : 'pass', message: /\S/ }, name);
+    }
     t.equal(set('BENEFITS_ENVIRONMENT')?.message, 'sandbox');
     t.equal(set('BENEFITS_API_KEY')?.message, 'set, 19 characters');
     t.equal(set('WEBHOOK_SECRETS')?.message, '1 secret, of 32 bytes');
     t.equal(set('DATA_KEYS')?.message, 'k1 seals and opens');
-    t.equal(set('API_HOST')?.message, '0.0.0.0, every address of this machine');
+    t.match(set('API_HOST')?.message, /^0\.0\.0\.0, every address of this machine: .* from elsewhere$/);
     t.equal(set('API_PORT')?.message, '8081 (the default)');
     t.equal(set('API_TOKEN')?.message, `set, ${FIRST_TOKEN.length} characters, from its file`);
     t.match(set('CENSUS_MAX_AGE')?.message, /older than 2d is/);
@@ -112,10 +116,6 @@ t.test('a port is free, a sidecar answers there, or something else has it', asyn
     (await diagnose(t, { ...environment(t), API_PORT: '0', RECEIVER_HOST: '127.0.0.1', ...variables })).found[
       'listeners.receiver'
     ];
-  t.match(await at({ RECEIVER_PORT: await port(always(200)) }), {
-    result: 'pass',
-    message: /sidecar answers/,
-  });
   t.match(await at({ RECEIVER_PORT: await port(always(404)) }), { result: 'fail', message: /answers 404/ });
   t.match(await at({ RECEIVER_HOST: '192.0.2.1' }), { result: 'fail', message: /EADDRNOTAVAIL/ });
   const free = { RECEIVER_PORT: String(await lastingPort()) };
@@ -132,7 +132,11 @@ t.test('whether a process serves the database is seen without being in its way',
   t.match(await serving(), { result: 'pass', message: /^a process serves/ });
   const other = { ...env, RECEIVER_HOST: '127.0.0.1', RECEIVER_PORT: String(await lastingPort()) };
   t.match((await diagnose(t, other)).found['listeners.receiver'], { result: 'warn', message: /although/ });
+  const taken = { ...other, API_PORT: new URL(await service(t, always(200))).port };
+  const api = async () => (await diagnose(t, taken)).found['listeners.api'];
+  t.match(await api(), { result: 'pass', message: /a sidecar answers/ });
   release();
+  t.match(await api(), { result: 'fail', message: /another sidecar/, advice: /API_PORT.*or stop it/ });
   t.match(await serving(), { message: /^no process/ });
 });
 
@@ -188,6 +192,68 @@ t.test('every malformed variable is named, at once', async (t) => {
   t.match(found.service, { result: 'unknown' });
   const people = await here(t, bad, ['doctor']);
   t.match(people.stdout, /FAIL {2}configuration\.API_PORT: API_PORT must be a port.*\n {6}Set it/);
+});
+
+t.test(
+  'a misspelt variable is told with the one that was meant; others of the machine are not',
+  async (t) => {
+    t.strictSame([...VARIABLES].sort(), [...variables()].sort(), 'all that are read are known');
+    const told = (set: Variables) => checkSpelling({ ...environment(t), ...set });
+    for (const [name, meant] of [
+      ['RETENTION_EVENT', 'RETENTION_EVENTS'],
+      ['RECIEVER_PORT', 'RECEIVER_PORT'],
+      ['CENSUS_MAXAGE', 'CENSUS_MAX_AGE'],
+      ['API_TOKENS', 'API_TOKEN'],
+      ['api_prot', 'API_PORT'],
+      ['API_TOKEN_FIEL', 'API_TOKEN_FILE'],
+      ['LOG_LEVELS', 'LOG_LEVEL'],
+    ] as const) {
+      const { result, message } = told({ [name]: 'value-of-it' });
+      t.equal(result, 'warn', name);
+      t.match(message, `${name} (${meant}?)`);
+      t.notMatch(message, 'value-of-it');
+    }
+    for (const name of [
+      ...[
+        'API_KEY',
+        'API_URL',
+        'API_ROOT',
+        'APP_TOKEN',
+        'APP_PORT',
+        'DATABASE_USER',
+        'DATABASE_HOST',
+        'PORT',
+      ],
+      ...[
+        'DATABASE_URI',
+        'WEBHOOK_SECRET',
+        'DATA_KEY',
+        'LOG_FILE',
+        'LOG_DIR',
+        'RECEIVER_ADDRESS',
+        'PATH',
+        'HOME',
+      ],
+    ]) {
+      t.match(told({ [name]: 'x' }), { result: 'pass' }, name);
+    }
+    t.match(told({ RETENTION_EVENT: '' }), { result: 'pass' }, 'set to nothing is not set');
+    t.match((await diagnose(t, { ...environment(t), RETENTION_EVENT: '9d' })).found.variables, {
+      result: 'warn',
+    });
+  },
+);
+
+t.test('a port that both listeners would take is told once, on the line of one of them', async (t) => {
+  const found = async (more: Variables) => (await diagnose(t, { ...environment(t), ...more })).found;
+  const same = await found({ RECEIVER_PORT: '8081' });
+  t.match(same['configuration.API_PORT'], {
+    result: 'fail',
+    message: /^API_PORT and RECEIVER_PORT are both 8081/,
+  });
+  t.match(same['configuration.RECEIVER_PORT'], { result: 'pass' });
+  const apart = await found({ RECEIVER_PORT: '8081', API_PORT: '8080' });
+  t.match(apart['configuration.API_PORT'], { result: 'pass', message: '8080' });
 });
 
 t.test('a database that is not there yet is said to be made by the first start', async (t) => {

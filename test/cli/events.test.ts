@@ -1,6 +1,6 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { apply, receive } from '../api/deliver.ts';
+import { apply, deliver, eventOf, receive } from '../api/deliver.ts';
 import { here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
 
 const QUARANTINED = 'msg_fixture0000000000016';
@@ -42,6 +42,24 @@ t.test('a person sees a table, and nothing but a note when there is nothing', as
   t.match(stdout, /^received +event +type +state +reason\n.*msg_fixture0000000000016.*quarantined/);
   const none = await here(t, env, ['events', 'list', '--type', 'nothing.such']);
   t.match(none, { code: 0, stdout: '', stderr: /no such events/ });
+});
+
+t.test('a long reason is shortened in the list, and whole where one event is shown', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const data = Object.fromEntries(['id', 'employee_id', 'period', 'taxability'].map((name) => [name, 7]));
+  await deliver(db, [eventOf('long', 'employee.deduction-updated', data)]);
+  const of = async (...command: string[]) => (await here(t, env, ['events', ...command])).stdout;
+  const { reason } = JSON.parse(await of('show', 'long', '--json'));
+  t.ok(reason.length > 150, reason);
+  const listed = await of('list', '--state', 'quarantined');
+  t.match(listed, `${reason.slice(0, 50)}`);
+  t.match(listed, /…\n$/);
+  t.ok(
+    listed.split('\n').every((line) => line.length < 170),
+    listed,
+  );
+  t.match(await of('show', 'long'), reason);
+  t.equal(JSON.parse(await of('list', '--json')).data[0].reason, reason);
 });
 
 t.test('the body of an event is shown by show only', async (t) => {

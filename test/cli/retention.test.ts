@@ -24,7 +24,7 @@ t.test('a dry run counts what would go, of each kind, and drops nothing', async 
   const ran = await here(t, env, ['retention', '--dry-run']);
   t.equal(ran.code, 0);
   t.match(ran.stdout, new RegExp(`bodies of events +2 +${OLD} +0\\.0 MiB`));
-  t.match(ran.stderr, /RETENTION_REQUESTS is not set: requests are kept for ever/);
+  t.match(ran.stderr, /RETENTION_REQUESTS is not set: attempts and answers of requests are kept for ever/);
   const { due, dry_run } = jsonOf(await here(t, env, ['retention', '--dry-run', '--json']));
   t.equal(dry_run, true);
   t.match(due, { events: { count: 2, oldest: OLD }, conflicts: { count: 0 }, requests: null });
@@ -34,7 +34,7 @@ t.test('a dry run counts what would go, of each kind, and drops nothing', async 
 t.test('without it they go; what is asked of them then says so', async (t) => {
   const { env, db } = await filled(t);
   const ran = await here(t, env, ['retention']);
-  t.match(ran, { code: 0, stdout: '2 bodies dropped, 0 requests erased\n' });
+  t.match(ran, { code: 0, stdout: '2 bodies dropped; attempts and answers of 0 requests dropped\n' });
   t.strictSame(await kept(db), ['new']);
   t.match(jsonOf(await here(t, env, ['retention', '--json'])), { dropped: { events: 0 } });
   t.match(
@@ -56,7 +56,7 @@ t.test('what is not set is kept, and a time too short is refused', async (t) => 
   const ran = await here(t, unset, ['retention']);
   t.match(ran, {
     code: 0,
-    stdout: '0 bodies dropped, 0 requests erased\n',
+    stdout: '0 bodies dropped; attempts and answers of 0 requests dropped\n',
     stderr: /bodies are kept for ever/,
   });
   t.equal((await kept(db)).length, 3);

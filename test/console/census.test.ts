@@ -95,7 +95,7 @@ t.test(
     const oak = await asked(stage, 'oak', 'evt-1', hoursAgo(50));
     await transact(db, async (trx) => {
       await uploadStarted(trx, oak, hoursAgo(49));
-      await uploadDelivered(trx, oak, hoursAgo(48));
+      await uploadDelivered(trx, oak, { began: hoursAgo(49), now: hoursAgo(48) });
       await completeSyncs(trx, { employerId: 'oak', receivedAt: hoursAgo(47), now: hoursAgo(47) });
     });
     await asked(stage, 'maple', 'evt-2', hoursAgo(30));
@@ -361,7 +361,7 @@ t.test('a sync is asked for with a button, and what becomes of it is seen withou
     .executeTakeFirstOrThrow();
   await transact(stage.db, async (trx) => {
     await uploadStarted(trx, String(request_id), hoursAgo(0));
-    await uploadDelivered(trx, String(request_id), hoursAgo(0));
+    await uploadDelivered(trx, String(request_id), { began: hoursAgo(0), now: hoursAgo(0) });
     // What the pages listen for: the request is no longer pending.
     await trx
       .updateTable('outbox')

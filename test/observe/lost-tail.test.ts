@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
-import { sqlitePath } from '../../src/database/open.ts';
+import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
 import { readTail } from '../../src/database/tail.ts';
 import { readHint, removeHint, writeHint } from '../../src/database/tail-hint.ts';
 import { silentLog } from '../../src/observe/log.ts';
@@ -72,6 +72,37 @@ t.test(
     t.match(await db.selectFrom('lost_tails').select('accepted_reason').execute(), [
       { accepted_reason: 'replayed' },
     ]);
+  },
+);
+
+t.test(
+  'a loss is told by readiness and doctor before a start has noticed it, and nothing is written',
+  async (t) => {
+    const { env, db, url, notice, check } = await stage(t);
+    const hint = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
+    const diagnosed = async () =>
+      jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
+        ({ id }: { id: string }) => id === 'tail-lost',
+      );
+    t.match(await diagnosed(), { result: 'pass' });
+    writeHint(url, hint);
+    const replay = /^replay what is from 2026-01-13T20:00:00.000Z on: found at .* lacks 2 events/;
+    t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
+    t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
+    t.strictSame(readHint(url), hint);
+    t.strictSame(await db.selectFrom('lost_tails').selectAll().execute(), []);
+    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
+      code: 1,
+      stderr: /start "serve"/,
+    });
+
+    const release = holdServeLock(url);
+    t.match(await check(), { result: 'pass' }, 'who serves has looked at its start');
+    await notice();
+    t.match(await check(), { result: 'fail', count: 1 });
+    t.match(await diagnosed(), { result: 'fail', message: replay });
+    release();
+    t.match(await check(), { result: 'fail', count: 1 }, 'told once');
   },
 );
 

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import type { NotReady } from '../../observe/health.ts';
 import type { ApiParts } from '../parts.ts';
-import { Refusal } from '../problem.ts';
+import { Refusal, sendRefusal } from '../problem.ts';
 import type { Api } from '../schemas.ts';
 
 const RETRY_AFTER_SECONDS = 1;
@@ -19,7 +19,16 @@ const WHY: Readonly<Record<NotReady, string>> = {
 };
 
 /** For whoever starts and watches the process. Public: nobody needs a token, and they say nothing of what is stored. */
-export function healthRoutes(app: Api, { whyNotReady }: ApiParts): void {
+export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
+  let told: NotReady | null = null;
+  /** Once for each cause, however often it is asked: to answer 503 is the work of this route, not its failure. */
+  const tell = (why: NotReady | null): void => {
+    if (why === told) return;
+    told = why;
+    if (why === null) log.info({}, 'it can commit again');
+    else log.warn({ reason: WHY[why] }, 'it can not commit: readyz answers 503');
+  };
+
   app.get(
     '/livez',
     {
@@ -50,8 +59,10 @@ export function healthRoutes(app: Api, { whyNotReady }: ApiParts): void {
     },
     async (_request, reply) => {
       const why = await whyNotReady();
+      tell(why);
       if (why === null) return reply.code(200).send();
-      throw new Refusal('unavailable', WHY[why], { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
+      const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) };
+      return sendRefusal(reply, new Refusal('unavailable', WHY[why], { headers }));
     },
   );
 }

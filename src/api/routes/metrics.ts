@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { isUnavailable } from '../../database/errors.ts';
 import { readActivity } from '../../observe/activity.ts';
 import { createExposition, EXPOSITION_TYPE } from '../../observe/exposition.ts';
+import { openLosses } from '../../observe/lost-tail.ts';
 import { type Facts, metricsOf } from '../../observe/metrics.ts';
 import { createSilence } from '../../observe/rhythm.ts';
 import type { ApiParts } from '../parts.ts';
@@ -16,7 +17,11 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
   /** Null while the database does not answer: what was counted here is told all the same. */
   async function stored(): Promise<Facts['stored']> {
     try {
-      return { activity: await readActivity(db), silence: await silence() };
+      return {
+        activity: await readActivity(db),
+        silence: await silence(),
+        losses: (await openLosses(db)).length,
+      };
     } catch (error) {
       if (isUnavailable(error)) return null;
       throw error;

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { ConfigError } from '../../config.ts';
+import { ConfigError, readListeners } from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
 import { meaningOf, SETTINGS } from './settings.ts';
@@ -9,7 +9,9 @@ export function checkConfiguration(env: Environment): Finding[] {
   return Object.keys(SETTINGS).map((name) => {
     const id = `configuration.${name}`;
     try {
-      return told(name, meaningOf(name, env), env);
+      const meaning = meaningOf(name, env);
+      assertApart(name, env);
+      return told(name, meaning, env);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return fail(id, error.message, 'Set it as the README describes under "Configuration".');
@@ -17,8 +19,25 @@ export function checkConfiguration(env: Environment): Finding[] {
   });
 }
 
+/** What is wrong only beside other variables: told on the line of the one that the message begins with. */
+function assertApart(name: string, env: Environment): void {
+  if (name !== 'API_PORT') return;
+  try {
+    readListeners(env);
+  } catch (error) {
+    if (error instanceof ConfigError && error.variable === name) throw error;
+  }
+}
+
 function told(name: string, meaning: string, env: Environment): Finding {
   const id = `configuration.${name}`;
+  if (name === 'API_HOST' && !isOwnMachine(given(env, name))) {
+    return warn(
+      id,
+      `${meaning}: the private listener can be reached from elsewhere`,
+      'Put TLS in front of it, and let only those come who should: docs/console.md, "Reaching it". Or leave it at 127.0.0.1.',
+    );
+  }
   const file = given(env, `${name}_FILE`);
   if (file === undefined)
     return pass(id, given(env, name) === undefined ? `${meaning} (the default)` : meaning);
@@ -33,4 +52,9 @@ function told(name: string, meaning: string, env: Environment): Finding {
 /** For others: what a group may is its keeper's choice. Windows says nothing by these bits. */
 function isReadByAll(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & 0o004) !== 0;
+}
+
+/** Whether only this machine can reach a listener there; by default it is so. */
+function isOwnMachine(host = '127.0.0.1'): boolean {
+  return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }

@@ -13,6 +13,7 @@ import { nameOfDatabase } from '../where.ts';
 import { checkDataKeys } from './data-keys.ts';
 import { type Finding, fail, findingsOf, pass, warn } from './finding.ts';
 import { checkStagedCensuses } from './staged-censuses.ts';
+import { checkTail } from './tail.ts';
 import { checkTokens } from './tokens.ts';
 import { checkWebhooks } from './webhooks.ts';
 
@@ -32,6 +33,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     return [
       ...findings,
       await checkWritable(db, now()),
+      ...(await findingsOf('tail-lost', () => checkTail(db, now()))),
       ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
       ...(await findingsOf('gate', () => checkGate(db))),
       ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),

@@ -9,8 +9,8 @@ import { type Finding, fail, findingsOf, pass, unknown, warn } from './finding.t
 /** Whether a `serve` runs, and whether the ports are its own or free. */
 export async function checkListeners(env: Environment): Promise<Finding[]> {
   const [receiver, api] = await Promise.all([
-    findingsOf('listeners.receiver', () => checkListener('listeners.receiver', readReceiver(env), env)),
-    findingsOf('listeners.api', () => checkListener('listeners.api', readApi(env), env)),
+    findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), env)),
+    findingsOf('listeners.api', () => checkListener('API', readApi(env), env)),
   ]);
   return [
     ...(await findingsOf('serving', async () => [checkServing(readDatabaseUrl(env))])),
@@ -29,7 +29,12 @@ function checkServing(databaseUrl: string): Finding {
   );
 }
 
-async function checkListener(id: string, listener: Listener, env: Environment): Promise<Finding[]> {
+async function checkListener(
+  prefix: 'RECEIVER' | 'API',
+  listener: Listener,
+  env: Environment,
+): Promise<Finding[]> {
+  const id = `listeners.${prefix.toLowerCase()}`;
   const { host, port } = listener;
   if (port === 0) return [pass(id, 'it takes any port that is free')];
   const where = `${host} port ${port}`;
@@ -49,13 +54,22 @@ async function checkListener(id: string, listener: Listener, env: Environment): 
     return [fail(id, `${where} can not be taken: ${code}`, 'Choose another host or port for this listener.')];
   }
   const answer = await ask(`http://${reachable(host)}:${port}/livez`, null);
-  if ('status' in answer && answer.status === 200) return [pass(id, `a sidecar answers at ${where}`)];
+  if ('status' in answer && answer.status === 200) {
+    if (isServed(readDatabaseUrl(env)) !== false) return [pass(id, `a sidecar answers at ${where}`)];
+    return [
+      fail(
+        id,
+        `another sidecar has ${where}: it does not serve this database`,
+        `Set ${prefix}_PORT to another port, or stop it.`,
+      ),
+    ];
+  }
   const what = 'status' in answer ? `answers ${answer.status}` : `does not answer (${answer.failure})`;
   return [
     fail(
       id,
       `${where} is taken by something that ${what}`,
-      'Stop it, or choose another port for this listener.',
+      `Stop it, or set ${prefix}_PORT to another port.`,
     ),
   ];
 }

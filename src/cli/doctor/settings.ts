@@ -23,9 +23,25 @@ export const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
     `a sync that is not completed after ${duration(census.overdueMs)} is overdue`,
   RETENTION_EVENTS: ({ retention }) => kept('bodies of applied and ignored events', retention.eventsMs),
   RETENTION_REQUESTS: ({ retention }) =>
-    kept('attempts of delivered and cancelled requests', retention.requestsMs),
+    kept('attempts and answers of delivered and cancelled requests', retention.requestsMs),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
+
+/** Those whose value may be a secret, and so may stand in a file that NAME_FILE names. */
+const SECRETS = [
+  'BENEFITS_API_KEY',
+  'WEBHOOK_SECRETS',
+  'DATA_KEYS',
+  'DATABASE_URL',
+  'API_TOKEN',
+  'CENSUS_SOURCE_TOKEN',
+];
+
+/** Every name that is read. */
+export const VARIABLES: readonly string[] = [
+  ...Object.keys(SETTINGS),
+  ...SECRETS.map((name) => `${name}_FILE`),
+];
 
 /** Well-formed, and used for nothing but to read one variable beside others that can't be what is wrong. */
 const STAND_INS: Environment = {
@@ -34,6 +50,8 @@ const STAND_INS: Environment = {
   BENEFITS_API_KEY: 'stand-in',
   WEBHOOK_SECRETS: `whsec_${Buffer.alloc(32).toString('base64')}`,
   DATA_KEYS: `stand-in:${Buffer.alloc(32).toString('base64')}`,
+  RECEIVER_PORT: '0',
+  API_PORT: '0',
 };
 
 /** What one variable means, read by itself. Throws `ConfigError` when it is wrong. */
