@@ -20,7 +20,8 @@ export const COMMON_CHECKS: readonly Check[] = [
     ask: eventFindings.tailLost,
     advice:
       'The database is older than it was: replay from the time named in the provider’s portal, report again the changes that are missing, then say so with "benefits-sidecar accept-loss".',
-    passed: 'The database has all that it is known to have had; no hint is kept of a PostgreSQL server’s.',
+    passed:
+      'The database has all that it is known to have had; what a PostgreSQL server lost can not be seen from here.',
   },
   {
     id: 'events-pending',

@@ -252,6 +252,7 @@ t.test('a port that both listeners would take is told once, on the line of one o
     message: /^API_PORT and RECEIVER_PORT are both 8081/,
   });
   t.match(same['configuration.RECEIVER_PORT'], { result: 'pass' });
+  t.match(same['listeners.api'], { result: 'unknown', message: /needs API_PORT/ });
   const apart = await found({ RECEIVER_PORT: '8081', API_PORT: '8080' });
   t.match(apart['configuration.API_PORT'], { result: 'pass', message: '8080' });
 });

@@ -1,5 +1,5 @@
 import { createServer } from 'node:net';
-import { type Listener, readApi, readDatabaseUrl, readReceiver } from '../../config.ts';
+import { type Listener, readDatabaseUrl, readListeners, readReceiver } from '../../config.ts';
 import { codeOf } from '../../database/errors.ts';
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
@@ -10,7 +10,7 @@ import { type Finding, fail, findingsOf, pass, unknown, warn } from './finding.t
 export async function checkListeners(env: Environment): Promise<Finding[]> {
   const [receiver, api] = await Promise.all([
     findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), env)),
-    findingsOf('listeners.api', () => checkListener('API', readApi(env), env)),
+    findingsOf('listeners.api', () => checkListener('API', readListeners(env).api, env)),
   ]);
   return [
     ...(await findingsOf('serving', async () => [checkServing(readDatabaseUrl(env))])),
