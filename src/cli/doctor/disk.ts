@@ -15,6 +15,6 @@ export async function checkDisk(databaseUrl: string): Promise<Finding[]> {
   const message = `${diskInWords(disk)}`;
   if (found === 'pass') return [pass(ID, message)];
   const advice =
-    'Make room: a larger volume, or other files away from it; a full disk makes the receiver answer 503. Retention stops the growth and makes the file no smaller: backup and restore do (docs/retention.md).';
+    'Make room: a larger volume, or other files away from it; a full disk makes the receiver answer 503. Retention stops the growth; a file that was not begun with it gets smaller by backup and restore only (docs/retention.md).';
   return [found === 'fail' ? fail(ID, message, advice) : warn(ID, message, advice)];
 }
