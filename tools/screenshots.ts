@@ -15,14 +15,44 @@ import { launchBrowser } from '../test/support/browser.ts';
 const FOLDER = fileURLToPath(new URL('../docs/images/', import.meta.url));
 /** A picture shows what fits a screen, not a page's whole length. */
 const VIEW = { width: 1200, height: 1000 };
+const OPEN_RUN = 'next';
 const SCHEMES = ['light', 'dark'] as const;
 
+/** What the demo does not leave: a run that is open, and a change that was reported. Answers the change's id. */
+async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonly Run[]): Promise<string> {
+  for (const { employer_id, pay_frequency, pay_date: lastDate } of runs) {
+    const { schedules } = await api.get<{ schedules: { pay_frequency: string; pay_dates: PayDate[] }[] }>(
+      `/v1/employers/${encodeURIComponent(employer_id)}/pay-schedule`,
+    );
+    const dates = schedules.find((one) => one.pay_frequency === pay_frequency)?.pay_dates ?? [];
+    const next = dates.find(({ pay_date }) => pay_date > lastDate);
+    if (next === undefined) continue;
+    const run = { employer_id, pay_frequency, ...next, adjustments: 'include' };
+    await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, run);
+    const employee_id = censuses.get(employer_id)?.employees.at(-1)?.employee_id;
+    const answer = await fetch(`${sidecar.api}/v1/employee-changes/termination`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ employee_id, termination_date: next.period_end }),
+    });
+    if (answer.status !== 202) throw new Error(`the change was answered ${answer.status}`);
+    return ((await answer.json()) as { change_id: string }).change_id;
+  }
+  throw new Error('no employer has another pay date');
+}
+type Run = PayrollRunSummary;
+type PayDate = { pay_date: string; period_start: string; period_end: string };
+
 /** The pages by the names of their pictures. */
-async function pagesOf({ api, censuses }: Stage): Promise<Record<string, string>> {
+async function pagesOf(stage: Stage): Promise<Record<string, string>> {
+  const { api, censuses } = stage;
   const [employer = ''] = [...censuses.keys()].map(encodeURIComponent);
   const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
   const events = await api.list<EventSummary>('/v1/events?state=applied');
-  const runs = await api.list<PayrollRunSummary>(`/v1/payroll-runs?employer_id=${employer}`);
+  const runs = await api.list<Run>(`/v1/payroll-runs?employer_id=${employer}`);
+  const [last] = runs;
+  if (last === undefined) throw new Error('the demo left no run');
+  const change = await addToDemo(stage, await api.list<Run>('/v1/payroll-runs'));
   const told = versions.find((one) => one.late) ?? versions[0];
   const ofTold = events.find((one) => one.event_type === 'employee.deduction-updated');
   const id = (text = '') => encodeURIComponent(text);
@@ -34,11 +64,19 @@ async function pagesOf({ api, censuses }: Stage): Promise<Record<string, string>
     deduction: `/deductions/${id(told?.id)}`,
     employee: `/employees/${id(told?.employee_id)}`,
     runs: '/runs',
-    run: `/runs/${id(runs[0]?.run_id)}`,
-    'new-run': `/runs/new?like=${id(runs[0]?.run_id)}`,
+    run: `/runs/${id(last.run_id)}`,
+    'new-run': `/runs/new?like=${id(last.run_id)}`,
+    finalize: `/runs/${OPEN_RUN}/finalize`,
+    audit: `/runs/${id(last.run_id)}/audit`,
+    taken: `/runs/${id(last.run_id)}/taken`,
+    void: `/runs/${id(last.run_id)}/void`,
+    settings: `/settings?employer_id=${employer}`,
+    'pay-schedule': `/settings/pay-schedule?employer_id=${employer}`,
+    'payroll-codes': `/settings/payroll-codes?employer_id=${employer}`,
     census: '/census',
     'census-of-employer': `/census/${employer}`,
     changes: '/changes',
+    change: `/changes/${id(change)}`,
   };
 }
 
@@ -61,6 +99,8 @@ try {
     for (const [name, path] of Object.entries(pages)) {
       const answer = await page.goto(path);
       if (answer?.status() !== 200) throw new Error(`${name} (${path}) was answered ${answer?.status()}`);
+      // Some parts of a page come by themselves.
+      await page.locator('[hx-trigger=load]').first().waitFor({ state: 'detached' });
       await page.screenshot({ path: `${FOLDER}${name}-${colorScheme}.png` });
       out.print(`docs/images/${name}-${colorScheme}.png`);
     }
