@@ -20,12 +20,13 @@ const SCHEMES = ['light', 'dark'] as const;
 
 /** What the demo does not leave: a run that is open, and a change that was reported. Answers the change's id. */
 async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonly Run[]): Promise<string> {
-  for (const { employer_id, pay_frequency, pay_date: lastDate } of runs) {
+  for (const { employer_id, pay_frequency } of runs) {
     const { schedules } = await api.get<{ schedules: { pay_frequency: string; pay_dates: PayDate[] }[] }>(
       `/v1/employers/${encodeURIComponent(employer_id)}/pay-schedule`,
     );
     const dates = schedules.find((one) => one.pay_frequency === pay_frequency)?.pay_dates ?? [];
-    const next = dates.find(({ pay_date }) => pay_date > lastDate);
+    const paid = runs.filter((run) => run.employer_id === employer_id).map(({ pay_date }) => pay_date);
+    const next = dates.find(({ pay_date }) => paid.every((one) => one < pay_date));
     if (next === undefined) continue;
     const run = { employer_id, pay_frequency, ...next, adjustments: 'include' };
     await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, run);
