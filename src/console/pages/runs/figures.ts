@@ -95,10 +95,12 @@ function sums(caption: string, rows: readonly Named[]): Html {
   );
   const barColumn = (of: string, amount: (row: Named) => string) => ({
     title: html`<span class="hidden-label">${`${of}, compared`}</span>`,
+    kind: 'picture' as const,
     cell: (row: Named) => bar(Number(amount(row)), longest),
   });
   return table({
     caption,
+    stacked: true,
     columns: [
       { title: 'Of', kind: 'name', cell: ({ name }: Named) => name },
       { title: 'Employees', kind: 'number', cell: ({ employees }) => count(employees) },
