@@ -49,8 +49,8 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
   await line.locator('summary').focus();
   await page.keyboard.press('Enter');
   t.strictSame(await line.locator('.explanation li').allTextContents(), [
-    '150.00 monthly x 12 = 1800.00 a year, check 15 of 26, first: 1800.00 / 26 cut = 69.23',
-    'employer 350.00 monthly x 12 = 4200.00 a year, check 15 of 26, first: 4200.00 / 26 cut = 161.53',
+    '150.00 monthly x 12 = 1800.00 a year, check 15 of 26 (the first check takes the cents that are left): 1800.00 / 26 cut = 69.23',
+    'employer 350.00 monthly x 12 = 4200.00 a year, check 15 of 26 (the first check takes the cents that are left): 4200.00 / 26 cut = 161.53',
   ]);
   t.equal(await page.locator('svg.bar rect').count(), 6, 'a bar for each sum');
   await assertGood(t, page, 'a run');
