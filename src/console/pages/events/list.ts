@@ -78,6 +78,7 @@ function list(events: readonly Event[], filter: Filter, { may }: Visit): Html {
 function eventTable(events: readonly Event[], before: readonly Column<Event>[]): Html {
   return table<Event>({
     caption: 'Events, the newest first',
+    stacked: true,
     captionHidden: true,
     columns: [
       ...before,
@@ -89,7 +90,11 @@ function eventTable(events: readonly Event[], before: readonly Column<Event>[]):
         cell: (event) =>
           html`<span>${state(event.state)}${event.dismissed_at !== null && [' ', state('dismissed')]}</span>`,
       },
-      { title: 'Why', cell: ({ reason, dismissed_reason }) => shortened(dismissed_reason ?? reason) },
+      {
+        title: 'Why',
+        kind: 'wide',
+        cell: ({ reason, dismissed_reason }) => shortened(dismissed_reason ?? reason),
+      },
     ],
     rows: events,
     rowId: ({ event_id }) => `event-${encodeURIComponent(event_id)}`,

@@ -92,6 +92,7 @@ function sums(audit: Audit): Html {
   ];
   return table({
     caption: 'Heaps',
+    stacked: true,
     columns: [
       { title: 'Heap', kind: 'name', cell: (row: (typeof rows)[number]) => row.title },
       { title: 'Count', kind: 'number', cell: (row) => count(row.count) },
@@ -129,6 +130,7 @@ function heapOf(
       <p class="hint">${`${says}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
       ${table({
         caption: title,
+        stacked: true,
         captionHidden: true,
         columns: [
           {
