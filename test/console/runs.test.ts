@@ -31,6 +31,7 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
     ['dental', '1', '1', '69.23', '', '161.53', ''],
     ['medical', '1', '1', '69.23', '', '161.53', ''],
   ]);
+  t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'as lines say it');
   t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview keeps nothing');
   await page.getByText('Off-cycle, and only some employees').click();
   await page.getByLabel('Only these employees').fill('emp-1\n\n');
