@@ -43,6 +43,11 @@ function showLost(isLost) {
   if (sign !== null) sign.hidden = !isLost;
 }
 
+/** A wide picture begins where it says that the reader looks first. */
+for (const wide of document.querySelectorAll('[data-look-at]')) {
+  wide.scrollLeft = Number(wide.dataset.lookAt) - wide.clientWidth / 2;
+}
+
 if (document.querySelector(IS_LIVE) !== null) {
   listen();
   // A browser has six connections to a host: tabs that nobody looks at must not use them up.

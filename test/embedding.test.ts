@@ -48,6 +48,7 @@ t.test('the function is asked when the service is, and what it gives is uploaded
   await simulator.requestCensus('maple-bakery');
   t.match(await syncIn(api, 'maple-bakery', 'completed'), { reason: null });
   t.strictSame(asked, ['maple-bakery']);
+  t.equal((await api.get('/v1/censuses')).source, 'function', 'and the console can say so');
   t.strictSame(
     uploads().map(({ status, body }) => ({ status, body })),
     [{ status: 200, body: world.get('maple-bakery') }],

@@ -58,6 +58,22 @@ export function createAuthorize(db: Db, now: Clock, firstToken: string | null) {
 }
 
 /**
+ * Whose session a request has, for an address that is not there, about which nobody is asked. False where it has none,
+ * or one that does not count any more.
+ */
+export async function knowPerson(
+  request: FastifyRequest,
+  { db, now, firstToken }: { db: Db; now: Clock; firstToken: string | null },
+): Promise<boolean> {
+  const session = sessionOf(request);
+  const caller = session === null ? null : await sessionCaller(db, session, now(), firstToken);
+  if (caller === null) return false;
+  request.session = session;
+  request.caller = caller;
+  return true;
+}
+
+/**
  * The token of an Authorization header. Basic, with the token as its password, counts on the reference pages only:
  * a browser can't be told to send a bearer token with an address that is typed in. No other route takes it, because
  * a browser sends Basic along by itself, also with requests that another site set off.

@@ -1,4 +1,5 @@
 /** What the private listener is built from: `sidecar.ts` makes it and hands it in. */
+import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
 import type { NotReady } from '../observe/health.ts';
@@ -18,6 +19,8 @@ export type ApiParts = {
   readonly firstToken: string | null;
   /** A census sync that is not completed after this long is overdue. */
   readonly overdueMs: number;
+  /** Where censuses come from: payroll brings them, or they are fetched when the service asks for one. */
+  readonly censusFrom: CensusFrom;
   /** What this is, for the reference: the package's version. */
   readonly version: string;
   /** Why this process can't commit now; null when it can. */

@@ -61,6 +61,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Every route as declared, for the tests that go through all of them. */
     routeTable: RouteTable;
+    /** Answers a person who asked for a page that is not there; null: it is asked by none. The console sets it. */
+    unknownPage: ((request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | null>) | null;
   }
 }
 
@@ -84,6 +86,7 @@ export function createApi(parts: ApiParts): Api {
   app.server.on('drop', () => app.server.closeIdleConnections());
   const table = createRouteTable();
   app.decorate('routeTable', table);
+  app.decorate('unknownPage', null);
   app.decorateRequest('caller', null);
   app.decorateRequest('session', null);
   app.addHook('onRoute', table.declare);
@@ -98,7 +101,10 @@ export function createApi(parts: ApiParts): Api {
     tellRefusal(parts, error, refusal, request);
     return sendRefusal(reply, refusal);
   });
-  app.setNotFoundHandler((request, reply) => sendRefusal(reply, noRoute(table, request)));
+  app.setNotFoundHandler(
+    async (request, reply) =>
+      (await app.unknownPage?.(request, reply)) ?? sendRefusal(reply, noRoute(table, request)),
+  );
   collectRoutes(app, version);
   app.register(async (api) => {
     for (const declare of ROUTES) declare(api as Api, parts);

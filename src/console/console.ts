@@ -12,10 +12,12 @@ import { overviewPages } from './pages/overview.ts';
 import { payrollPages } from './pages/runs.ts';
 import type { ConsoleParts } from './parts.ts';
 import { signInRoutes } from './sign-in.ts';
+import { unknownPage } from './unknown-page.ts';
 import { readUploads } from './upload.ts';
 
 /** Adds it to the listener that the API is on, before that listens. */
 export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
+  api.unknownPage = async (request, reply) => unknownPage(request, reply, parts);
   api.register(async (app) => {
     await readForms(app);
     await readUploads(app);

@@ -16,6 +16,8 @@ export type Visit = {
   /** What the address says after the `?`; of a name that stands there twice the last one; what is empty is absent. */
   readonly query: Readonly<Record<string, string>>;
   readonly now: Date;
+  /** The address by which the person came: `http://127.0.0.1:8081`. For commands to copy. */
+  readonly origin: string;
   /** Whether the person's token has this scope: what it lacks is not shown. */
   may(scope: Scope): boolean;
 };
@@ -94,6 +96,7 @@ export function visitOf(app: FastifyInstance, request: FastifyRequest, { now }: 
     params: textsOf(request.params),
     query: textsOf(request.query),
     now: now(),
+    origin: originOf(request),
     may: (scope) => mayAlso(request.caller, scope),
   };
 }
@@ -127,6 +130,16 @@ export function sendPart(reply: FastifyReply, part: Html): FastifyReply {
     .header('content-security-policy', PAGE_POLICY)
     .type('text/html; charset=utf-8')
     .send(renderPart(part) + renderPart(nothingSaid));
+}
+
+/** A name that is no plain host is shown to nobody as one. */
+const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-fA-F:]+\](:\d+)?$/;
+
+/** A proxy with TLS before the listener says so in its header. */
+function originOf({ headers }: FastifyRequest): string {
+  const { host = '' } = headers;
+  const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
+  return HOST.test(host) ? `${scheme}://${host}` : 'http://127.0.0.1:8081';
 }
 
 function textsOf(given: unknown): Record<string, string> {

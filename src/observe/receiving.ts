@@ -9,6 +9,8 @@ const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 
 /** Counts since the start, in plain numbers, as they cross from one thread to another. */
 export type Receiving = {
+  /** When the counting began: the start of the process. */
+  since: string;
   acknowledged: Tally;
   /** By cause. */
   refused: Record<string, number>;
@@ -42,7 +44,8 @@ export function createReceivingCounts(
   readThread: () => ThreadCounts,
 ): ReceivingCounts {
   const minutes = createMinutes();
-  const counts: Omit<Receiving, 'minutes' | 'thread'> = {
+  const since = now().toISOString();
+  const counts: Omit<Receiving, 'since' | 'minutes' | 'thread'> = {
     acknowledged: createTally(SECONDS),
     refused: Object.fromEntries(causes.map((cause) => [cause, 0])),
     unstored: 0,
@@ -68,6 +71,6 @@ export function createReceivingCounts(
       note(counts.commits, tookMs / 1_000);
       note(counts.batches, accepted + duplicates);
     },
-    read: () => ({ ...counts, minutes: minutes.read(now().getTime()), thread: readThread() }),
+    read: () => ({ since, ...counts, minutes: minutes.read(now().getTime()), thread: readThread() }),
   };
 }

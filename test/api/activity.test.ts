@@ -25,6 +25,7 @@ t.test('a new database shows nothing, and the gate open', async (t) => {
     },
     requests: { pending: 0, sending: 0, rejected: 0, oldest_unfinished_at: null },
     gate: { state: 'open', reason: null, since: null },
+    counted_since: NOW.toISOString(),
     position: 0,
   });
   t.equal(minutes.length, 60);

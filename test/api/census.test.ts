@@ -190,7 +190,7 @@ t.test(
       },
     ]);
     const rest = (await call({ url: `/v1/censuses?limit=2&cursor=${page.next_cursor}`, token })).json;
-    t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null });
+    t.match(rest, { data: [{ employer_id: 'c', last_upload: null }], next_cursor: null, source: 'push' });
     t.match((await call({ url: '/v1/censuses?employer_id=b' })).json.data, [{ employer_id: 'b' }]);
     t.strictSame((await call({ url: '/v1/censuses?employer_id=nobody' })).json.data, []);
   },

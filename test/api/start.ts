@@ -60,6 +60,7 @@ export async function start(
     sealer: createSealer([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,
     overdueMs: 3_600_000,
+    censusFrom: 'push',
     version: '0.0.0',
     whyNotReady: async () => null,
     thread: stillThread,

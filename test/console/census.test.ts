@@ -71,10 +71,11 @@ t.test('who has brought no census yet reads the request that brings the first', 
     .locator('main')
     .evaluate((main) => ['', ...[...main.querySelectorAll('pre')].map((pre) => pre.textContent ?? '')]);
   t.match(command, /^benefits-sidecar census stage census\.json --employer maple-bakery$/);
-  const path = /-X PUT .*"http:\/\/127\.0\.0\.1:8081(.*)"$/s.exec(request ?? '')?.[1] ?? '';
+  // The very address by which the person came.
+  const url = /-X PUT .*"(.*)"$/s.exec(request ?? '')?.[1] ?? '';
   const body = JSON.stringify({ organization, employees: [employee] });
   const headers = { authorization: `Bearer ${FIRST_TOKEN}`, 'content-type': 'application/json' };
-  t.equal((await fetch(stage.base + path, { method: 'PUT', headers, body })).status, 200);
+  t.equal((await fetch(url, { method: 'PUT', headers, body })).status, 200);
   await page.reload();
   t.match(await cells(page, 'Staged censuses'), [['maple-bakery', '1', '0 s ago', 'none yet']]);
   await page.goto('/census?employer_id=..');
@@ -271,6 +272,27 @@ t.test(
     t.equal(await page.locator('#said').textContent(), '', 'what was refused before is not said any more');
   },
 );
+
+t.test('before a census is staged it is said where the next one comes from', async (t) => {
+  for (const [censusFrom, says] of [
+    ['push', null],
+    ['dir', 'Here censuses come from a folder (CENSUS_SOURCE=dir:…).'],
+    ['http', 'Here censuses come from an address (CENSUS_SOURCE=http…).'],
+    ['function', 'Here censuses come from a function of the program that the sidecar is embedded in.'],
+  ] as const) {
+    const stage = await openConsole(t, { censusFrom });
+    await bring(stage, 'acme', [employee]);
+    const page = await stage.signedIn();
+    await page.goto('/census/acme');
+    const note = page.getByRole('note');
+    t.equal(await note.count(), says === null ? 0 : 1, censusFrom);
+    if (says === null) continue;
+    t.match(await note.textContent(), says);
+    t.match(await note.textContent(), 'takes the place of one that is brought here');
+    const [told, form] = [await note.boundingBox(), await page.locator('#bring-form').boundingBox()];
+    t.ok(told && form && told.y < form.y, 'before the form');
+  }
+});
 
 t.test('a CSV comes with its organization', async (t) => {
   const stage = await openConsole(t);

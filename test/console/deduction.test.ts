@@ -53,8 +53,8 @@ t.test('the latest state is said in words, and its versions are a picture and a 
   t.match(await rows(page), [
     [
       ...['3 late', 'evt-3'],
-      'employee pays: 175.00 → 160.00from: 2026-03-01 → 2026-02-01until: none → 2026-02-28',
-      ...['160.00', '350', 'monthly', 'from 2026-02-01to 2026-02-28'],
+      'Late: version 2 stays the latest. Against version 1, the one before it in time:employee pays: 150.00 → 160.00from: 2026-01-01 → 2026-02-01until: none → 2026-02-28',
+      ...['160.00monthly', '350', 'from 2026-02-01to 2026-02-28'],
       ...['2026-01-10 00:00:00 UTCcreated_at', '2026-01-25 00:00:00 UTCposition 4'],
     ],
     ['2 latest', 'evt-2', 'employee pays: 150.00 → 175.00from: 2026-01-01 → 2026-03-01'],
@@ -145,7 +145,7 @@ t.test('of many versions the newest are shown, and the others are a link away', 
       deductionOf(
         `evt-${index + 1}`,
         { id: 'ded-1', member_contribution: `${index + 1}.00` },
-        `2026-01-10T00:00:${String(index % 60).padStart(2, '0')}Z`,
+        `2026-01-10T00:0${Math.floor(index / 60)}:${String(index % 60).padStart(2, '0')}Z`,
       ),
     ),
   );

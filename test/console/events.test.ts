@@ -226,7 +226,22 @@ t.test('an event whose body retention dropped says so, and is not offered to be 
   const page = await signedIn();
   await page.goto('/events/evt_old');
   t.match(await page.getByRole('main').textContent(), 'its SHA-256 was 0101');
+  t.equal(await page.getByText('stands for a personal field').count(), 0, 'nothing is masked in nothing');
   t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
+});
+
+t.test('a long reason is cut in the list, and whole on its event', async (t) => {
+  const { signedIn, db } = await openConsole(t);
+  await deliver(db, [eventOf('evt_wrong', 'employee.deduction-updated', {})]);
+  const { reason } = await db.selectFrom('inbox').select('reason').executeTakeFirstOrThrow();
+  t.ok((reason ?? '').length > 130, 'it names every field');
+  const page = await signedIn();
+  await page.goto('/events');
+  const why = page.locator('#events tbody td').last();
+  t.equal(await why.textContent(), `${reason?.slice(0, 120).trimEnd()}…`);
+  t.equal(await why.locator('span').getAttribute('title'), reason);
+  await page.goto('/events/evt_wrong');
+  t.match(await page.getByRole('main').textContent(), reason ?? '');
 });
 
 t.test('an inbox without an event says what to do first', async (t) => {

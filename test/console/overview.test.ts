@@ -1,9 +1,11 @@
 import t from 'tap';
 import { KNOWN } from '../../src/console/elements/checks.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { createReceivingCounts } from '../../src/observe/receiving.ts';
 import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { NOW } from '../api/start.ts';
+import { employee, organization } from '../contract/samples.ts';
 import { stillThread } from '../observe/still.ts';
 import { assertAccessible, assertFits, openConsole, type Stage } from './stage.ts';
 
@@ -62,10 +64,51 @@ t.test('a fresh installation is told what to do first; once an event came it is 
   const first = page.locator('.first-steps');
   t.match(await first.textContent(), '/webhooks');
   t.match(await first.textContent(), 'benefits-sidecar token create');
+  const { origin } = new URL(page.url());
+  t.match(await first.textContent(), `${origin}/v1/employers`, 'the address by which the person came');
   await assertAccessible(t, page, 'the overview of a fresh installation');
   await deliver(db, [deductionOf('evt_first', { id: 'd1' })]);
   await page.reload();
   t.equal(await first.count(), 0);
+});
+
+t.test('where nothing has come yet, nothing is said to be ready', async (t) => {
+  const { signedIn, call } = await openConsole(t);
+  const page = await signedIn();
+  await page.goto('/');
+  const readiness = page.locator('section.readiness');
+  await readiness.getByRole('heading', { name: 'Nothing here yet' }).waitFor();
+  t.equal(await page.locator('.readiness.good').count(), 0);
+  t.notMatch(await readiness.textContent(), 'can trust');
+  const url = '/v1/employers/acme/census';
+  await call({ method: 'PUT', url, body: { organization, employees: [employee] } });
+  await page.reload();
+  await readiness.getByRole('heading', { name: 'Ready', exact: true }).waitFor();
+});
+
+t.test('what is counted by cause is no list that goes on', async (t) => {
+  const { signedIn, db } = await openConsole(t);
+  await deliver(db, [deductionOf('evt_first', { id: 'd1' })]);
+  const minute = `${new Date(NOW.getTime() - 60_000).toISOString().slice(0, 16)}Z`;
+  await transact(db, (trx) =>
+    trx
+      .insertInto('refused_signatures')
+      .values([
+        { minute, cause: 'signature', refused: 1 },
+        { minute, cause: 'timestamp', refused: 2 },
+      ])
+      .execute(),
+  );
+  await deliver(
+    db,
+    Array.from({ length: 7 }, (_, index) => eventOf(`evt_${index}`, 'employee.deduction-updated', {})),
+  );
+  const page = await signedIn();
+  await page.goto('/');
+  const told = (text: string) => page.locator('.checks > li', { hasText: text });
+  t.match(await told('Deliveries were refused').textContent(), /\(3\).*signature: 1\s*timestamp: 2/s);
+  t.equal(await told('Deliveries were refused').getByText('more').count(), 0);
+  t.match(await told('Events were not understood').textContent(), /\(7\).*and 2 more/s);
 });
 
 t.test('each part of the overview shows to those who have its scope', async (t) => {
@@ -82,10 +125,15 @@ t.test('each part of the overview shows to those who have its scope', async (t) 
   t.strictSame(await partsOf('metrics:read'), [['What waits'], false], 'what it may not open is no link');
   t.strictSame(await partsOf('census:read'), [['Last census sync of each employer'], true]);
   t.strictSame(await partsOf('changes:read'), [[], false]);
+  const page = await signedIn({ token: await tokenWith('ledger:read', 'census:read') });
+  await page.goto(base);
+  await page.getByText('lacks the scope: what waits and the last hour (metrics:read).').waitFor();
 });
 
 t.test('the charts of the last hour say the same in words and in a table', async (t) => {
-  const counts = createReceivingCounts(() => NOW, [], stillThread);
+  let now = new Date(NOW.getTime() - 2 * 3_600_000);
+  const counts = createReceivingCounts(() => now, [], stillThread);
+  now = NOW;
   for (const ms of [1, 2, 3, 250]) counts.acknowledged(ms);
   const { signedIn } = await openConsole(t, { receiving: async () => counts.read() });
   const page = await signedIn();
@@ -97,6 +145,20 @@ t.test('the charts of the last hour say the same in words and in a table', async
   t.equal(await rows.count(), 61);
   t.match(await rows.nth(1).getByRole('cell').allTextContents(), [/^\d/, '250', '250']);
   t.strictSame(await rows.nth(2).getByRole('cell').allTextContents(), ['–', '–', '–']);
+});
+
+t.test('a process younger than an hour says since when it has counted', async (t) => {
+  let now = new Date(NOW.getTime() - 25 * 60_000);
+  const counts = createReceivingCounts(() => now, [], stillThread);
+  now = NOW;
+  counts.acknowledged(3);
+  const { signedIn } = await openConsole(t, { receiving: async () => counts.read() });
+  const page = await signedIn();
+  await page.goto('/');
+  await page
+    .getByRole('img', { name: '1 event since the start at 11:35 UTC, 1 in the busiest minute.' })
+    .waitFor();
+  t.equal(await page.getByText('in the last hour').count(), 0);
 });
 
 t.test('what can not be told now leaves the rest of the overview standing', async (t) => {

@@ -111,24 +111,26 @@ t.test('payroll’s file that is dropped on the page falls into heaps', async (t
     csv(
       'employee_id,line_of_coverage,member_amount',
       'emp-1,medical,69.22',
-      'emp-1,vision,5.00',
+      'emp-1,voluntary_critical_illness,6.00',
       `"${HOSTILE.replaceAll('"', '""')}",dental,1.00`,
     ),
   );
   await page.getByRole('heading', { name: '4 differences payroll.csv' }).waitFor();
   t.strictSame(
-    (await cells(page, 'Heaps')).map((row) => row.slice(0, 4)),
+    (await cells(page, 'Heaps')).map((row) => [...row.slice(0, 4), row[5]]),
+    // The file has no employer's side, so there is no sum of it.
     [
-      ['The amount differs', '1', '69.23', '69.22'],
-      ['Only here', '1', '69.23', '0.00'],
-      ['Only in payroll', '1', '0.00', '5.00'],
-      ['Employee unknown', '1', '0.00', '1.00'],
-      ['The same in both', '0', '0.00', '0.00'],
+      ['The amount differs', '1', '69.23', '69.22', '–'],
+      ['Only here', '1', '69.23', '0.00', '–'],
+      ['Only in payroll', '1', '0.00', '6.00', '–'],
+      ['Employee unknown', '1', '0.00', '1.00', '–'],
+      ['The same in both', '0', '0.00', '0.00', '–'],
     ],
   );
   t.strictSame(await cells(page, 'The amount differs'), [
     ['emp-1', 'medical', '69.23', '69.22', '161.54', '–'],
   ]);
+  t.match(await cells(page, 'Only in payroll'), [['emp-1', 'voluntary critical illness', '–', '6.00']]);
   t.match(await cells(page, 'Employee unknown'), [[HOSTILE, 'dental', '–', '1.00']]);
   await assertGood(t, page, 'an audit');
   const long = `${'l'.repeat(200)}.csv`;
@@ -143,6 +145,13 @@ t.test('payroll’s file that is dropped on the page falls into heaps', async (t
     csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,69.23', 'emp-2,dental,69.23'),
   );
   await page.getByText('They are the same').waitFor();
+  await file.setInputFiles(
+    csv('employee_id,line_of_coverage,member_amount,employer_amount', 'emp-1,medical,69.23,161.54'),
+  );
+  await page.getByRole('heading', { name: '1 difference' }).waitFor();
+  t.strictSame((await cells(page, 'Heaps')).at(-1), [
+    ...['The same in both', '1', '69.23', '69.23', '161.54', '161.54'],
+  ]);
   await file.setInputFiles(
     csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,1.234', ',dental,2'),
   );

@@ -63,6 +63,8 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   const page = await signedIn();
   await open(page, '/runs/r');
   await page.getByRole('heading', { name: 'Not ready' }).waitFor();
+  const place = async (name: string) => (await page.getByText(name, { exact: true }).boundingBox())?.y ?? 0;
+  t.ok((await place('Not ready')) < (await place('Finalize …')), 'it is read before one can go on');
   const check = page.locator('.checks > li').filter({ hasText: 'ask the service which is right' });
   await check.getByRole('link', { name: 'Look at them' }).click();
   await page.waitForURL('**/runs/r?flag=overlap#lines');

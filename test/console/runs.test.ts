@@ -31,6 +31,7 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
     ['dental', '1', '1', '69.23', '', '161.53', ''],
     ['medical', '1', '1', '69.23', '', '161.53', ''],
   ]);
+  t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'as lines say it');
   t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview keeps nothing');
   await page.getByText('Off-cycle, and only some employees').click();
   await page.getByLabel('Only these employees').fill('emp-1\n\n');
@@ -49,8 +50,8 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
   await line.locator('summary').focus();
   await page.keyboard.press('Enter');
   t.strictSame(await line.locator('.explanation li').allTextContents(), [
-    '150.00 monthly x 12 = 1800.00 a year, check 15 of 26, first: 1800.00 / 26 cut = 69.23',
-    'employer 350.00 monthly x 12 = 4200.00 a year, check 15 of 26, first: 4200.00 / 26 cut = 161.53',
+    '150.00 monthly x 12 = 1800.00 a year, check 15 of 26 (the first check takes the cents that are left): 1800.00 / 26 cut = 69.23',
+    'employer 350.00 monthly x 12 = 4200.00 a year, check 15 of 26 (the first check takes the cents that are left): 4200.00 / 26 cut = 161.53',
   ]);
   t.equal(await page.locator('svg.bar rect').count(), 6, 'a bar for each sum');
   await assertGood(t, page, 'a run');

@@ -172,6 +172,22 @@ t.test('another site cannot sign a person in as somebody else', async (t) => {
   t.equal(plain.status, 401, 'nor one that only says its name');
 });
 
+t.test('an address that is not there is said in words to a person, and to a program as before', async (t) => {
+  const { signedIn, base, call } = await openConsole(t);
+  const page = await signedIn({ refusals: true });
+  const answer = await page.goto('/ledgre');
+  t.equal(answer?.status(), 404);
+  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  t.equal(await page.getByRole('link', { name: 'Payroll runs' }).count(), 1, 'with the way on');
+  t.equal(answer?.headers()['cache-control'], 'no-store');
+  await assertAccessible(t, page, 'the page of an unknown address');
+  t.match((await page.goto('/v1/nothing'))?.headers()['content-type'], 'json', 'the API speaks to programs');
+  const stranger = await fetch(`${base}/ledgre`, { headers: { accept: 'text/html' } });
+  t.equal(stranger.status, 404);
+  t.match(stranger.headers.get('content-type'), 'json', 'of whom nothing is known');
+  t.match((await call({ url: '/ledgre' })).json, { status: 404 });
+});
+
 t.test('the navigation shows what a token may see', async (t) => {
   const { signedIn, tokenWith } = await openConsole(t);
   const page = await signedIn({ token: await tokenWith('events:read') });

@@ -59,6 +59,7 @@ t.test('with a folder as the source and a key in a file', async (t) => {
       t.equal(syncs.length, 2);
       t.equal(uploads(), 1, 'one upload served both');
       t.match(await api.check('census-syncs'), { result: 'pass' });
+      t.equal((await api.get('/v1/censuses')).source, 'dir');
     },
   );
 

@@ -61,6 +61,7 @@ t.test('every row falls into one heap, and each heap says what it comes to on bo
   );
   t.strictSame(audit, {
     compared_by: ['deduction_id'],
+    employer_compared: true,
     matched: {
       count: 1,
       member_amount: '10.00',

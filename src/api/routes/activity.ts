@@ -54,6 +54,7 @@ const Activity = closed(
       description:
         'The last 60 minutes of the sidecar that answers, the oldest first; it forgets them at a start.',
     }),
+    counted_since: ownInstant('When that sidecar started: minutes before it have no numbers.'),
     database_bytes: count('Bytes that the database takes, with its log.'),
     disk_free_bytes: nullable(
       count(
@@ -80,8 +81,8 @@ export function activityRoutes(app: Api, { db, receiving }: ApiParts): void {
       },
     },
     async () => {
-      const { minutes } = await receiving();
-      return { ...(await readActivity(db)), minutes };
+      const { minutes, since } = await receiving();
+      return { ...(await readActivity(db)), minutes, counted_since: since };
     },
   );
 }

@@ -109,6 +109,10 @@ const Audit = closed(
     compared_by: Type.Array(Type.Enum([...NAMING]), {
       description: "What payroll's rows say what they are for by. Sums of it are compared.",
     }),
+    employer_compared: Type.Boolean({
+      description:
+        "Whether payroll's file has the employer's side of at least one row; without it payroll's sums of that side say nothing.",
+    }),
     matched: closed(TOTALS, 'The same on both sides, or nothing on either.'),
     only_here: Heap("In the run, and not in payroll's file."),
     only_in_payroll: Heap("In payroll's file, and not in the run."),

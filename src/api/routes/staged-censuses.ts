@@ -1,4 +1,5 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TSchema } from 'typebox';
+import { CENSUS_FROM } from '../../census/source.ts';
 import { listStagedCensuses, type StagedSummary } from '../../census/staged-list.ts';
 import { identifier, nullable } from '../../contract/fields.ts';
 import { cursorOf } from '../cursor.ts';
@@ -32,10 +33,23 @@ const StagedQuery = closed({
   limit,
 });
 
+const pageWithSource = (row: TSchema) =>
+  closed(
+    {
+      ...pageOf(row).properties,
+      source: Type.Enum([...CENSUS_FROM], {
+        description:
+          'Where a census comes from when the service asks for one. push: what is staged is uploaded. dir, http and ' +
+          'function (of the embedding program): it is fetched then, and takes the place of what is staged.',
+      }),
+    },
+    'A page, and where censuses come from.',
+  );
+
 const position = cursorOf('censuses', Type.String());
 
 /** Which employers have a staged census, how old and how large it is. Nothing here is personal data. */
-export function stagedCensusListRoutes(app: Api, { db }: ApiParts): void {
+export function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
   app.get(
     '/v1/censuses',
     {
@@ -48,13 +62,13 @@ export function stagedCensusListRoutes(app: Api, { db }: ApiParts): void {
           'The one to be uploaded of each employer, in the order of their ids: how many employees, since when, and ' +
           'what the service took last. Not what they say.',
         querystring: StagedQuery,
-        response: { 200: pageOf(named(app, 'StagedCensus', Staged)) },
+        response: { 200: pageWithSource(named(app, 'StagedCensus', Staged)) },
       },
     },
     async ({ query }) => {
       const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { censuses, next } = await listStagedCensuses(db, { employerId: query.employer_id }, page);
-      return { data: censuses.map(shown), next_cursor: position.encode(next) };
+      return { data: censuses.map(shown), next_cursor: position.encode(next), source: censusFrom };
     },
   );
 }

@@ -87,6 +87,7 @@ function checkOf(check: Check, { may }: Pick<Visit, 'may'>, known: Known = { fou
   const { result, advice, count: number, examples } = check;
   const { found, scope, one, all } = known;
   const linked = scope === undefined || may(scope);
+  // More is said only where the API names more: an example may be a count itself, `timestamp: 2`.
   const shown = examples.slice(0, EXAMPLES_SHOWN);
   return html`
     <li>
@@ -100,7 +101,7 @@ function checkOf(check: Check, { may }: Pick<Visit, 'may'>, known: Known = { fou
         shown.length > 0 &&
         html`<ul class="examples">
           ${shown.map((example) => html`<li>${linked && one !== undefined ? one(example) : html`<code>${example}</code>`}</li>`)}
-          ${number > shown.length && html`<li class="soft">${`and ${count(number - shown.length)} more`}</li>`}
+          ${examples.length > shown.length && html`<li class="soft">${`and ${count(number - shown.length)} more`}</li>`}
         </ul>`
       }
     </li>

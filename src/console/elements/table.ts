@@ -1,17 +1,24 @@
-/** A table that scrolls by itself on a narrow screen, with the keyboard too. */
+/** A table that scrolls by itself where it is too wide, with the keyboard too. */
 import { type Content, type Html, html } from '../html.ts';
 
 export type Column<Row> = {
   readonly title: Content;
   readonly cell: (row: Row) => Content;
   /** `name`: what the row is about. `number`: to the right. `date`: never broken. */
-  readonly kind?: 'text' | 'name' | 'number' | 'date';
+  readonly kind?: Kind;
 };
+/** `wide`: a text that takes a line of its own where rows stand upright. `picture`: left out there. */
+type Kind = 'text' | 'name' | 'number' | 'date' | 'wide' | 'picture';
 
-/** `caption` names the table; `captionHidden` where a heading above it says the same already. */
+/**
+ * `caption` names the table; `captionHidden` where a heading above it says the same already. `stacked`: on a narrow
+ * screen each row stands upright, its cells below one another with their titles, for tables whose last columns are what
+ * one came for.
+ */
 export function table<Row>({
   caption,
   captionHidden = false,
+  stacked = false,
   columns,
   rows,
   rowClass,
@@ -19,6 +26,7 @@ export function table<Row>({
 }: {
   caption: string;
   captionHidden?: boolean;
+  stacked?: boolean;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowClass?: (row: Row) => string | undefined;
@@ -26,7 +34,7 @@ export function table<Row>({
   rowId?: (row: Row) => string;
 }): Html {
   return html`
-    <div class="scroll" role="region" aria-label=${caption} tabindex="0">
+    <div class=${stacked ? 'scroll stacked' : 'scroll'} role="region" aria-label=${caption} tabindex="0">
       <table>
         <caption><span class=${captionHidden ? 'hidden-label' : undefined}>${caption}</span></caption>
         <thead>
@@ -42,12 +50,13 @@ export function table<Row>({
   `;
 }
 
-function cellOf<Row>({ cell, kind }: Column<Row>, row: Row): Html {
+function cellOf<Row>({ title, cell, kind }: Column<Row>, row: Row): Html {
   return kind === 'name'
     ? html`<th scope="row">${cell(row)}</th>`
-    : html`<td class=${classOf(kind)}>${cell(row)}</td>`;
+    : html`<td class=${classOf(kind)} data-title=${typeof title === 'string' ? title : undefined}>${cell(row)}</td>`;
 }
 
-function classOf(kind: Column<unknown>['kind']): string | undefined {
-  return kind === 'number' || kind === 'date' ? kind : undefined;
+function classOf(kind: Kind | undefined): string | undefined {
+  if (kind === 'picture') return 'pictured';
+  return kind === 'text' || kind === 'name' ? undefined : kind;
 }

@@ -18,6 +18,12 @@ export function instant(text: string | null | undefined): Html {
   return html`<time datetime=${text} title=${text}>${written(text)}</time>`;
 }
 
+/** The same on two lines, its day above its time, where there is little room. */
+export function narrowInstant(text: string): Html {
+  const [day = '', ...time] = written(text).split(' ');
+  return html`<time datetime=${text} title=${text}>${day} <span class="under">${time.join(' ')}</span></time>`;
+}
+
 /** The same with how long ago it was, where that is what somebody wants to know. */
 export function since(text: string | null | undefined, now: Date): Html {
   if (text === null || text === undefined) return instant(text);

@@ -27,6 +27,8 @@ export type Heap = AuditTotals & { rows: AuditRow[] };
 export type Audit = {
   /** What the rows say what they are for by: everything is compared at that. */
   compared_by: Naming[];
+  /** The file has the employer's side of at least one row; where it has not, that side is not compared. */
+  employer_compared: boolean;
   matched: AuditTotals;
   only_here: Heap;
   only_in_payroll: Heap;
@@ -73,6 +75,7 @@ export function createHeaps(names: readonly Naming[], givesEmployer: boolean) {
     },
     audit: (): Audit => ({
       compared_by: [...names],
+      employer_compared: givesEmployer,
       matched: matched.totals(),
       only_here: onlyHere.heap(),
       only_in_payroll: onlyInPayroll.heap(),

@@ -27,7 +27,7 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
   page(app, parts, { url: '/census/:employer', scope: 'census:read' }, async (visit) => {
     const { api, params, query, may } = visit;
     const employer_id = params.employer ?? '';
-    const { data } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
+    const { data, source } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
     const syncs = need(
       await api.GET('/v1/census-syncs', {
         params: {
@@ -46,6 +46,7 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
         <div>
           ${await gateBox(visit)}
           ${stagedNow(data[0] ?? null, employer_id, visit)}
+          ${source !== 'push' && fetched(source)}
           ${may('census:write') && bringForm(employer_id)}
           <section aria-labelledby="syncs">
             <h2 id="syncs">Syncs, the newest first</h2>
@@ -66,12 +67,28 @@ function syncsOf(syncs: readonly Sync[], visit: Visit, path: string): Html {
   return syncs.some(({ problem_count }) => problem_count > 0) ? list : live({ id: 'rounds', path }, list);
 }
 
-function stagedNow(staged: Staged | null, employerId: string, { now, may, query }: Visit): Html {
+const SOURCES = {
+  dir: 'a folder (CENSUS_SOURCE=dir:…)',
+  http: 'an address (CENSUS_SOURCE=http…)',
+  function: 'a function of the program that the sidecar is embedded in',
+} as const;
+
+/** Before somebody stages a census that does not stay. */
+function fetched(source: keyof typeof SOURCES): Html {
+  return html`
+    <p class="notice" role="note">
+      <strong>${`Here censuses come from ${SOURCES[source]}. `}</strong>
+      ${'At the next sync the employer’s census is fetched from there, and takes the place of one that is brought here. That one serves only syncs that wait or failed: what is to last must be changed at the source.'}
+    </p>
+  `;
+}
+
+function stagedNow(staged: Staged | null, employerId: string, { now, may, query, origin }: Visit): Html {
   if (staged === null) {
     return html`
       <section aria-labelledby="staged">
         <h2 id="staged">Staged for the next upload</h2>
-        ${empty('No census of this employer is staged.', pushing(employerId))}
+        ${empty('No census of this employer is staged.', pushing(employerId, origin))}
         ${may('census:write') && syncButton(employerId, 'Ask for a sync', 'employer')}
       </section>
     `;

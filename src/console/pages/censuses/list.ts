@@ -26,7 +26,7 @@ type Wished = (typeof STATES)[number];
 
 export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/census', scope: 'census:read' }, async (visit) => {
-    const { employer_id, state, cursor, employers } = visit.query;
+    const { state, cursor, employers } = visit.query;
     // Who goes on in one of the two lists, or asks for a state of syncs, looks at that one.
     const staged = state === undefined && cursor === undefined ? await readStaged(visit) : null;
     const syncs = employers === undefined ? await readSyncs(visit) : null;
@@ -38,7 +38,7 @@ export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void
         <div>
           ${await gateBox(visit)}
           ${filters(visit)}
-          ${isEmpty && nothing(employer_id, state)}
+          ${isEmpty && nothing(visit)}
           ${!isEmpty && staged !== null && stagedPart(staged, visit)}
           ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
           ${syncs !== null && pager('/census', visit.query, syncs.next_cursor)}
@@ -97,7 +97,7 @@ function filters({ query }: Visit): Html {
   `;
 }
 
-function nothing(employer: string | undefined, state: string | undefined): Html {
+function nothing({ query: { employer_id: employer, state }, origin }: Visit): Html {
   const which = employer === undefined ? '' : ` of “${employer}”`;
   if (state !== undefined) return empty(`No sync${which} is ${state}.`);
   if (employer === undefined) {
@@ -105,7 +105,7 @@ function nothing(employer: string | undefined, state: string | undefined): Html 
       'No census was brought yet, and the service has asked for none.',
       html`
         <div>
-          ${pushing('maple-bakery')}
+          ${pushing('maple-bakery', origin)}
           <p>Or here: write the employer’s id above, and bring the file on the employer’s page.</p>
         </div>
       `,
@@ -123,14 +123,14 @@ function stagedPart(
   { data, next_cursor }: { data: Staged[]; next_cursor: string | null },
   visit: Visit,
 ): Html {
-  const { query } = visit;
+  const { query, origin } = visit;
   return html`
     <section aria-labelledby="staged">
       <h2 id="staged">Staged for the next upload</h2>
       ${
         data.length > 0
           ? stagedTable(data, visit)
-          : empty('No census was brought yet.', pushing(query.employer_id ?? 'maple-bakery'))
+          : empty('No census was brought yet.', pushing(query.employer_id ?? 'maple-bakery', origin))
       }
       ${
         next_cursor !== null &&

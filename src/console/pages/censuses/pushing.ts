@@ -4,8 +4,8 @@ import { type Html, html } from '../../html.ts';
 import { censusPath } from './paths.ts';
 import { shellWord } from './problems.ts';
 
-/** The commands for this employer. */
-export function pushing(employerId: string): Html {
+/** The commands for this employer; `origin`: the private listener's address. */
+export function pushing(employerId: string, origin: string): Html {
   return html`
     <div>
       <p>${'Push the employer and all of its active employees, in one file, where the sidecar runs:'}</p>
@@ -14,7 +14,7 @@ export function pushing(employerId: string): Html {
       ${command(
         [
           'curl -X PUT -H "Authorization: Bearer $TOKEN" -H "Content-Type: application/json" \\',
-          `  --data-binary @census.json "http://127.0.0.1:8081${censusPath(employerId)}"`,
+          `  --data-binary @census.json "${origin}${censusPath(employerId)}"`,
         ].join('\n'),
       )}
     </div>

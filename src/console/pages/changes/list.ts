@@ -91,6 +91,7 @@ function filters({ query }: Visit): Html {
 function changeTable(changes: readonly Change[], visit: Visit): Html {
   return table({
     caption: 'Employment changes, the newest first',
+    stacked: true,
     captionHidden: true,
     columns: [
       {

@@ -31,7 +31,7 @@ export function deductionTable(
     { title: `On ${day}`, cell: (deduction) => standingOf(deduction, day) },
     { title: 'Version', kind: 'number', cell: ({ version }) => version },
   ];
-  return table({ caption, columns, rows: deductions });
+  return table({ caption, stacked: true, columns, rows: deductions });
 }
 
 function coverageOf({ line_of_coverage, coverage_type }: Deduction): Html {

@@ -10,9 +10,10 @@ import { type Content, type Html, html } from '../../html.ts';
 import { found, need, type OwnApi } from '../../own-api.ts';
 import { type Page, page, type Visit } from '../../page.ts';
 import type { ConsoleParts } from '../../parts.ts';
+import { versionBefore } from './before.ts';
 import { employerOf, whatToDo } from './employer.ts';
 import { nothingFound } from './find.ts';
-import type { Then, Version } from './marks.ts';
+import type { Then } from './marks.ts';
 import { type Asked, knownAtOf, thenFields, thenOf } from './then-form.ts';
 import { timeline } from './timeline.ts';
 import { type VersionRow, versionTable } from './versions.ts';
@@ -64,7 +65,7 @@ async function stateThen(api: OwnApi, deduction_id: string, asked: Asked): Promi
   return found(await api.GET('/v1/deductions/{deduction_id}', { params }));
 }
 
-/** A page of versions, the newest first, each with the one before it, which may stand on the next page. */
+/** A page of versions, the newest first, each with the one before it in time, which may stand on the next page. */
 async function versionsOf(
   api: OwnApi,
   deduction_id: string,
@@ -76,10 +77,14 @@ async function versionsOf(
     return need(await api.GET('/v1/deductions/{deduction_id}/versions', { params }));
   };
   const { data, next_cursor } = await read(PAGE_ROWS, cursor);
-  const behind: Version[] = next_cursor === null ? [] : (await read(1, next_cursor)).data;
-  const all = [...data, ...behind];
+  const behind = next_cursor === null ? null : await read(PAGE_ROWS, next_cursor);
+  const all = [...data, ...(behind?.data ?? [])];
+  const isAll = (behind?.next_cursor ?? null) === null;
   return {
-    rows: data.map((version, index) => ({ version, before: all[index + 1] ?? null })),
+    rows: data.map((version, index) => ({
+      version,
+      before: versionBefore(version, all.slice(index + 1), isAll),
+    })),
     next: next_cursor,
   };
 }

@@ -81,6 +81,7 @@ function arrearsOf({ arrears }: Employee): Html | null {
     return html`<p class="soft">No arrears: what was finalized is what payroll took, as far as it said.</p>`;
   return table({
     caption: 'Arrears: what payroll took too little of, and no later run has collected',
+    stacked: true,
     columns: [
       {
         title: 'Deduction',
@@ -105,6 +106,7 @@ function changesOf({ employee_id, changes }: Employee): Html | null {
     <section>
       ${table({
         caption: 'Employment changes, the newest first',
+        stacked: true,
         columns: [
           {
             title: 'Change',

@@ -28,12 +28,17 @@ const MATCHED: readonly Choice[] = [
   { value: 'false', label: 'not in the roster' },
 ];
 
-/** A plain form: without a script too, and its address can be kept and shared. */
+/**
+ * A plain form: without a script too, and its address can be kept and shared. Closed until something is filtered: it is
+ * as high as a telephone's screen, and the list is what one came for.
+ */
 export function filterForm(query: Query): Html {
-  const isFiltered = FILTERS.some((name) => query[name] !== undefined);
+  const filtered = inWords(query);
   const given = (name: (typeof FILTERS)[number]) => ({ name, value: query[name] ?? '' });
   return html`
-    <form method="get" action=${LEDGER_PATH} class="card filters" aria-label="Filters">
+    <details class="card" open=${filtered.length > 0}>
+      <summary>${filtered.length > 0 ? `Filters: ${filtered.join(', ')}` : 'Filters: none, all deductions'}</summary>
+      <form method="get" action=${LEDGER_PATH} class="filters" aria-label="Filters">
       ${textField({ ...given('employer_id'), label: 'Employer id', hint: 'Of employees of this employer.' })}
       ${textField({ ...given('employee_id'), label: 'Employee id', hint: 'Of this employee.' })}
       ${selectField({ ...given('line_of_coverage'), label: 'Line of coverage', choices: [ANY, ...LINES], hint: 'What it pays for.' })}
@@ -42,8 +47,23 @@ export function filterForm(query: Query): Html {
       ${thenFields(query)}
       <div class="actions">
         <button type="submit">Show</button>
-        ${isFiltered && html`<a class="button quiet" href=${LEDGER_PATH}>Clear</a>`}
+        ${filtered.length > 0 && html`<a class="button quiet" href=${LEDGER_PATH}>Clear</a>`}
       </div>
-    </form>
+      </form>
+    </details>
   `;
+}
+
+/** What is asked for, as it is said when the fields are closed. */
+function inWords(query: Query): string[] {
+  const { employer_id, employee_id, line_of_coverage, taxability, matched, on, known_at } = query;
+  return [
+    employer_id !== undefined && `employer ${employer_id}`,
+    employee_id !== undefined && `employee ${employee_id}`,
+    line_of_coverage !== undefined && plain(line_of_coverage),
+    taxability !== undefined && taxabilityWord(taxability),
+    matched !== undefined && (MATCHED.find(({ value }) => value === matched)?.label ?? matched),
+    on !== undefined && `on ${on}`,
+    known_at !== undefined && `as known at ${known_at}`,
+  ].filter((one) => one !== false);
 }

@@ -42,7 +42,7 @@ export function timeline(
         <svg class="names" width=${NAMES_WIDTH} height=${high} aria-hidden="true">
           ${rows.map(({ version, y }) => nameOf(version, y, marksOf(version, latest, then)[0]?.word))}
         </svg>
-        <div class="timeline-scroll" role="region" aria-label="Timeline" tabindex="0">
+        <div class="timeline-scroll" role="region" aria-label="Timeline" tabindex="0" data-look-at=${lookAt(axis, rows, latest, asked ?? today)}>
           <svg width=${PICTURE_WIDTH} height=${high} role="img" aria-label=${summary(versions, latest)}>
             ${axisPicture(axis, high)}
             ${rows.map((row) => rowPicture(row, latest, then))}
@@ -51,12 +51,21 @@ export function timeline(
           </svg>
         </div>
       </div>
+      <p class="hint timeline-hint">The picture scrolls sideways.</p>
       ${
         versions.every(({ version }) => version !== latest) &&
         html`<p class="hint">${`Version ${latest} applies; it is on another page of the versions.`}</p>`
       }
     </figure>
   `;
+}
+
+/** Where a screen that is too narrow for all begins: at the day, or where the version that applies is nearest to it. */
+function lookAt(axis: Axis, rows: readonly Row[], latest: number, day: string): number {
+  const x = axis.x(dayNumber(day));
+  const applied = rows.find(({ version }) => version.version === latest)?.bar;
+  if (applied === undefined) return Math.round(x);
+  return Math.round(Math.min(Math.max(x, applied.x), applied.x + applied.width));
 }
 
 function summary(versions: readonly Version[], latest: number): string {

@@ -3,16 +3,16 @@
 import { eventLink } from '../../elements/links.ts';
 import { toned } from '../../elements/state.ts';
 import { type Column, table } from '../../elements/table.ts';
-import { instant } from '../../elements/time.ts';
+import { narrowInstant } from '../../elements/time.ts';
 import { type Content, type Html, html } from '../../html.ts';
+import type { Before } from './before.ts';
 import { datesOf } from './deduction-table.ts';
 import { marksOf, type Then, type Version } from './marks.ts';
 import { type Change, changesBetween } from './words.ts';
 
 export type VersionRow = {
   readonly version: Version;
-  /** The one that was recorded before it; null for the first. */
-  readonly before: Version | null;
+  readonly before: Before;
 };
 
 /** A description may have 4,000 characters; its event has the whole one. */
@@ -26,19 +26,22 @@ export function versionTable(
 ): Html {
   const columns: Column<VersionRow>[] = [
     { title: 'Version', kind: 'name', cell: ({ version }) => nameOf(version, latest, then) },
-    { title: 'Event', cell: ({ version }) => eventOf(version, mayEvents) },
-    { title: 'What changed', cell: ({ version, before }) => whatChanged(version, before) },
-    { title: 'Employee pays', kind: 'number', cell: ({ version }) => version.member_contribution },
+    { title: 'Event', kind: 'wide', cell: ({ version }) => eventOf(version, mayEvents) },
+    {
+      title: 'What changed',
+      kind: 'wide',
+      cell: ({ version, before }) => whatChanged(version, before, latest),
+    },
+    { title: 'Employee pays', kind: 'number', cell: ({ version }) => paysOf(version) },
     { title: 'Employer pays', kind: 'number', cell: ({ version }) => version.employer_contribution },
-    { title: 'Period', cell: ({ version }) => version.period },
     { title: 'Effective', kind: 'date', cell: ({ version }) => datesOf(version) },
     { title: 'Event time, placed by', kind: 'date', cell: ({ version }) => timeOf(version) },
     { title: 'Recorded, position', kind: 'date', cell: ({ version }) => placeOf(version) },
   ];
   return html`
-    <section>
+    <section class="versions">
       <h2>Versions</h2>
-      ${table({ caption: 'Versions, the newest first', captionHidden: true, columns, rows })}
+      ${table({ stacked: true, caption: 'Versions, the newest first', captionHidden: true, columns, rows })}
       <p class="hint">
         ${'The version with the latest event time applies. Below it stands what placed the version: '}<code>created_at</code>${', the service’s own; '}<code>tie</code>${', the same as another version’s, so the one received later counts; '}<code>receipt</code>${', when it came, because the service named none.'}
       </p>
@@ -58,19 +61,33 @@ function eventOf({ event_id }: Version, mayEvents: boolean): Html {
   return mayEvents ? eventLink(event_id) : html`<span class="id">${event_id}</span>`;
 }
 
+function paysOf({ member_contribution, period }: Version): Html {
+  return html`<span>${member_contribution}<span class="soft under">${period}</span></span>`;
+}
+
 function timeOf({ event_time, decided_by }: Version): Html {
-  return html`<span>${instant(event_time)}<span class="soft under">${decided_by}</span></span>`;
+  return html`<span>${narrowInstant(event_time)}<span class="soft under">${decided_by}</span></span>`;
 }
 
 function placeOf({ recorded_at, position }: Version): Html {
-  return html`<span>${instant(recorded_at)}<span class="soft under">${`position ${position}`}</span></span>`;
+  return html`<span>${narrowInstant(recorded_at)}<span class="soft under">${`position ${position}`}</span></span>`;
 }
 
-function whatChanged(version: Version, before: Version | null): Content {
-  if (before === null) return html`<span class="soft">the first version</span>`;
+function whatChanged(version: Version, before: Before, latest: number): Content {
+  const late = version.late ? `Late: version ${latest} stays the latest. ` : '';
+  if (before === 'unknown') return html`<span class="soft">${late}</span>`;
+  if (before === null)
+    return html`<span class="soft">${late === '' ? 'the first version' : `${late}Nothing known is older.`}</span>`;
   const changes = changesBetween(before, version);
-  if (changes.length === 0) return html`<span class="soft">nothing</span>`;
-  return html`<ul class="changed">${changes.map(changeOf)}</ul>`;
+  // Where it is not the one below it in the table, it is named.
+  const isNext = before.version === version.version - 1;
+  const against = isNext ? '' : `Against version ${before.version}, the one before it in time:`;
+  return html`
+    <div>
+      ${late + against !== '' && html`<span class="soft">${late + against}</span>`}
+      ${changes.length === 0 ? html`<span class="soft"> nothing</span>` : html`<ul class="changed">${changes.map(changeOf)}</ul>`}
+    </div>
+  `;
 }
 
 function changeOf({ what, before, after }: Change): Html {

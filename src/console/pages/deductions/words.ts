@@ -90,10 +90,21 @@ const NAMES = {
 /** One thing that a version says otherwise than the one before it; null: it said nothing of it. */
 export type Change = { readonly what: string; readonly before: string | null; readonly after: string | null };
 
-/** What a version says otherwise, in texts as sent: `150.0` and `150.00` are different texts of one amount. */
+/**
+ * What a version says otherwise, in texts as sent: `150.0` and `150.00` are different texts of one amount. Of dates only
+ * the days count, and only they are told.
+ */
 export function changesBetween(before: Terms, after: Terms): Change[] {
   return (Object.keys(NAMES) as (keyof typeof NAMES)[]).flatMap((field) => {
-    const [one, other] = [before[field] ?? null, after[field] ?? null];
+    const [one, other] = [before, after].map((terms) => saidOf(terms, field)) as [
+      string | null,
+      string | null,
+    ];
     return one === other ? [] : [{ what: NAMES[field], before: one, after: other }];
   });
+}
+
+function saidOf(terms: Terms, field: keyof typeof NAMES): string | null {
+  const text = terms[field] ?? null;
+  return field === 'effective_start' || field === 'effective_end' ? dayIn(text) : text;
 }

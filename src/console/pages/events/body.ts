@@ -11,24 +11,25 @@ type Event = Schemas['WholeEvent'];
 type Conflict = Event['conflicts'][number];
 type Kept = { body: string | null; body_absent: string | null };
 
-export function bodies(event: Event): Html {
+export function bodies(event: Event, origin: string): Html {
+  const isShown = [event, ...event.conflicts].some(({ body }) => body !== null);
   return html`
     <section aria-labelledby="body-title">
       <h2 id="body-title">${event.conflicts.length > 0 ? 'Bodies' : 'Body'}</h2>
       ${
         event.conflicts.length === 0
-          ? plainBody(event)
-          : event.conflicts.map((conflict) => beside(event, conflict))
+          ? plainBody(event, origin)
+          : event.conflicts.map((conflict) => beside(event, conflict, origin))
       }
-      <p class="hint">${`${MASK} stands for a personal field. Everything else is as it was received, on lines of its own.`}</p>
+      ${isShown && html`<p class="hint">${`${MASK} stands for a personal field. Everything else is as it was received, on lines of its own.`}</p>`}
     </section>
   `;
 }
 
-function plainBody(event: Event): Html {
+function plainBody(event: Event, origin: string): Html {
   const lines = event.body === null ? null : linesOf(event.body);
   return lines === null
-    ? unshown(event, event.event_id)
+    ? unshown(event, event.event_id, origin)
     : code(
         'The body as received',
         lines,
@@ -37,7 +38,7 @@ function plainBody(event: Event): Html {
 }
 
 /** The first body stands; what differs is marked in both. */
-function beside(event: Event, conflict: Conflict): Html {
+function beside(event: Event, conflict: Conflict, origin: string): Html {
   const [one, other] = [event, conflict].map(({ body }) => (body === null ? null : linesOf(body)));
   const differs =
     one && other
@@ -58,7 +59,7 @@ function beside(event: Event, conflict: Conflict): Html {
           lines,
           lines.map((line, at) => marked(line, marks?.[at] ?? false)),
         )
-      : unshown(kept, event.event_id);
+      : unshown(kept, event.event_id, origin);
   return html`
     <div class="beside">
       <div>
@@ -91,12 +92,12 @@ function code(name: string, lines: readonly Line[], content: Content): Html {
   `;
 }
 
-function unshown({ body, body_absent }: Kept, eventId: string): Html {
+function unshown({ body, body_absent }: Kept, eventId: string, origin: string): Html {
   if (body === null) return html`<div class="card empty"><p>${`The body is gone: ${body_absent}.`}</p></div>`;
   return html`
     <div class="card empty">
       <p>${`This body is not JSON (${body.length} characters), so nothing tells what in it is personal. To read it as it is:`}</p>
-      ${command(`curl -H "Authorization: Bearer $TOKEN" http://127.0.0.1:8081/v1/events/${encodeURIComponent(eventId)}`)}
+      ${command(`curl -H "Authorization: Bearer $TOKEN" ${origin}/v1/events/${encodeURIComponent(eventId)}`)}
     </div>
   `;
 }

@@ -18,6 +18,9 @@ import { SELECTED } from './work.ts';
 
 type Event = Schemas['Event'];
 
+/** Some name each field that breaks the contract: more than two lines of it hide the other events. */
+const REASON_CHARACTERS = 120;
+
 export function eventListPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/events', scope: 'events:read' }, async (visit) => {
     const { query } = visit;
@@ -75,6 +78,7 @@ function list(events: readonly Event[], filter: Filter, { may }: Visit): Html {
 function eventTable(events: readonly Event[], before: readonly Column<Event>[]): Html {
   return table<Event>({
     caption: 'Events, the newest first',
+    stacked: true,
     captionHidden: true,
     columns: [
       ...before,
@@ -86,11 +90,21 @@ function eventTable(events: readonly Event[], before: readonly Column<Event>[]):
         cell: (event) =>
           html`<span>${state(event.state)}${event.dismissed_at !== null && [' ', state('dismissed')]}</span>`,
       },
-      { title: 'Why', cell: ({ reason, dismissed_reason }) => dismissed_reason ?? reason },
+      {
+        title: 'Why',
+        kind: 'wide',
+        cell: ({ reason, dismissed_reason }) => shortened(dismissed_reason ?? reason),
+      },
     ],
     rows: events,
     rowId: ({ event_id }) => `event-${encodeURIComponent(event_id)}`,
   });
+}
+
+/** The event's own page has all of it. */
+function shortened(reason: string | null): Content {
+  if (reason === null || reason.length <= REASON_CHARACTERS) return reason;
+  return html`<span title=${reason}>${`${reason.slice(0, REASON_CHARACTERS).trimEnd()}…`}</span>`;
 }
 
 function typeOf({ event_type, source, state }: Event): Content {

@@ -41,7 +41,7 @@ export function oneEventPages(app: FastifyInstance, parts: ConsoleParts): void {
             `,
           )}
           ${visit.may('events:write') && deciding(event)}
-          ${bodies(event)}
+          ${bodies(event, visit.origin)}
         </div>
       `,
     };

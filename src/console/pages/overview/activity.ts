@@ -89,9 +89,10 @@ function outboxCard(
   `;
 }
 
-export function charts({ minutes }: Activity): Html {
+export function charts({ minutes, counted_since }: Activity): Html {
   const at = minutes.map((minute) => minute.at);
   const acknowledged = minutes.map((minute) => minute.acknowledged);
+  const during = duringWhat(minutes, counted_since);
   return html`
     <section class="charts" aria-label="The last hour">
       <div class="card">
@@ -100,7 +101,7 @@ export function charts({ minutes }: Activity): Html {
           at,
           kind: 'bars',
           series: [{ name: 'Events', values: acknowledged }],
-          summary: eventsInWords(acknowledged),
+          summary: eventsInWords(acknowledged, during),
         })}
       </div>
       <div class="card">
@@ -113,25 +114,31 @@ export function charts({ minutes }: Activity): Html {
             { name: '99 of 100 within', values: minutes.map(({ p99_ms }) => p99_ms) },
             { name: 'slowest', values: minutes.map(({ slowest_ms }) => slowest_ms) },
           ],
-          summary: timesInWords(minutes),
+          summary: timesInWords(minutes, during),
         })}
       </div>
     </section>
   `;
 }
 
-function eventsInWords(perMinute: readonly number[]): string {
-  const sum = perMinute.reduce((total, one) => total + one, 0);
-  if (sum === 0) return 'None in the last hour.';
-  const noun = sum === 1 ? 'event' : 'events';
-  return `${count(sum)} ${noun} in the last hour, ${count(Math.max(...perMinute))} in the busiest minute.`;
+/** The counts are the process's own: one that is younger than they reach back knows nothing of what came before it. */
+function duringWhat([first]: Activity['minutes'], since: string): string {
+  if (first === undefined || since <= first.at) return 'in the last hour';
+  return `since the start at ${since.slice(11, 16)} UTC`;
 }
 
-function timesInWords(minutes: Activity['minutes']): string {
+function eventsInWords(perMinute: readonly number[], during: string): string {
+  const sum = perMinute.reduce((total, one) => total + one, 0);
+  if (sum === 0) return `None ${during}.`;
+  const noun = sum === 1 ? 'event' : 'events';
+  return `${count(sum)} ${noun} ${during}, ${count(Math.max(...perMinute))} in the busiest minute.`;
+}
+
+function timesInWords(minutes: Activity['minutes'], during: string): string {
   const [slowest] = minutes
     .flatMap(({ at, slowest_ms }) => (slowest_ms === null ? [] : [{ at, ms: slowest_ms }]))
     .sort((one, other) => other.ms - one.ms);
-  if (slowest === undefined) return 'None in the last hour.';
+  if (slowest === undefined) return `None ${during}.`;
   return `The slowest took ${count(slowest.ms)} ms, at ${slowest.at.slice(11, 16)} UTC. The provider waits 15 s.`;
 }
 

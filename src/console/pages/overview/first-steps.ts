@@ -2,8 +2,8 @@
 import { command } from '../../elements/empty.ts';
 import { type Html, html } from '../../html.ts';
 
-/** `isCensusKnown`: a census has come, or was asked for, already. */
-export function firstSteps(isCensusKnown: boolean): Html {
+/** `isCensusKnown`: a census has come, or was asked for, already; `origin`: the private listener's address. */
+export function firstSteps(isCensusKnown: boolean, origin: string): Html {
   return html`
     <section class="card empty first-steps" aria-labelledby="first-title">
       <h2 id="first-title">No event has come in yet. What to do first</h2>
@@ -18,7 +18,7 @@ export function firstSteps(isCensusKnown: boolean): Html {
         <li>
           <p><strong>Bring each employer’s census</strong>${isCensusKnown ? ' (one has come, or was asked for):' : ', so that the service can quote its employees and deductions find their employer:'}</p>
           ${command(`curl -H "Authorization: Bearer $TOKEN" -H 'content-type: application/json' \\
-  -T census.json http://127.0.0.1:8081/v1/employers/EMPLOYER/census`)}
+  -T census.json ${origin}/v1/employers/EMPLOYER/census`)}
         </li>
         <li>
           <p><strong>Make a token for each program and each person</strong>, with the scopes that they need:</p>

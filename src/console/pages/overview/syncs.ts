@@ -27,6 +27,7 @@ export function newestSyncs(syncs: readonly Sync[]): Html {
 function list(syncs: readonly Sync[]): Html {
   return table<Sync>({
     caption: 'Last census sync of each employer',
+    stacked: true,
     captionHidden: true,
     columns: [
       {

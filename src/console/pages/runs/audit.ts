@@ -4,6 +4,7 @@ import type { Schemas } from '../../../client.ts';
 import { count } from '../../elements/facts.ts';
 import { idLink } from '../../elements/links.ts';
 import { address } from '../../elements/pager.ts';
+import { plain } from '../../elements/plain.ts';
 import { toned } from '../../elements/state.ts';
 import { table } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
@@ -91,16 +92,28 @@ function sums(audit: Audit): Html {
   ];
   return table({
     caption: 'Heaps',
+    stacked: true,
     columns: [
       { title: 'Heap', kind: 'name', cell: (row: (typeof rows)[number]) => row.title },
       { title: 'Count', kind: 'number', cell: (row) => count(row.count) },
       { title: 'Employees, run', kind: 'number', cell: (row) => row.member_amount },
       { title: 'Employees, payroll', kind: 'number', cell: (row) => row.payroll_member_amount },
       { title: 'Employer, run', kind: 'number', cell: (row) => row.employer_amount },
-      { title: 'Employer, payroll', kind: 'number', cell: (row) => row.payroll_employer_amount },
+      {
+        title: 'Employer, payroll',
+        kind: 'number',
+        // A file without that side has no sum of it, which 0.00 would be.
+        cell: (row) => (audit.employer_compared ? row.payroll_employer_amount : '–'),
+      },
     ],
     rows,
   });
+}
+
+/** Coverage in words, as everywhere else; codes and ids as they are. */
+function namingOf(row: Row, name: Audit['compared_by'][number]): string {
+  const value = row[name] ?? '–';
+  return name === 'line_of_coverage' ? plain(value) : value;
 }
 
 function heapOf(
@@ -117,6 +130,7 @@ function heapOf(
       <p class="hint">${`${says}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
       ${table({
         caption: title,
+        stacked: true,
         captionHidden: true,
         columns: [
           {
@@ -124,7 +138,10 @@ function heapOf(
             kind: 'name',
             cell: ({ employee_id }: Row) => linesOf(employee_id),
           },
-          ...by.map((name) => ({ title: name.replaceAll('_', ' '), cell: (row: Row) => row[name] ?? '–' })),
+          ...by.map((name) => ({
+            title: name.replaceAll('_', ' '),
+            cell: (row: Row) => namingOf(row, name),
+          })),
           {
             title: 'Employee pays, run',
             kind: 'number' as const,

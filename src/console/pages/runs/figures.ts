@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { bar } from '../../elements/chart.ts';
 import { count } from '../../elements/facts.ts';
-import { plain } from '../../elements/plain.ts';
+import { plain, taxabilityWord } from '../../elements/plain.ts';
 import { table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { paychecks } from './line-list.ts';
@@ -84,7 +84,7 @@ function byCoverage({ by_line_of_coverage }: Totals): Html {
 function byTaxability({ by_taxability }: Totals): Html {
   return sums(
     'By taxability',
-    by_taxability.map((row) => ({ ...row, name: plain(row.taxability) })),
+    by_taxability.map((row) => ({ ...row, name: taxabilityWord(row.taxability) })),
   );
 }
 
@@ -95,10 +95,12 @@ function sums(caption: string, rows: readonly Named[]): Html {
   );
   const barColumn = (of: string, amount: (row: Named) => string) => ({
     title: html`<span class="hidden-label">${`${of}, compared`}</span>`,
+    kind: 'picture' as const,
     cell: (row: Named) => bar(Number(amount(row)), longest),
   });
   return table({
     caption,
+    stacked: true,
     columns: [
       { title: 'Of', kind: 'name', cell: ({ name }: Named) => name },
       { title: 'Employees', kind: 'number', cell: ({ employees }) => count(employees) },

@@ -5,6 +5,7 @@ import { address } from '../../elements/pager.ts';
 import { plain, taxabilityWord } from '../../elements/plain.ts';
 import { toned } from '../../elements/state.ts';
 import { type Html, html } from '../../html.ts';
+import { stepsOf } from './explanation.ts';
 import { runLink } from './run-path.ts';
 import { CHANGES, FLAGS, flagWord, type Line } from './words.ts';
 
@@ -64,11 +65,6 @@ function changeOf({ change, previous_amount }: Line): string {
   const word = change === null ? '' : CHANGES[change];
   if (change === 'changed') return `${word} from ${previous_amount}`;
   return change === 'ended' && previous_amount !== null ? `${word}, was ${previous_amount}` : word;
-}
-
-/** The employer's side stands behind the employee's. */
-function stepsOf(explanation: string): string[] {
-  return explanation.split('; ');
 }
 
 function factsOf(line: Line, { mayLedger = false }: Showing): Html {

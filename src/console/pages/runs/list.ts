@@ -67,6 +67,7 @@ function filters(query: Visit['query']): Html {
 function runTable(runs: readonly Summary[]): Html {
   return table({
     caption: 'Payroll runs, the latest pay date first',
+    stacked: true,
     captionHidden: true,
     columns: [
       { title: 'Run', kind: 'name', cell: ({ run_id }: Summary) => runLink(run_id) },

@@ -67,6 +67,7 @@ export function standing(run: Run, before: Reviewed): Html {
       })}
       ${table({
         caption: 'By line of coverage',
+        stacked: true,
         columns: [
           {
             title: 'Line of coverage',

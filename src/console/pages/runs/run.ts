@@ -25,8 +25,8 @@ export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
         <div>
           ${head(run)}
           ${actions(run, visit)}
-          ${!isPage && later(run.run_id, 'figures', run.state === 'open' ? 'Computing the run …' : 'Reading the run …')}
           ${!isPage && run.state === 'open' && later(run.run_id, 'readiness', 'Asking whether the run is ready …')}
+          ${!isPage && later(run.run_id, 'figures', run.state === 'open' ? 'Computing the run …' : 'Reading the run …')}
           ${await linesOfRun(visit, run)}
           ${!isPage && run.state !== 'open' && proof(run)}
         </div>
