@@ -26,7 +26,7 @@ async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonl
     );
     const dates = schedules.find((one) => one.pay_frequency === pay_frequency)?.pay_dates ?? [];
     const paid = runs.filter((run) => run.employer_id === employer_id).map(({ pay_date }) => pay_date);
-    const next = dates.find(({ pay_date }) => paid.every((one) => one < pay_date));
+    const next = dates.findLast(({ pay_date }) => !paid.includes(pay_date));
     if (next === undefined) continue;
     const run = { employer_id, pay_frequency, ...next, adjustments: 'include' };
     await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, run);
