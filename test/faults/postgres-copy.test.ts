@@ -16,13 +16,13 @@ import { execute, start as startExecutable } from '../cli/executable.ts';
 import { DATA_KEY, environment, here, jsonOf, type Ran, type Variables } from '../cli/surroundings.ts';
 import { open } from '../database/scratch.ts';
 import { owe } from '../outbound/parts.ts';
+import { catalogOfPostgres, catalogOfSqlite } from '../postgres/catalog.ts';
+import { contentOfTables, type Filled, fill } from '../postgres/filled.ts';
 import { postgresServer, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver as post } from '../support/load.ts';
 import { makeKeys, variablesFor } from '../support/settings.ts';
 import { serve } from '../support/sidecar.ts';
-import { catalogOfPostgres, catalogOfSqlite } from './catalog.ts';
-import { contentOfTables, type Filled, fill } from './filled.ts';
 
 usePostgres();
 t.setTimeout(300_000);
