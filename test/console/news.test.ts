@@ -72,6 +72,13 @@ t.test('a database that is away for a moment is no news and ends nothing', async
   await until(() => /news/.test(heard.text));
 });
 
+/** All that waits to be read: releases of Node give it as one part, or in the parts in which it was written. */
+function unread(stream: Readable): string {
+  let text = '';
+  for (let part = stream.read(); part !== null; part = stream.read()) text += String(part);
+  return text;
+}
+
 t.test('there is a bound to how many listen, and what one does not read does not pile up', async (t) => {
   const { world, news } = stage(t);
   const streams = Array.from({ length: LISTENERS }, () => news.listen(async () => true));
@@ -90,7 +97,7 @@ t.test('there is a bound to how many listen, and what one does not read does not
     world.mark = String(looks);
     await until(() => world.looks === looks);
   }
-  t.equal(String(streams[1]?.read()), 'retry: 2000\n\nevent: news\ndata:\n\n');
+  t.equal(unread(streams[1] as Readable), 'retry: 2000\n\nevent: news\ndata:\n\n');
 });
 
 t.test('closing ends every stream at once, also one that is asked for later', async (t) => {
