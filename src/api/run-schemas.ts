@@ -42,7 +42,8 @@ const WORDS: Readonly<Record<keyof Run, string>> = {
   arrears: 'What payroll took too little of earlier runs: shown, taken with this paycheck, or left out.',
 };
 
-const DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
+/** What holds where a body says nothing. */
+export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
   kind: 'regular',
   scheme: 'annualized',
   rounding: 'half-up',
@@ -59,7 +60,7 @@ export const DescribedRunBody = Type.Unsafe<unknown>({
   properties: Object.fromEntries(
     Object.entries(RunBody.properties as Record<keyof Run, TSchema>).map(([name, schema]) => {
       const field = name as keyof Run;
-      const preset = DEFAULTS[field];
+      const preset = RUN_DEFAULTS[field];
       return [
         name,
         { ...schema, description: WORDS[field], ...(preset !== undefined && { default: preset }) },

@@ -3,6 +3,7 @@ import { basename, dirname, resolve } from 'node:path';
 import { readDatabaseUrl, readEnvironment } from '../config.ts';
 import { backUp } from '../database/backup.ts';
 import { engineOfUrl } from '../database/engine.ts';
+import { BESIDE, isNamedBeside } from '../database/files.ts';
 import { sqliteFile } from '../database/open.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
@@ -66,9 +67,6 @@ function databaseFile(url: string): string {
   throw new CommandFailed(`there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
 }
 
-/** How what lies beside a database is named: to replace one harms it as much as to replace the database. */
-const BESIDE_A_DATABASE = /-(wal|shm|journal|hint|serve|restoring|restoring-compact)$/;
-
 /** Where the backup will lie, by the folder's own name, so that it can be compared with the database. */
 function targetOf(file: string, path: string, force: boolean): string {
   const folder = dirname(resolve(file));
@@ -77,7 +75,7 @@ function targetOf(file: string, path: string, force: boolean): string {
   if (target === path || (existsSync(target) && realpathSync(target) === path)) {
     throw new WrongUsage(`${file} is the database itself: name another file`);
   }
-  if (BESIDE_A_DATABASE.test(target)) {
+  if (isNamedBeside(target)) {
     throw new WrongUsage(`${file} is named like what lies beside a database: name another file`);
   }
   if (!existsSync(target)) return target;
@@ -85,7 +83,7 @@ function targetOf(file: string, path: string, force: boolean): string {
     throw new CommandFailed(`${file} is there already: name another file, or replace it with --force`);
   }
   // Only a database that is served, or was, has one: it is no backup, whatever is said.
-  if (existsSync(`${realpathSync(target)}-serve`)) {
+  if (existsSync(`${realpathSync(target)}${BESIDE.lock}`)) {
     throw new CommandFailed(`${file} is the database of another sidecar: name another file`);
   }
   return target;

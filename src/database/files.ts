@@ -2,8 +2,23 @@
 import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** What SQLite keeps beside a file. */
-const BESIDE = ['-wal', '-shm', '-journal'] as const;
+/** How what lies beside a database is named: by its own name with one of these behind it. */
+export const BESIDE = {
+  log: '-wal',
+  memory: '-shm',
+  journal: '-journal',
+  lock: '-serve',
+  hint: '-hint',
+  prepared: '-restoring',
+  compact: '-restoring-compact',
+} as const;
+/** What SQLite itself keeps there. */
+const OF_SQLITE = [BESIDE.log, BESIDE.memory, BESIDE.journal] as const;
+
+/** Whether a path is named so: to replace it harms the database as much as to replace the database itself. */
+export function isNamedBeside(path: string): boolean {
+  return Object.values(BESIDE).some((end) => path.endsWith(end));
+}
 
 export function syncFile(path: string): void {
   const opened = openSync(path, 'r');
@@ -36,5 +51,5 @@ export function keepAs(path: string, kept: string): void {
 
 /** Removes what SQLite kept beside a file that is, or will be, no more: it would be taken for the next one's. */
 export function removeBeside(path: string): void {
-  for (const end of BESIDE) rmSync(`${path}${end}`, { force: true });
+  for (const end of OF_SQLITE) rmSync(`${path}${end}`, { force: true });
 }

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';
+import { BESIDE } from './files.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Db, Tables } from './tables.ts';
@@ -59,8 +60,8 @@ export function holdServeLock(databaseUrl: string): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
   makeFile(sqlitePath(databaseUrl));
   const path = sqliteFile(databaseUrl);
-  makeFile(`${path}-serve`);
-  const lock = new BetterSqlite3(`${path}-serve`, { timeout: 0 });
+  makeFile(`${path}${BESIDE.lock}`);
+  const lock = new BetterSqlite3(`${path}${BESIDE.lock}`, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
@@ -84,7 +85,7 @@ export function holdServeLock(databaseUrl: string): () => void {
 export function isServed(databaseUrl: string): boolean | null {
   if (engineOfUrl(databaseUrl) === 'postgres') return null;
   const named = sqlitePath(databaseUrl);
-  const path = existsSync(named) ? `${realpathSync(named)}-serve` : '';
+  const path = existsSync(named) ? `${realpathSync(named)}${BESIDE.lock}` : '';
   if (!existsSync(path)) return false;
   const lock = new BetterSqlite3(path, { readonly: true, timeout: 0 });
   try {

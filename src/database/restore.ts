@@ -12,7 +12,7 @@ import { pipeline } from 'node:stream/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { foldLog } from './backup.ts';
 import { codeOf } from './errors.ts';
-import { keepAs, moveInto, removeBeside, syncFile } from './files.ts';
+import { BESIDE, keepAs, moveInto, removeBeside, syncFile } from './files.ts';
 import { setShrinkable } from './shrink.ts';
 
 /** Putting a backup in the place of a SQLite database: first beside it, where it is checked, then in one step. */
@@ -34,10 +34,10 @@ export async function copyBeside(
   path: string,
   { copied, signal }: { copied: (bytes: number) => void; signal: AbortSignal },
 ): Promise<string> {
-  const prepared = `${path}-restoring`;
+  const [prepared] = preparedNames(path);
   removeBeside(prepared);
   let bytes = 0;
-  for (const end of ['', '-wal']) {
+  for (const end of ['', BESIDE.log]) {
     if (!existsSync(`${file}${end}`)) continue;
     const reading = createReadStream(`${file}${end}`, { highWaterMark: CHUNK_BYTES });
     reading.on('data', (part) => {
@@ -50,8 +50,8 @@ export async function copyBeside(
 }
 
 /** What `copyBeside` and `compact` make, and what others should keep away from. */
-export function preparedNames(path: string): readonly string[] {
-  return [`${path}-restoring`, `${path}-restoring-compact`];
+export function preparedNames(path: string): readonly [prepared: string, compact: string] {
+  return [`${path}${BESIDE.prepared}`, `${path}${BESIDE.compact}`];
 }
 
 /** Removes what `copyBeside` and `compact` made. */
@@ -68,7 +68,7 @@ export function dropPrepared(path: string): void {
  * `mayShrink`: what is dropped from it later is given back to the disk (shrink.ts).
  */
 export function compact(path: string, mayShrink: boolean): void {
-  const [prepared, anew] = [`${path}-restoring`, `${path}-restoring-compact`];
+  const [prepared, anew] = preparedNames(path);
   rmSync(anew, { force: true });
   // SQLite writes into an empty file; its own would be readable by others.
   closeSync(openSync(anew, 'wx', 0o600));
@@ -99,7 +99,7 @@ export function keptName(path: string, now: Date): string {
  * up the first one in one step. Throws `RestoreRefused` when another process has the old one open.
  */
 export function replaceDatabase(path: string, kept: string | null): void {
-  const prepared = `${path}-restoring`;
+  const [prepared] = preparedNames(path);
   foldLog(prepared);
   syncFile(prepared);
   if (kept !== null) {
@@ -118,7 +118,7 @@ function closeOld(path: string, kept: string): void {
       throw new RestoreRefused(`another process has ${path} open: end it, and restore again`);
     }
     // It can't be read, which may be why it is replaced. Its log is kept beside it as it is.
-    for (const end of ['-wal', '-journal']) {
+    for (const end of [BESIDE.log, BESIDE.journal]) {
       if (existsSync(`${path}${end}`)) keepAs(`${path}${end}`, `${kept}${end}`);
     }
   }

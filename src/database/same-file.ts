@@ -1,12 +1,13 @@
 /** Notices that the files of a SQLite database were replaced or removed under the process that serves it. */
 import { statSync } from 'node:fs';
 import { engineOfUrl } from './engine.ts';
+import { BESIDE } from './files.ts';
 import { sqliteFile } from './open.ts';
 
 /** How often it is looked: what was acknowledged since may be lost, and the provider still has it. */
 const EVERY_MS = 1_000;
 /** The database, and what SQLite keeps beside it as long as it is open. */
-const ENDS = ['', '-wal', '-shm'] as const;
+const ENDS = ['', BESIDE.log, BESIDE.memory] as const;
 
 /** What is stored now may lie in a file without a name, and be gone with the process. */
 export class DatabaseReplaced extends Error {

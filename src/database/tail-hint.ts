@@ -3,13 +3,14 @@
  * was put in its place, or its log is gone. PostgreSQL looks after its own files, and has none.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { BESIDE } from './files.ts';
 import { sqliteFile } from './open.ts';
 import type { Tail } from './tail.ts';
 
 export type Hint = Pick<Tail, 'position' | 'seq' | 'received_at'>;
 
 function hintPath(databaseUrl: string): string {
-  return `${sqliteFile(databaseUrl)}-hint`;
+  return `${sqliteFile(databaseUrl)}${BESIDE.hint}`;
 }
 
 /** What was noted last; null when there is no note, or it can't be read: a hint is never needed. */

@@ -1,5 +1,5 @@
 /** How far a database has come: what is compared when one is put in the place of another. */
-import type { Db } from './tables.ts';
+import type { Db, Trx } from './tables.ts';
 
 export type Tail = {
   /** The ledger's newest position. */
@@ -10,8 +10,14 @@ export type Tail = {
   received_at: string | null;
 };
 
-export async function readTail(db: Db): Promise<Tail> {
+/** The newest position of the ledger, read without its lock. */
+export async function readPosition(db: Db | Trx): Promise<number> {
   const head = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
+  return head.position;
+}
+
+export async function readTail(db: Db): Promise<Tail> {
+  const position = await readPosition(db);
   const newest = await db
     .selectFrom('inbox')
     .select(['seq', 'event_id', 'received_at'])
@@ -19,7 +25,7 @@ export async function readTail(db: Db): Promise<Tail> {
     .limit(1)
     .executeTakeFirst();
   return {
-    position: head.position,
+    position,
     seq: newest?.seq ?? 0,
     event_id: newest?.event_id ?? null,
     received_at: newest?.received_at ?? null,

@@ -5,6 +5,7 @@
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf, slices } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
+import { readPosition } from '../database/tail.ts';
 
 /** Told of one set, and kept: a larger one is gone through at each look, which finds so many soon. */
 export const FOLLOWED_AT_MOST = 1_000;
@@ -42,7 +43,7 @@ function follow(rule: Rule): Followed {
   const keptOf = new WeakMap<Db, Kept>();
   return async (db) => {
     // Before the set: what comes meanwhile is looked at once more the next time.
-    const { position } = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
+    const position = await readPosition(db);
     const kept = keptOf.get(db);
     const isNear =
       kept !== undefined && position >= kept.position && position - kept.position <= POSITIONS_MAX;

@@ -2,6 +2,7 @@
 import { type Expression, sql } from 'kysely';
 import { serverBytes } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { readPosition } from '../database/tail.ts';
 import { lastArrival } from './arrivals.ts';
 import { diskOf } from './disk.ts';
 
@@ -44,18 +45,13 @@ export async function readActivity(db: Db): Promise<Activity> {
     requestsOf(db),
     gateOf(db),
     roomOf(db),
-    positionOf(db),
+    readPosition(db),
   ]);
   return { events, requests, gate, ...room, position };
 }
 
 async function gateOf(db: Db): Promise<Activity['gate']> {
   return db.selectFrom('gate').select(['state', 'reason', 'since']).executeTakeFirstOrThrow();
-}
-
-async function positionOf(db: Db): Promise<number> {
-  const head = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
-  return head.position;
 }
 
 async function roomOf(db: Db): Promise<Pick<Activity, 'database_bytes' | 'disk_free_bytes'>> {

@@ -1,4 +1,4 @@
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { census, deduction, employee } from '../contract/samples.ts';
@@ -123,8 +123,10 @@ t.test('the newest versions come first where that is asked for, page by page', a
   t.equal((await call({ url: '/v1/deductions/d/versions?order=newest' })).status, 400);
 });
 
-t.test('one deduction is shown as of a day and as known at an instant, as the list shows it', async (t) => {
-  const { call, db } = await start(t);
+/** A listener whose ledger has a deduction of two versions, the second one known ten days later. */
+async function startWithTwoVersions(t: Test) {
+  const running = await start(t);
+  const { db } = running;
   const version = (amount: string, from: string) => ({
     id: 'd',
     member_contribution: amount,
@@ -140,6 +142,11 @@ t.test('one deduction is shown as of a day and as known at an instant, as the li
     [deductionOf('e2', version('2', '2026-03-01'), '2026-01-20T00:00:00Z')],
     '2026-01-20T00:00:00.500Z',
   );
+  return running;
+}
+
+t.test('one deduction is shown as of a day and as known at an instant, as the list shows it', async (t) => {
+  const { call } = await startWithTwoVersions(t);
   const amount = async (query: string) => {
     const { status, json } = await call({ url: `/v1/deductions/d?${query}` });
     return status === 200 ? json.member_contribution : status;
@@ -185,22 +192,7 @@ t.test('every filter narrows the list, and all given must hold', async (t) => {
 });
 
 t.test('on is a day, known_at an instant with any offset', async (t) => {
-  const { call, db } = await start(t);
-  const version = (amount: string, from: string) => ({
-    id: 'd',
-    member_contribution: amount,
-    effective_start: from,
-  });
-  await deliver(
-    db,
-    [deductionOf('e1', version('1', '2026-01-01'), '2025-12-01T00:00:00Z')],
-    '2026-01-10T00:00:00.000Z',
-  );
-  await deliver(
-    db,
-    [deductionOf('e2', version('2', '2026-03-01'), '2026-01-20T00:00:00Z')],
-    '2026-01-20T00:00:00.500Z',
-  );
+  const { call } = await startWithTwoVersions(t);
   const amounts = async (query: string) =>
     (await call({ url: `/v1/deductions?${query}` })).json.data.map(
       (one: { member_contribution: string }) => one.member_contribution,

@@ -6,6 +6,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { EMPLOYER, LATELY } from '../payroll/ready.ts';
+import { settled } from '../support/settled.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { listenerTold, RUNS, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Logged } from './start.ts';
@@ -62,17 +63,6 @@ async function ask(port: number, accept: string): Promise<IncomingMessage> {
   const headers = { authorization: `Bearer ${FIRST_TOKEN}`, accept };
   const asked = request({ port, path: `${RUNS}/r/lines`, headers }).end();
   return new Promise((resolve, reject) => asked.on('error', reject).once('response', resolve));
-}
-
-/** Waits until a number stays as it is for many turns of the event loop. */
-async function settled(number: () => number): Promise<number> {
-  let last = number();
-  for (let same = 0; same < 500; ) {
-    await new Promise(setImmediate);
-    same = number() === last ? same + 1 : 0;
-    last = number();
-  }
-  return last;
 }
 
 t.test('a reader that is slow is waited for: what it does not take is not read', async (t) => {

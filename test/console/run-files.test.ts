@@ -6,6 +6,7 @@ import { addConsole } from '../../src/console/console.ts';
 import { listenerTold, startPayroll } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
 import { hireMany } from '../payroll/finalized.ts';
+import { settled } from '../support/settled.ts';
 import { assertGood, cells, click, HOSTILE, open, openPayroll } from './runs-stage.ts';
 import type { Page } from './stage.ts';
 
@@ -89,17 +90,6 @@ t.test('a CSV is read no faster than its person takes it, and no further when th
   t.ok(all.length > 16_000_000);
   t.equal((await fetch(`${base}/runs/nobody/lines.csv`, { headers })).status, 404);
 });
-
-/** Waits until a number stays as it is for many turns of the event loop. */
-async function settled(number: () => number): Promise<number> {
-  let last = number();
-  for (let same = 0; same < 500; ) {
-    await new Promise(setImmediate);
-    same = number() === last ? same + 1 : 0;
-    last = number();
-  }
-  return last;
-}
 
 t.test('payroll’s file that is dropped on the page falls into heaps', async (t) => {
   const { signedIn, put } = await openPayroll(t);

@@ -1,6 +1,7 @@
 /** What a run is computed from. Resolved anew for an open run; frozen with a finalized one, so that it can be proved. */
 import type { Problem } from '../../contract/check.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import { readPosition } from '../../database/tail.ts';
 import { yearOf } from '../arithmetic/pay-dates.ts';
 import { type Plan, planOf } from '../arithmetic/plan.ts';
 import type { Run } from './body.ts';
@@ -72,17 +73,17 @@ export function planOfBasis({ run, pay_dates }: Pick<Basis, 'run' | 'pay_dates'>
 
 /** What a run would be computed from now. `runId` is its own, which is not compared with itself. Throws `RunRefused`. */
 export async function resolveBasis(db: Db | Trx, runId: string | null, run: Run): Promise<Basis> {
-  const [schedules, codes, head, finalized] = [
+  const [schedules, codes, position, finalized] = [
     await readSchedules(db, run.employer_id),
     await readCodes(db, run.employer_id),
-    await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow(),
+    await readPosition(db),
     await finalizedRuns(db, run.employer_id),
   ];
   const plan = planWith(run, schedules);
   const others = finalized.filter((one) => one.run_id !== runId);
   return {
     run,
-    position: head.position,
+    position,
     pay_dates: plan.calendarAssumed ? null : plan.dates,
     has_one_schedule_at_most: schedules.length <= 1,
     codes,

@@ -1,4 +1,5 @@
 /** A run as the fields of a form, and back. Pure. */
+import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
 import type { paths } from '../../../client-types.ts';
 import type { Run } from './words.ts';
 
@@ -27,16 +28,7 @@ const LISTS = ['employee_ids', 'deductions', 'final_checks'] as const;
 export const FIELDS: readonly string[] = ['run_id', ...WORDS, ...LISTS, 'pay_dates'];
 
 /** What a form begins with: the API's defaults. */
-export const DEFAULTS: Typed = {
-  pay_frequency: 'biweekly',
-  kind: 'regular',
-  scheme: 'annualized',
-  rounding: 'half-up',
-  remainder: 'spread',
-  extra_paycheck: 'take',
-  adjustments: 'report',
-  arrears: 'report',
-};
+export const DEFAULTS: Typed = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
 
 /** The body that the form asks for. The API checks it, so its type is what it should be, not what it is. */
 export function bodyOf(typed: Typed): RunBody {
