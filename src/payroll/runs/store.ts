@@ -52,9 +52,8 @@ export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | 
   return row ?? null;
 }
 
-/** What a list shows of a run: not its body, nor what it was computed from, which may be megabytes each. */
-const ROW_COLUMNS = [
-  'run_id',
+/** What a run's body says that stands in columns of its own too. */
+export const OF_BODY = [
   'employer_id',
   'kind',
   'pay_frequency',
@@ -62,6 +61,12 @@ const ROW_COLUMNS = [
   'period_start',
   'period_end',
   'pay_date',
+] as const;
+
+/** What a list shows of a run: not its body, nor what it was computed from, which may be megabytes each. */
+const ROW_COLUMNS = [
+  'run_id',
+  ...OF_BODY,
   'state',
   'created_at',
   'finalized_at',

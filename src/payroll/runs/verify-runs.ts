@@ -6,7 +6,7 @@ import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../arithmetic/amounts.ts';
 import type { EmployeeLines } from './compute.ts';
-import { bodyOf, type Frozen, findRun, frozenOf, type StoredRun } from './store.ts';
+import { bodyOf, type Frozen, findRun, frozenOf, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
 import { verifyRun } from './verify.ts';
 
@@ -45,16 +45,6 @@ export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
   await verifyLeft(db, on);
   return verified;
 }
-
-const OF_BODY = [
-  'employer_id',
-  'kind',
-  'pay_frequency',
-  'pay_group',
-  'period_start',
-  'period_end',
-  'pay_date',
-] as const;
 
 async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: Verifying): Promise<void> {
   const wrong = (field: string, rule: string) =>
