@@ -1,5 +1,5 @@
 /** Whether syncs fit the event that asked for them and the upload that is owed. */
-import type { Verifying } from '../database/difference.ts';
+import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 
 /** Syncs read at once. */
@@ -7,9 +7,8 @@ const ROWS_AT_ONCE = 2_000;
 
 /** All syncs. A page is one statement, and so sees one moment. */
 export async function verifySyncs(db: Db, on: Verifying): Promise<void> {
-  for (let after = ''; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await pageOf(db, after);
+  const page = (after: string) => pageOf(db, after);
+  for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.sync_id)) {
     for (const row of rows) {
       const wrong = (field: string, rule: string) =>
         on.tell({ table: 'census_syncs', id: row.sync_id, field, rule });
@@ -19,10 +18,6 @@ export async function verifySyncs(db: Db, on: Verifying): Promise<void> {
         wrong('requested_at', 'is not when its event was applied');
       }
     }
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last.sync_id;
   }
 }
 

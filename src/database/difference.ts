@@ -22,6 +22,28 @@ export type Verifying = {
   signal: AbortSignal;
 };
 
+/**
+ * Pages of rows, one after the other, until one is short; stops between two of them, and tells when one was looked at.
+ * `read` answers the at most `size` rows behind a place, `placeOf` the place of a row.
+ */
+export async function* pagesOf<Place, Row>(
+  { looked, signal }: Pick<Verifying, 'looked' | 'signal'>,
+  first: Place,
+  size: number,
+  read: (after: Place) => Promise<Row[]>,
+  placeOf: (last: Row) => Place,
+): AsyncGenerator<Row[]> {
+  for (let after = first; ; ) {
+    signal.throwIfAborted();
+    const rows = await read(after);
+    yield rows;
+    looked(rows.length);
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < size) return;
+    after = placeOf(last);
+  }
+}
+
 export type Differences = {
   tell: Tell;
   /** All of them, by `table.field`. */

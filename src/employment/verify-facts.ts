@@ -1,5 +1,5 @@
 /** Whether what the roster learned from employment changes names a change that there is. */
-import type { Verifying } from '../database/difference.ts';
+import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { employeeSubject } from '../outbound/subject.ts';
 
@@ -11,14 +11,9 @@ const ROWS_AT_ONCE = 2_000;
  * not kept, so that nothing more can be compared: a date that was altered in place is not noticed.
  */
 export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
-  for (let after = 0; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await pageOf(db, after, until);
+  const page = (after: number) => pageOf(db, after, until);
+  for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.position)) {
     for (const row of rows) verifyOne(row, on);
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last.position;
   }
 }
 

@@ -1,7 +1,7 @@
 /** Events that have no version: whether they should, and whether they came to what this code makes of them. */
 import { sql } from 'kysely';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
-import type { Tell, Verifying } from '../database/difference.ts';
+import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { sha256 } from './kept-body.ts';
@@ -30,7 +30,7 @@ export async function verifySeqs(db: Db, tell: Tell): Promise<void> {
     .executeTakeFirstOrThrow();
   if (rows === (newest ?? 0)) return;
   const last = await db
-    .selectFrom('inbox as inbox')
+    .selectFrom('inbox')
     .select('inbox.seq')
     .where((where) =>
       where.not(
@@ -122,9 +122,8 @@ function verifyOutcome(event: Row, tell: Tell): void {
 
 /** What came under a known id with another body. */
 export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
-  for (let after = 0; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await db
+  const page = (after: number) =>
+    db
       .selectFrom('conflicts')
       .leftJoin('inbox', 'inbox.event_id', 'conflicts.event_id')
       .select(['conflict_id', 'conflicts.body', 'conflicts.body_hash', 'seq'])
@@ -132,15 +131,12 @@ export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
       .orderBy('conflict_id')
       .limit(CONFLICTS_AT_ONCE)
       .execute();
+  for await (const rows of pagesOf(on, 0, CONFLICTS_AT_ONCE, page, (row) => row.conflict_id)) {
     for (const { conflict_id, body, body_hash, seq } of rows) {
       const wrong = (field: string, rule: string) =>
         on.tell({ table: 'conflicts', id: String(conflict_id), field, rule });
       if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
       if (seq === null) wrong('event_id', 'there is no such event');
     }
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < CONFLICTS_AT_ONCE) return;
-    after = last.conflict_id;
   }
 }

@@ -1,7 +1,7 @@
 /** Computes each version again from its event, by the rules that applying goes by, and compares every field. */
 import { type Deduction, deduction } from '../contract/deduction.ts';
 import { toInstant } from '../contract/instant.ts';
-import type { Tell, Verifying } from '../database/difference.ts';
+import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { type Chain, readChains } from '../ledger/chain.ts';
 import { type Content, foldVersions, type Head, type IncomingDeduction, tieKey } from '../ledger/fold.ts';
@@ -22,19 +22,15 @@ export type Verified = { byBody: number; byHash: number };
  */
 export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<Verified> {
   const verified = { byBody: 0, byHash: 0 };
-  for (let after = 0; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await pageOf(db, after, until);
+  const page = (after: number) => pageOf(db, after, until);
+  for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.position)) {
     const computable = rows.flatMap((row) => prepare(row, on.tell) ?? []);
     const chains = await chainsOf(db, computable);
     for (const one of computable) compare(one, chains, on.tell);
     await verifyEmployees(db, rows, on.tell);
     for (const { seq, body } of rows) if (seq !== null) verified[body === null ? 'byHash' : 'byBody'] += 1;
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return verified;
-    after = last.position;
   }
+  return verified;
 }
 
 type Row = Awaited<ReturnType<typeof pageOf>>[number];

@@ -1,7 +1,7 @@
 /** Whether the latest states are what their versions make them. */
 import { sql } from 'kysely';
 import { isOneOf, slices } from '../database/bulk.ts';
-import type { Tell, Verifying } from '../database/difference.ts';
+import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { readChains } from './chain.ts';
 
@@ -16,9 +16,8 @@ const NAMED = 1_000;
  */
 export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
   let looked = 0;
-  for (let after = ''; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await pageOf(db, after);
+  const page = (after: string) => pageOf(db, after);
+  for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.deduction_id)) {
     // The version that came last was late: which one the deduction shows is told by those before.
     const late = rows.filter((row) => row.newest_late === 1);
     const chains = await readChains(
@@ -33,11 +32,8 @@ export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
       verifyOne(row, shown ?? null, on.tell);
     }
     looked += rows.length;
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return looked;
-    after = last.deduction_id;
   }
+  return looked;
 }
 
 type Row = Awaited<ReturnType<typeof pageOf>>[number];
@@ -112,28 +108,9 @@ export async function verifyNoneBeside(db: Db, tell: Tell): Promise<void> {
 
 /** Whether each employee that is listed with a deduction has, or had, that deduction. */
 export async function verifyListed(db: Db, on: Verifying): Promise<void> {
-  for (let after = { employee_id: '', deduction_id: '' }; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await db
-      .selectFrom('deduction_employees')
-      .leftJoin('deductions', 'deductions.deduction_id', 'deduction_employees.deduction_id')
-      .select([
-        'deduction_employees.employee_id',
-        'deduction_employees.deduction_id',
-        'deductions.employee_id as latest',
-        'newest',
-      ])
-      .where((eb) =>
-        eb(
-          eb.refTuple('deduction_employees.employee_id', 'deduction_employees.deduction_id'),
-          '>',
-          eb.tuple(after.employee_id, after.deduction_id),
-        ),
-      )
-      .orderBy('deduction_employees.employee_id')
-      .orderBy('deduction_employees.deduction_id')
-      .limit(ROWS_AT_ONCE)
-      .execute();
+  const first: Pair = { employee_id: '', deduction_id: '' };
+  const page = (after: Pair) => listedAfter(db, after);
+  for await (const rows of pagesOf(on, first, ROWS_AT_ONCE, page, (row) => row)) {
     const former = rows.filter((row) => row.latest !== row.employee_id);
     const chains = await readChains(
       db,
@@ -150,11 +127,30 @@ export async function verifyListed(db: Db, on: Verifying): Promise<void> {
         rule,
       });
     }
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last;
   }
+}
+
+function listedAfter(db: Db, after: Pair) {
+  return db
+    .selectFrom('deduction_employees')
+    .leftJoin('deductions', 'deductions.deduction_id', 'deduction_employees.deduction_id')
+    .select([
+      'deduction_employees.employee_id',
+      'deduction_employees.deduction_id',
+      'deductions.employee_id as latest',
+      'newest',
+    ])
+    .where((eb) =>
+      eb(
+        eb.refTuple('deduction_employees.employee_id', 'deduction_employees.deduction_id'),
+        '>',
+        eb.tuple(after.employee_id, after.deduction_id),
+      ),
+    )
+    .orderBy('deduction_employees.employee_id')
+    .orderBy('deduction_employees.deduction_id')
+    .limit(ROWS_AT_ONCE)
+    .execute();
 }
 
 export type Pair = { employee_id: string; deduction_id: string };

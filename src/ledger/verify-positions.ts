@@ -1,6 +1,6 @@
 /** Whether versions and roster facts share one row of positions without gaps, and whether the roster is its newest facts. */
 import { sql } from 'kysely';
-import type { Verifying } from '../database/difference.ts';
+import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 
 /** Positions counted at once: a few milliseconds. */
@@ -60,35 +60,41 @@ async function name(db: Db, after: number, last: number, { tell }: Verifying): P
 /** Whether the roster points at the newest fact of each employee with each employer, and has them all. */
 export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
   let facts = 0;
-  for (let after = { employee_id: '', employer_id: '' }; ; ) {
-    on.signal.throwIfAborted();
-    const { rows } = await sql<{
-      employee_id: string;
-      employer_id: string;
-      newest: number;
-      position: number | null;
-      facts: number;
-    }>`
-      select newest.employee_id, newest.employer_id, newest, newest.facts, roster.position
-      from (
-        select employee_id, employer_id, max(position) as newest, count(*) as facts from roster_facts
-        where (employee_id, employer_id) > (${after.employee_id}, ${after.employer_id})
-        group by employee_id, employer_id order by employee_id, employer_id limit ${ROSTER_AT_ONCE}) as newest
-      left join roster on roster.employee_id = newest.employee_id and roster.employer_id = newest.employer_id
-      order by newest.employee_id, newest.employer_id`.execute(db);
+  const first = { employee_id: '', employer_id: '' };
+  const page = (after: typeof first) => newestFacts(db, after);
+  for await (const rows of pagesOf(on, first, ROSTER_AT_ONCE, page, (row) => row)) {
     for (const row of rows) {
       facts += Number(row.facts);
       if (row.position === row.newest) continue;
       const rule = 'is not that of the newest fact';
       on.tell({ table: 'roster', id: `${row.employee_id}/${row.employer_id}`, field: 'position', rule });
     }
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROSTER_AT_ONCE) break;
-    after = last;
   }
   await verifyNothingElse(db, on);
   return facts;
+}
+
+type NewestFact = {
+  employee_id: string;
+  employer_id: string;
+  newest: number;
+  position: number | null;
+  facts: number;
+};
+
+async function newestFacts(
+  db: Db,
+  after: Pick<NewestFact, 'employee_id' | 'employer_id'>,
+): Promise<NewestFact[]> {
+  const { rows } = await sql<NewestFact>`
+    select newest.employee_id, newest.employer_id, newest, newest.facts, roster.position
+    from (
+      select employee_id, employer_id, max(position) as newest, count(*) as facts from roster_facts
+      where (employee_id, employer_id) > (${after.employee_id}, ${after.employer_id})
+      group by employee_id, employer_id order by employee_id, employer_id limit ${ROSTER_AT_ONCE}) as newest
+    left join roster on roster.employee_id = newest.employee_id and roster.employer_id = newest.employer_id
+    order by newest.employee_id, newest.employer_id`.execute(db);
+  return rows;
 }
 
 /** Rows of the roster for which there is no fact. */

@@ -1,6 +1,6 @@
 /** Whether requests and their attempts fit each other, and none waits for ever. */
 import { sql } from 'kysely';
-import type { Verifying } from '../database/difference.ts';
+import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { employeeSubject, employerSubject } from './subject.ts';
 
@@ -12,15 +12,10 @@ const NAMED = 1_000;
 /** All requests. A page is one statement, and so sees one moment of what is being sent meanwhile. */
 export async function verifyOutbox(db: Db, on: Verifying): Promise<number> {
   let looked = 0;
-  for (let after = 0; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await pageOf(db, after);
+  const page = (after: number) => pageOf(db, after);
+  for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.seq)) {
     for (const row of rows) verifyOne(row, on);
     looked += rows.length;
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) break;
-    after = last.seq;
   }
   await verifyOrders(db, on);
   await verifyAttemptsKnown(db, on);

@@ -1,6 +1,6 @@
 /** Whether what payroll took and what it still owes make up the finalized lines. */
 import { sql } from 'kysely';
-import type { Verifying } from '../../database/difference.ts';
+import { pagesOf, type Verifying } from '../../database/difference.ts';
 import type { Db } from '../../database/tables.ts';
 import { centsOf } from './amount.ts';
 import { type Line, lineKey } from './line.ts';
@@ -12,21 +12,19 @@ const NAMED = 1_000;
 
 /** Every line of every report, also of those that a later one replaced. */
 export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
-  for (let after = { run_id: '', report: 0, employee_id: '', line: '' }; ; ) {
-    on.signal.throwIfAborted();
-    const rows = await pageOf(db, after);
+  const first: Place = { run_id: '', report: 0, employee_id: '', line: '' };
+  const page = (after: Place) => pageOf(db, after);
+  for await (const rows of pagesOf(on, first, ROWS_AT_ONCE, page, (row) => row)) {
     for (const row of rows) verifyOne(row, on);
-    on.looked(rows.length);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) break;
-    after = last;
   }
   await verifyReports(db, on);
 }
 
 type Row = Awaited<ReturnType<typeof pageOf>>[number];
 
-function pageOf(db: Db, after: { run_id: string; report: number; employee_id: string; line: string }) {
+type Place = { run_id: string; report: number; employee_id: string; line: string };
+
+function pageOf(db: Db, after: Place) {
   return db
     .selectFrom('taken_lines')
     .leftJoin('payroll_runs', 'payroll_runs.run_id', 'taken_lines.run_id')
