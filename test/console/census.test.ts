@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { request } from 'node:http';
-import t, { type Test } from 'tap';
+import t from 'tap';
 import { failSyncs, uploadDelivered, uploadStarted } from '../../src/census/sync-progress.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
@@ -9,9 +9,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { FIRST_TOKEN, NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertAccessible, assertFits, follow, openConsole, type Page, type Stage } from './stage.ts';
-
-const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+import { assertGood, follow, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
 const hoursAgo = (hours: number) => new Date(NOW.getTime() - hours * 3_600_000).toISOString();
 const person = (employee_id: string, fields: object = {}) => ({ ...employee, employee_id, ...fields });
@@ -55,13 +53,6 @@ const cells = (page: Page, caption: string) =>
     .evaluateAll((rows) =>
       rows.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')),
     );
-
-async function assertGood(t: Test, page: Page, name: string): Promise<void> {
-  await assertAccessible(t, page, name);
-  await page.setViewportSize({ width: 360, height: 800 });
-  await assertFits(t, page, name);
-  await page.setViewportSize({ width: 1280, height: 800 });
-}
 
 t.test('who has brought no census yet reads the request that brings the first', async (t) => {
   const stage = await openConsole(t);

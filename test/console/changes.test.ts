@@ -3,9 +3,8 @@ import { transact } from '../../src/database/transaction.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import { report, service } from '../employment/stage.ts';
 import { START, sealer } from '../outbound/parts.ts';
-import { assertAccessible, assertFits, follow, openConsole, type Page } from './stage.ts';
+import { assertGood, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
-const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 const SECRET = 'Marker-7f3a';
 
 async function staged(t: Test) {
@@ -30,13 +29,6 @@ const click = (page: Page, name: string) => follow(page, page.getByRole('button'
 const stateOf = async ({ call }: Staged, id: string): Promise<string> =>
   (await call({ url: `/v1/employee-changes/${id}` })).json.state;
 const names = (page: Page) => page.locator('main tbody th').allTextContents();
-
-async function assertGood(t: Test, page: Page, name: string): Promise<void> {
-  await assertAccessible(t, page, name);
-  await page.setViewportSize({ width: 360, height: 800 });
-  await assertFits(t, page, name);
-  await page.setViewportSize({ width: 1280, height: 800 });
-}
 
 t.test(
   'changes are listed newest first and found by state, kind, employee and time; nothing in them is markup',

@@ -2,8 +2,7 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { employ } from '../payroll/ready.ts';
-import { HOSTILE } from './deductions.ts';
-import { assertAccessible, assertFits, follow, openConsole, type Page } from './stage.ts';
+import { assertAccessible, assertFits, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
 /** One version of `ded-1`: what it says, when it was sent, and when the ledger learned of it. */
 const version = (db: Db, eventId: string, fields: object, sent: string, learned = sent) =>

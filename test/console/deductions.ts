@@ -1,11 +1,7 @@
 /** Deductions as tests put them, and pages as they read them. */
-import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { assertAccessible, assertFits, type Page } from './stage.ts';
-
-/** A browser that took it for markup would change the page's title. */
-export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+import type { Page } from './stage.ts';
 
 /** A deduction of an id that says when it was sent and recorded, and what is other than in the sample. */
 export const put = (
@@ -25,11 +21,3 @@ export const cells = (page: Page, caption: string) =>
     .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? '')));
 /** The ids of the ledger's page. */
 export const listed = async (page: Page) => (await cells(page, 'Deductions, by employee')).map(([id]) => id);
-
-/** For everybody, and on a telephone. */
-export async function assertGood(t: Test, page: Page, name: string): Promise<void> {
-  await assertAccessible(t, page, name);
-  await page.setViewportSize({ width: 360, height: 800 });
-  await assertFits(t, page, name);
-  await page.setViewportSize({ width: 1280, height: 800 });
-}

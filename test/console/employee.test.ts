@@ -2,8 +2,8 @@ import t from 'tap';
 import { report } from '../employment/stage.ts';
 import { sealer } from '../outbound/parts.ts';
 import { employ } from '../payroll/ready.ts';
-import { assertGood, cells, HOSTILE, listed, put } from './deductions.ts';
-import { assertAccessible, openConsole } from './stage.ts';
+import { cells, listed, put } from './deductions.ts';
+import { assertAccessible, assertGood, HOSTILE, openConsole } from './stage.ts';
 
 /** Ids that a path, a query or a page could trip over. */
 const IDS = ['a/b ..x Zoë 🙂 50% %2F', HOSTILE];

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { employ } from '../payroll/ready.ts';
-import { assertGood, cells, listed, put } from './deductions.ts';
-import { follow, openConsole } from './stage.ts';
+import { cells, listed, put } from './deductions.ts';
+import { assertGood, follow, openConsole } from './stage.ts';
 
 t.test('who has no deductions yet reads how to get the first', async (t) => {
   const { signedIn } = await openConsole(t);

@@ -7,8 +7,9 @@ import { listenerTold, startPayroll } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
 import { hireMany } from '../payroll/finalized.ts';
 import { settled } from '../support/settled.ts';
-import { assertGood, cells, click, HOSTILE, open, openPayroll } from './runs-stage.ts';
+import { cells, click, open, openPayroll } from './runs-stage.ts';
 import type { Page } from './stage.ts';
+import { assertGood, HOSTILE } from './stage.ts';
 
 const csv = (...rows: readonly string[]) => ({
   name: 'payroll.csv',

@@ -3,7 +3,8 @@ import { KNOWN } from '../../src/console/elements/checks.ts';
 import { knownOf } from '../../src/console/pages/runs/readiness.ts';
 import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
 import { deduct, schedules } from '../payroll/ready.ts';
-import { assertGood, cells, click, HOSTILE, lines, open, openPayroll } from './runs-stage.ts';
+import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
+import { assertGood, HOSTILE } from './stage.ts';
 
 t.test(
   'lines that changed under review are not finalized: what there is now is shown, and stands when agreed',

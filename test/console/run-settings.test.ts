@@ -1,7 +1,8 @@
 import t from 'tap';
 import { BIWEEKLY, schedule, schedules } from '../payroll/ready.ts';
 import type { PayrollConsole } from './runs-stage.ts';
-import { assertGood, cells, click, HOSTILE, openPayroll } from './runs-stage.ts';
+import { cells, click, openPayroll } from './runs-stage.ts';
+import { assertGood, HOSTILE } from './stage.ts';
 
 const SETTINGS = '/v1/employers/acme';
 const scheduleOf = async ({ call }: PayrollConsole) =>

@@ -3,9 +3,7 @@ import type { Test } from 'tap';
 import { bodyOn, RUNS } from '../api/payroll-stage.ts';
 import type { Answer } from '../api/start.ts';
 import { NOW, OVERDUE_MS, readyEmployer } from '../payroll/ready.ts';
-import { assertAccessible, assertFits, follow, openConsole, type Page, type Stage } from './stage.ts';
-
-export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+import { follow, openConsole, type Page, type Stage } from './stage.ts';
 
 export type PayrollConsole = Stage & {
   put: (runId: string, payDate: string, fields?: object) => Promise<Answer>;
@@ -53,10 +51,3 @@ export const cells = (page: Page, caption: string) =>
     .evaluateAll((rows) =>
       rows.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')),
     );
-
-export async function assertGood(t: Test, page: Page, name: string): Promise<void> {
-  await assertAccessible(t, page, name);
-  await page.setViewportSize({ width: 360, height: 800 });
-  await assertFits(t, page, name);
-  await page.setViewportSize({ width: 1280, height: 800 });
-}

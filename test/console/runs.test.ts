@@ -1,6 +1,7 @@
 import t from 'tap';
 import { deduct, employ } from '../payroll/ready.ts';
-import { assertGood, cells, click, HOSTILE, lines, open, openPayroll } from './runs-stage.ts';
+import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
+import { assertGood, HOSTILE } from './stage.ts';
 
 t.test('who has put no run yet reads what to do first', async (t) => {
   const { signedIn } = await openPayroll(t);

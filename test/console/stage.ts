@@ -7,6 +7,9 @@ import { addConsole } from '../../src/console/console.ts';
 import { FIRST_TOKEN, type Running, start } from '../api/start.ts';
 import { launchBrowser } from '../support/browser.ts';
 
+/** A browser that took it for markup would change the page's title. */
+export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+
 /** Long enough for a page on a machine that is busy with the other tests. */
 const PATIENCE_MS = 15_000;
 
@@ -124,6 +127,14 @@ export async function assertFits(t: Test, page: Page, name: string): Promise<voi
     width: document.documentElement.clientWidth,
   }));
   t.ok(content <= width, `${name} fits ${width} px: it needs ${content}`);
+}
+
+/** For everybody, and on a telephone. */
+export async function assertGood(t: Test, page: Page, name: string): Promise<void> {
+  await assertAccessible(t, page, name);
+  await page.setViewportSize({ width: 360, height: 800 });
+  await assertFits(t, page, name);
+  await page.setViewportSize({ width: 1280, height: 800 });
 }
 
 export type { Page };
