@@ -3,6 +3,7 @@ import { parse } from 'node:querystring';
 import formbody from '@fastify/formbody';
 import type { FastifyInstance } from 'fastify';
 import { Refusal } from '../api/problem.ts';
+import { count } from './elements/facts.ts';
 
 /** The longest list that is edited has 530 rows of four fields; no other form has as many. */
 export const FORM_FIELDS_MAX = 2_500;
@@ -16,7 +17,7 @@ export async function readForms(app: FastifyInstance): Promise<void> {
     if (Object.values((body ?? {}) as object).flat().length > FORM_FIELDS_MAX) {
       throw new Refusal(
         'too-large',
-        `a form has at most ${FORM_FIELDS_MAX.toLocaleString('en-US')} fields: nothing was done. Long lists go in by the API or the command line`,
+        `a form has at most ${count(FORM_FIELDS_MAX)} fields: nothing was done. Long lists go in by the API or the command line`,
       );
     }
   });

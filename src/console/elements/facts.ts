@@ -15,3 +15,8 @@ export function facts(pairs: readonly (readonly [term: string, content: Content]
 export function count(value: number): string {
   return value.toLocaleString('en-US');
 }
+
+/** `1 line`, `2 lines`, `1,000 lines`. */
+export function counted(number: number, one: string, several = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : several}`;
+}

@@ -1,6 +1,7 @@
 /** What was refused of a form, on top of it: where the focus goes, with a link to each field. */
 import type { ProblemDetails } from '../../api/problem.ts';
 import { type Html, html } from '../html.ts';
+import { count } from './facts.ts';
 
 /** More than a person mends at a time; the rest is counted. */
 const SHOWN = 20;
@@ -26,7 +27,7 @@ export function problemSummary(
         shown.length > 0 &&
         html`<ul>
           ${shown.map(({ path, rule }) => html`<li>${placed(path, placeOf?.(path) ?? null)}${` ${rule}`}</li>`)}
-          ${more > 0 && html`<li>${`and ${more.toLocaleString('en-US')} more`}</li>`}
+          ${more > 0 && html`<li>${`and ${count(more)} more`}</li>`}
         </ul>`
       }
     </div>

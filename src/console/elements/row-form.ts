@@ -4,6 +4,7 @@
  * would be drawn with its fields.
  */
 import { Refusal } from '../../api/problem.ts';
+import { count } from './facts.ts';
 import type { Choice } from './field.ts';
 
 export type Row = Readonly<Record<string, string>>;
@@ -122,7 +123,7 @@ function bounded<T>(rows: T[], list: RowList): T[] {
 function tooMany(rows: number, { rows: what, max, command }: RowList): Refusal {
   return new Refusal(
     'too-large',
-    `an employer has at most ${max} ${what} in a list, and this would be ${rows.toLocaleString('en-US')} rows: nothing was changed. A whole list goes in from a file, by the API or by \`${command}\``,
+    `an employer has at most ${max} ${what} in a list, and this would be ${count(rows)} rows: nothing was changed. A whole list goes in from a file, by the API or by \`${command}\``,
   );
 }
 

@@ -1,6 +1,6 @@
 /** What the check of a file says: what is wrong with it, or what it would change. Ids and names of fields, no values. */
 import { command } from '../../elements/empty.ts';
-import { count } from '../../elements/facts.ts';
+import { count, counted } from '../../elements/facts.ts';
 import { employeeLink } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
 import { since } from '../../elements/time.ts';
@@ -22,7 +22,7 @@ export function outcome(report: Report, given: Checked): Html {
   if (!valid) {
     return html`
       <section class="outcome" aria-labelledby="outcome-says">
-        <h3 id="outcome-says" tabindex="-1" autofocus>${`Refused: ${places(problem_count)} in ${people(employees)} to mend`}</h3>
+        <h3 id="outcome-says" tabindex="-1" autofocus>${`Refused: ${counted(problem_count, 'place')} in ${counted(employees, 'employee')} to mend`}</h3>
         <p>Nothing of it was kept. Mend the file, choose it again, and check it again.</p>
         ${problemTable(problems.slice(0, LISTED), problem_count, employerId)}
       </section>
@@ -30,7 +30,7 @@ export function outcome(report: Report, given: Checked): Html {
   }
   return html`
     <section class="outcome" aria-labelledby="outcome-says">
-      <h3 id="outcome-says" tabindex="-1" autofocus>${`Good: ${people(employees)}, nothing to mend`}</h3>
+      <h3 id="outcome-says" tabindex="-1" autofocus>${`Good: ${counted(employees, 'employee')}, nothing to mend`}</h3>
       ${changesOf(report, given)}
       <div class="actions">
         ${stageButton(employerId, checked)}
@@ -55,7 +55,7 @@ function changesOf({ last_upload, changes }: Report, given: Checked): Html {
   const { added, changed, absent, unchanged, organization } = changes;
   return html`
     <div>
-      <p>${'Against the upload of '}${since(last_upload.uploaded_at, now)}${`, ${people(last_upload.employees)}:`}</p>
+      <p>${'Against the upload of '}${since(last_upload.uploaded_at, now)}${`, ${counted(last_upload.employees, 'employee')}:`}</p>
       <dl class="tally">
         ${tallyOf('added', added.count)} ${tallyOf('changed', changed.count)} ${tallyOf('absent', absent.count)}
         ${tallyOf('unchanged', unchanged)}
@@ -132,12 +132,4 @@ function employeeOf(id: string, { may }: Visit): Content {
 
 function fieldNames(fields: readonly string[]): Content {
   return fields.map((field, index) => [index > 0 && ', ', html`<code>${field}</code>`]);
-}
-
-function people(number: number): string {
-  return number === 1 ? '1 employee' : `${count(number)} employees`;
-}
-
-function places(number: number): string {
-  return number === 1 ? '1 place' : `${count(number)} places`;
 }

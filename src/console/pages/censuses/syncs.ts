@@ -1,6 +1,6 @@
 /** Census syncs as a timeline: what each has come through, what it waits for, and what was wrong. */
 import type { Schemas } from '../../../client.ts';
-import { count } from '../../elements/facts.ts';
+import { counted } from '../../elements/facts.ts';
 import { pathOf } from '../../elements/links.ts';
 import { state } from '../../elements/state.ts';
 import { age, instant } from '../../elements/time.ts';
@@ -83,7 +83,7 @@ function stepsOf({ state: now, requested_at, upload_started_at, uploaded_at, com
 function whatIsWrong({ problem_count, problems, employer_id }: Sync, shown: number): Html {
   return html`
     <details>
-      <summary>${problem_count === 1 ? '1 problem in the census' : `${count(problem_count)} problems in the census`}</summary>
+      <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
       ${problemTable(problems.slice(0, shown), problem_count, employer_id)}
     </details>
   `;

@@ -1,4 +1,5 @@
 /** A deduction's versions as a picture: effective dates across, versions down. The table below it says the same. */
+import { counted } from '../../elements/facts.ts';
 import { type Html, html } from '../../html.ts';
 import { type Bar, PICTURE_WIDTH, timelineOf } from './bars.ts';
 import { marksOf, type Then, type Version, wasKnown } from './marks.ts';
@@ -70,9 +71,8 @@ function lookAt(axis: Axis, rows: readonly Row[], latest: number, day: string): 
 
 function summary(versions: readonly Version[], latest: number): string {
   const applied = versions.find(({ version }) => version === latest);
-  const many = versions.length === 1 ? '1 version' : `${versions.length} versions`;
   const says = applied === undefined ? '' : ` Version ${latest} applies: ${sentence(applied)}.`;
-  return `${many} over their effective dates.${says} The table below says the same.`;
+  return `${counted(versions.length, 'version')} over their effective dates.${says} The table below says the same.`;
 }
 
 function legend(then: Then | null): Html {

@@ -2,7 +2,7 @@
 import type { Schemas } from '../../../client.ts';
 import { COUNTED_AT_MOST } from '../../../observe/activity.ts';
 import { timeChart } from '../../elements/chart.ts';
-import { count } from '../../elements/facts.ts';
+import { count, counted } from '../../elements/facts.ts';
 import { address } from '../../elements/pager.ts';
 import { state, type Tone, toned } from '../../elements/state.ts';
 import { age, instant } from '../../elements/time.ts';
@@ -130,8 +130,7 @@ function duringWhat([first]: Activity['minutes'], since: string): string {
 function eventsInWords(perMinute: readonly number[], during: string): string {
   const sum = perMinute.reduce((total, one) => total + one, 0);
   if (sum === 0) return `None ${during}.`;
-  const noun = sum === 1 ? 'event' : 'events';
-  return `${count(sum)} ${noun} ${during}, ${count(Math.max(...perMinute))} in the busiest minute.`;
+  return `${counted(sum, 'event')} ${during}, ${count(Math.max(...perMinute))} in the busiest minute.`;
 }
 
 function timesInWords(minutes: Activity['minutes'], during: string): string {

@@ -1,7 +1,7 @@
 /** A run beside payroll's own file: what only one of them has, and where the amounts differ. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { count } from '../../elements/facts.ts';
+import { count, counted } from '../../elements/facts.ts';
 import { idLink } from '../../elements/links.ts';
 import { address } from '../../elements/pager.ts';
 import { plain } from '../../elements/plain.ts';
@@ -15,7 +15,6 @@ import { fileForm, sendFile } from './file.ts';
 import { refusedRows } from './refused-rows.ts';
 import { outlineOf } from './run.ts';
 import { runPath } from './run-path.ts';
-import { counted } from './words.ts';
 
 type Audit = Schemas['Audit'];
 type Heap = Audit['only_here'];

@@ -1,12 +1,12 @@
 /** What a run comes to. Every number is the API's; only the length of a bar is worked out here. */
 import type { Schemas } from '../../../client.ts';
 import { bar } from '../../elements/chart.ts';
-import { count } from '../../elements/facts.ts';
+import { count, counted } from '../../elements/facts.ts';
 import { plain, taxabilityWord } from '../../elements/plain.ts';
 import { table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { paychecks } from './line-list.ts';
-import { counted, type Totals } from './words.ts';
+import type { Totals } from './words.ts';
 
 export type Computed = Pick<
   Schemas['PayrollRun'],

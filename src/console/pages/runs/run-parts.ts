@@ -1,7 +1,7 @@
 /** What a run's page fetches by itself: each computes the run. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { facts } from '../../elements/facts.ts';
+import { counted, facts } from '../../elements/facts.ts';
 import { address } from '../../elements/pager.ts';
 import { problemSummary } from '../../elements/problem-summary.ts';
 import { toned } from '../../elements/state.ts';
@@ -13,7 +13,6 @@ import { figures } from './figures.ts';
 import { readinessOf } from './readiness.ts';
 import { reviewedOf } from './review.ts';
 import { runPath } from './run-path.ts';
-import { counted } from './words.ts';
 
 export function runPartPages(app: FastifyInstance, parts: ConsoleParts): void {
   const scope = 'runs:read';

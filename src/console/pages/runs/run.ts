@@ -1,6 +1,6 @@
 /** One payroll run: what was asked for, what it comes to, whether it can be trusted, and its lines. */
 import type { FastifyInstance } from 'fastify';
-import { facts } from '../../elements/facts.ts';
+import { counted, facts } from '../../elements/facts.ts';
 import { idLink } from '../../elements/links.ts';
 import { address } from '../../elements/pager.ts';
 import { state } from '../../elements/state.ts';
@@ -12,7 +12,7 @@ import type { ConsoleParts } from '../../parts.ts';
 import { linesOfRun } from './lines.ts';
 import { options } from './options.ts';
 import { runPath } from './run-path.ts';
-import { counted, periodOf, type Run, STATES } from './words.ts';
+import { periodOf, type Run, STATES } from './words.ts';
 
 export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/runs/:run_id', scope: 'runs:read' }, async (visit) => {

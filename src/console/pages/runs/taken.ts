@@ -1,7 +1,7 @@
 /** What payroll really took of a finalized run, from its file: the difference is owed, and becomes arrears. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { count } from '../../elements/facts.ts';
+import { count, counted } from '../../elements/facts.ts';
 import { idLink } from '../../elements/links.ts';
 import { address } from '../../elements/pager.ts';
 import { table } from '../../elements/table.ts';
@@ -13,7 +13,6 @@ import { fileForm, sendFile } from './file.ts';
 import { refusedRows } from './refused-rows.ts';
 import { outlineOf } from './run.ts';
 import { runLink, runPath } from './run-path.ts';
-import { counted } from './words.ts';
 
 type Report = Schemas['TakenReport'];
 type Difference = Report['differences'][number];

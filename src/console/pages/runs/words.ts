@@ -110,8 +110,3 @@ export function flagWord(flag: Line['flags'][number]): string {
 export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' | 'period_end'>): string {
   return `${period_start} to ${period_end}`;
 }
-
-/** `1 line`, `2 lines`; numbers above 999 with commas. */
-export function counted(number: number, one: string, several = `${one}s`): string {
-  return `${number.toLocaleString('en-US')} ${number === 1 ? one : several}`;
-}

@@ -1,5 +1,6 @@
 /** Pay schedules to be read. */
 import type { Schemas } from '../../../client.ts';
+import { count } from '../../elements/facts.ts';
 import { address } from '../../elements/pager.ts';
 import { table } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
@@ -59,7 +60,7 @@ function card(
                 ${dateTable(schedule, `Pay dates, ${titleOf(schedule)}`)}
               </details>
             `
-          : html`<p class="hint">${`The page shows ${DATES_SHOWN.toLocaleString('en-US')} dates at most. `}<a href=${address('/settings', which)}>Show those of this schedule</a></p>`
+          : html`<p class="hint">${`The page shows ${count(DATES_SHOWN)} dates at most. `}<a href=${address('/settings', which)}>Show those of this schedule</a></p>`
       }
       ${mayWrite && html`<p><a href=${address('/settings/pay-schedule', which)}>Edit</a></p>`}
     </section>
