@@ -1,5 +1,6 @@
 /** Links from one thing to another, by their ids. Ids are payroll's or the service's own texts and may hold anything. */
-import { type Html, html } from '../html.ts';
+import { type Content, type Html, html } from '../html.ts';
+import type { Visit } from '../page.ts';
 import { address } from './pager.ts';
 
 /** Browsers and servers take these two for steps in a path, percent-encoded or not. */
@@ -23,6 +24,11 @@ export function deductionLink(id: string): Html {
 /** Where an employee is shown: an id that has no page of its own leads to its deductions. Needs `ledger:read`. */
 export function employeeLink(id: string): Html {
   return idLink(pathOf('/employees', id) ?? address('/ledger', { employee_id: id }), id);
+}
+
+/** The employee, with a link for who may see the page. */
+export function employeeOf(id: string, { may }: Pick<Visit, 'may'>): Content {
+  return may('ledger:read') ? employeeLink(id) : id;
 }
 
 /** Needs `events:read`. */

@@ -1,7 +1,7 @@
 /** What the check of a file says: what is wrong with it, or what it would change. Ids and names of fields, no values. */
 import { command } from '../../elements/empty.ts';
 import { count, counted } from '../../elements/facts.ts';
-import { employeeLink } from '../../elements/links.ts';
+import { employeeOf } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
 import { since } from '../../elements/time.ts';
 import { type Content, type Html, html } from '../../html.ts';
@@ -124,10 +124,6 @@ function more(left: number, employerId: string): Content {
       ${command(`benefits-sidecar census validate census.json --employer ${shellWord(employerId)} --json`)}
     </div>
   `;
-}
-
-function employeeOf(id: string, { may }: Visit): Content {
-  return may('ledger:read') ? employeeLink(id) : id;
 }
 
 function fieldNames(fields: readonly string[]): Content {

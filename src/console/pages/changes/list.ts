@@ -5,6 +5,7 @@ import { command, empty } from '../../elements/empty.ts';
 import { count } from '../../elements/facts.ts';
 import { type Choice, selectField, textField } from '../../elements/field.ts';
 import { gateBox } from '../../elements/gate.ts';
+import { employeeOf } from '../../elements/links.ts';
 import { live } from '../../elements/live.ts';
 import { address, PAGE_ROWS, pager } from '../../elements/pager.ts';
 import { state } from '../../elements/state.ts';
@@ -14,7 +15,7 @@ import { type Content, type Html, html } from '../../html.ts';
 import { need } from '../../own-api.ts';
 import { page, type Visit } from '../../page.ts';
 import type { ConsoleParts } from '../../parts.ts';
-import { changePath, employeeOf, KINDS, STATES } from './words.ts';
+import { changePath, KINDS, STATES } from './words.ts';
 
 type Change = Schemas['AcceptedChange'];
 const FILTERS = ['state', 'kind', 'employee_id', 'from', 'until'] as const;

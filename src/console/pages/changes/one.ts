@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { count, facts } from '../../elements/facts.ts';
 import { gateBox } from '../../elements/gate.ts';
+import { employeeOf } from '../../elements/links.ts';
 import { live } from '../../elements/live.ts';
 import { state } from '../../elements/state.ts';
 import { table } from '../../elements/table.ts';
@@ -14,7 +15,7 @@ import type { ConsoleParts } from '../../parts.ts';
 import { deciding } from './deciding.ts';
 import { heldBehind } from './held.ts';
 import { said } from './says.ts';
-import { changePath, employeeOf, KINDS, meaning } from './words.ts';
+import { changePath, KINDS, meaning } from './words.ts';
 
 type Change = Schemas['EmployeeChange'];
 type Attempt = Change['last_attempts'][number];

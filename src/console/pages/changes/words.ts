@@ -1,8 +1,5 @@
 /** Employment changes in words. */
 import type { Schemas } from '../../../client.ts';
-import { employeeLink } from '../../elements/links.ts';
-import type { Content } from '../../html.ts';
-import type { Visit } from '../../page.ts';
 
 type Change = Schemas['AcceptedChange'];
 
@@ -39,11 +36,6 @@ export function meaning({ state, holding, waits_behind }: Change): string {
     case 'cancelled':
       return 'Somebody gave it up. It is never sent, and what it said is erased.';
   }
-}
-
-/** The employee, with a link for who may see the page. */
-export function employeeOf(id: string, { may }: Visit): Content {
-  return may('ledger:read') ? employeeLink(id) : id;
 }
 
 export function changePath(changeId: string): string {

@@ -1,6 +1,6 @@
 /** What the roster knows of an employee, and how it came to know it. */
 import type { Schemas } from '../../../client.ts';
-import { employerLink } from '../../elements/links.ts';
+import { employerLink, idLink } from '../../elements/links.ts';
 import { plain } from '../../elements/plain.ts';
 import { state, type Tone } from '../../elements/state.ts';
 import { table } from '../../elements/table.ts';
@@ -131,7 +131,7 @@ function newsList(news: readonly News[]): Content {
 function sourceOf({ source, source_id }: Fact, mayChanges: boolean): Html {
   return html`
     <span>
-      ${`${source} `}${source === 'census' || !mayChanges ? html`<span class="id">${source_id}</span>` : html`<a class="id" href=${changePath(source_id)}>${source_id}</a>`}
+      ${`${source} `}${idLink(source === 'census' || !mayChanges ? null : changePath(source_id), source_id)}
     </span>
   `;
 }

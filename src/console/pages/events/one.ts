@@ -13,6 +13,7 @@ import { page, type Visit } from '../../page.ts';
 import type { ConsoleParts } from '../../parts.ts';
 import { bodies } from './body.ts';
 import { deciding } from './deciding.ts';
+import { onePath } from './work.ts';
 
 type Event = Schemas['WholeEvent'];
 
@@ -26,7 +27,7 @@ export function oneEventPages(app: FastifyInstance, parts: ConsoleParts): void {
       body: html`
         <div>
           ${live(
-            { id: 'event', path: pathOf('/events', event_id) ?? '/events' },
+            { id: 'event', path: onePath(event_id) },
             html`
               <div class="cards wide">
                 <section class="card" aria-labelledby="came-title">

@@ -62,6 +62,7 @@ async function reprocessAll({ api, form }: Act): Promise<Done> {
   return { go: address('/events', { ...filter, ...told }) };
 }
 
-function onePath(eventId: string): string {
+/** Where an event is shown; the list, of an id that has no page of its own. */
+export function onePath(eventId: string): string {
   return pathOf('/events', eventId) ?? '/events';
 }

@@ -1,11 +1,11 @@
 /** The newest census sync of each employer. */
 import type { Schemas } from '../../../client.ts';
 import { empty } from '../../elements/empty.ts';
-import { idLink, pathOf } from '../../elements/links.ts';
 import { state } from '../../elements/state.ts';
 import { table } from '../../elements/table.ts';
 import { instant } from '../../elements/time.ts';
 import { type Html, html } from '../../html.ts';
+import { censusLink } from '../censuses/paths.ts';
 
 type Sync = Schemas['CensusSync'];
 
@@ -33,7 +33,7 @@ function list(syncs: readonly Sync[]): Html {
       {
         title: 'Employer',
         kind: 'name',
-        cell: ({ employer_id }) => idLink(pathOf('/census', employer_id), employer_id),
+        cell: ({ employer_id }) => censusLink(employer_id),
       },
       {
         title: 'State',
