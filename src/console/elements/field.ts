@@ -37,6 +37,14 @@ export function linesField({ rows = 3, ...field }: Described & { rows?: number }
 
 export type Choice = { readonly value: string; readonly label: string };
 
+/** The choice that narrows nothing. */
+export const ANY: Choice = { value: '', label: 'any' };
+
+/** `said`: the label of each value. */
+export function choicesOf(said: Readonly<Record<string, string>>): Choice[] {
+  return Object.entries(said).map(([value, label]) => ({ value, label }));
+}
+
 export function selectField({ choices, ...field }: Described & { choices: readonly Choice[] }): Html {
   const { name, value } = field;
   return around(
@@ -78,6 +86,13 @@ export function choiceField({
       )}
     </fieldset>
   `;
+}
+
+/** What a form sends along and nobody types, by the names of its fields. */
+export function hiddenFields(values: Readonly<Partial<Record<string, string>>>): Html[] {
+  return Object.entries(values).map(
+    ([name, value]) => html`<input type="hidden" name=${name} value=${value} />`,
+  );
 }
 
 function around(field: Described, input: Html): Html {

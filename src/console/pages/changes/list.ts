@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { command, empty } from '../../elements/empty.ts';
 import { count } from '../../elements/facts.ts';
-import { type Choice, selectField, textField } from '../../elements/field.ts';
+import { ANY, choicesOf, selectField, textField } from '../../elements/field.ts';
 import { gateBox } from '../../elements/gate.ts';
 import { employeeOf } from '../../elements/links.ts';
 import { live } from '../../elements/live.ts';
@@ -19,7 +19,6 @@ import { changePath, KINDS, STATES } from './words.ts';
 
 type Change = Schemas['AcceptedChange'];
 const FILTERS = ['state', 'kind', 'employee_id', 'from', 'until'] as const;
-const ANY: Choice = { value: '', label: 'any' };
 
 export function changeListPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/changes', scope: 'changes:read' }, async (visit) => {
@@ -79,7 +78,7 @@ function filters({ query }: Visit): Html {
   return html`
     <form class="fields" method="get" action="/changes" aria-label="Filters">
       ${selectField({ ...given('state'), label: 'State', choices: [ANY, ...STATES.map((value) => ({ value, label: value }))] })}
-      ${selectField({ ...given('kind'), label: 'Change', choices: [ANY, ...Object.entries(KINDS).map(([value, label]) => ({ value, label }))] })}
+      ${selectField({ ...given('kind'), label: 'Change', choices: [ANY, ...choicesOf(KINDS)] })}
       ${textField({ ...given('employee_id'), label: 'Employee id' })}
       ${textField({ ...time('from'), label: 'Accepted from (UTC)' })}
       ${textField({ ...time('until'), label: 'Before (UTC)' })}

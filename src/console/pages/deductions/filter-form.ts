@@ -1,6 +1,6 @@
 /** The filters of the ledger, which are those of `GET /v1/deductions`, each with what it is for. */
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
-import { type Choice, selectField, textField } from '../../elements/field.ts';
+import { ANY, type Choice, selectField, textField } from '../../elements/field.ts';
 import { plain, taxabilityWord } from '../../elements/plain.ts';
 import { type Html, html } from '../../html.ts';
 import { thenFields } from './then-form.ts';
@@ -20,7 +20,6 @@ export const FILTERS = [
 /** What the page was asked with. */
 export type Query = Readonly<Partial<Record<(typeof FILTERS)[number] | 'cursor', string>>>;
 
-const ANY: Choice = { value: '', label: 'any' };
 const LINES = LINES_OF_COVERAGE.map((value): Choice => ({ value, label: plain(value) }));
 const TAXED = TAXABILITIES.map((value): Choice => ({ value, label: taxabilityWord(value) }));
 const MATCHED: readonly Choice[] = [

@@ -1,6 +1,6 @@
 /** Which events the list shows: what its address says, as the API takes it. */
 import { EVENT_TYPES } from '../../../contract/events.ts';
-import { selectField, textField } from '../../elements/field.ts';
+import { ANY, choicesOf, selectField, textField } from '../../elements/field.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
 
@@ -64,10 +64,6 @@ export function filterForm(filter: Filter, id: string): Html {
     value: filter[name]?.replace(/Z$/, '') ?? '',
     type: 'datetime-local' as const,
   });
-  const choices = (any: string, values: Readonly<Record<string, string>>) => [
-    { value: '', label: any },
-    ...Object.entries(values).map(([value, label]) => ({ value, label })),
-  ];
   return html`
     <div>
       <form class="fields" method="get" action="/events" role="search" aria-label="One event">
@@ -75,12 +71,12 @@ export function filterForm(filter: Filter, id: string): Html {
         <button type="submit" class="quiet">Find</button>
       </form>
       <form class="fields" method="get" action="/events" aria-label="Filters">
-        ${selectField({ ...given('state'), label: 'State', choices: choices('any', Object.fromEntries(STATES.map((one) => [one, one]))) })}
+        ${selectField({ ...given('state'), label: 'State', choices: [ANY, ...STATES.map((value) => ({ value, label: value }))] })}
         ${typeField(filter.event_type ?? '')}
         ${textField({ ...time('from'), label: 'Received from (UTC)' })}
         ${textField({ ...time('until'), label: 'Before (UTC)' })}
-        ${selectField({ ...given('dismissed'), label: 'Dismissed', choices: choices('any', { false: 'no', true: 'yes' }) })}
-        ${selectField({ ...given('conflict'), label: 'Conflict', choices: choices('any', { true: 'with another body' }) })}
+        ${selectField({ ...given('dismissed'), label: 'Dismissed', choices: [ANY, ...choicesOf({ false: 'no', true: 'yes' })] })}
+        ${selectField({ ...given('conflict'), label: 'Conflict', choices: [ANY, { value: 'true', label: 'with another body' }] })}
         <button type="submit">Show</button>
         ${(Object.keys(filter).length > 0 || id !== '') && html`<a class="button quiet" href="/events">Show all</a>`}
       </form>

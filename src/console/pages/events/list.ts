@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
 import { command, empty } from '../../elements/empty.ts';
 import { count } from '../../elements/facts.ts';
+import { hiddenFields } from '../../elements/field.ts';
 import { canStandInPath, eventLink } from '../../elements/links.ts';
 import { live } from '../../elements/live.ts';
 import { address, PAGE_ROWS, pager } from '../../elements/pager.ts';
@@ -62,7 +63,7 @@ function list(events: readonly Event[], filter: Filter, { may }: Visit): Html {
   if (!may('events:write')) return eventTable(events, []);
   return html`
     <form class="selection" hx-post="/events/reprocess">
-      ${Object.entries(filter).map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+      ${hiddenFields(filter)}
       ${eventTable(events, [
         {
           title: html`<span class="hidden-label">Selected</span>`,
@@ -121,7 +122,7 @@ function reprocessAll(filter: Filter): Html {
       hx-post="/events/reprocess-all"
       hx-confirm=${`Apply again all events that ${which}?\n\nWhat they did already is not done twice. Dismissed ones are left alone.`}
     >
-      ${Object.entries(filter).map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+      ${hiddenFields(filter)}
       <p>${`Reprocess all events that ${which}, on this page and the next ones: after an upgrade, or when what was wrong is mended.`}</p>
       <button type="submit" class="quiet">Reprocess all of them</button>
     </form>

@@ -1,6 +1,13 @@
 /** The form that a run is put with: each choice with what it does, the rare ones out of the way. */
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { choiceField, type FieldProblem, linesField, selectField, textField } from '../../elements/field.ts';
+import {
+  choiceField,
+  choicesOf,
+  type FieldProblem,
+  linesField,
+  selectField,
+  textField,
+} from '../../elements/field.ts';
 import { type Place, problemSummary } from '../../elements/problem-summary.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { DEFAULTS, fieldOf, type Typed } from './form-body.ts';
@@ -173,10 +180,6 @@ function rare(title: string, names: readonly string[], field: Field, content: Co
       ${content}
     </details>
   `;
-}
-
-function choicesOf(said: Readonly<Record<string, string>>) {
-  return Object.entries(said).map(([value, label]) => ({ value, label }));
 }
 
 function explained(said: Readonly<Record<string, string>>) {

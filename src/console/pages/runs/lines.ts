@@ -1,7 +1,7 @@
 /** The lines of a run in pages: those of one employee, those that changed, or whatever else is asked for. */
 import type { FastifyInstance } from 'fastify';
 import { empty } from '../../elements/empty.ts';
-import { selectField } from '../../elements/field.ts';
+import { ANY, choicesOf, selectField } from '../../elements/field.ts';
 import { address, PAGE_ROWS, pager } from '../../elements/pager.ts';
 import { problemSummary } from '../../elements/problem-summary.ts';
 import { type Html, html } from '../../html.ts';
@@ -126,7 +126,6 @@ function kinds({ kind, employee_id }: Visit['query'], path: string): Html {
 }
 
 function filters(query: Visit['query'], path: string): Html {
-  const any = { value: '', label: 'any' };
   return html`
     <form class="fields" method="get" action=${`${path}#lines`} role="search">
       ${query.kind !== undefined && html`<input type="hidden" name="kind" value=${query.kind} />`}
@@ -138,14 +137,14 @@ function filters(query: Visit['query'], path: string): Html {
         name: 'change',
         label: 'Against the run before',
         value: query.change ?? '',
-        choices: [any, ...Object.entries(CHANGES).map(([value, label]) => ({ value, label }))],
+        choices: [ANY, ...choicesOf(CHANGES)],
       })}
       ${selectField({
         name: 'flag',
         label: 'To look at',
         value: query.flag ?? '',
         choices: [
-          any,
+          ANY,
           ...(Object.keys(FLAGS) as (keyof typeof FLAGS)[]).map((value) => ({
             value,
             label: flagWord(value),

@@ -1,7 +1,7 @@
 /** What a person agrees to before a run is finalized: what is going to stand, beside what was reviewed before. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { linesField } from '../../elements/field.ts';
+import { hiddenFields, linesField } from '../../elements/field.ts';
 import { plain } from '../../elements/plain.ts';
 import type { Place } from '../../elements/problem-summary.ts';
 import { table } from '../../elements/table.ts';
@@ -94,11 +94,10 @@ export function reviewedOf({
 }
 
 export function confirmation(run: Run, isReady: boolean, reason: string, problem?: ProblemDetails): Html {
-  const hidden = { ...reviewedOf(run), ...(!isReady && { failed: 'yes' }) };
   const path = runPath(run.run_id);
   return html`
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
-      ${Object.entries(hidden).map(([name, value]) => html`<input type="hidden" name=${name} value=${value} />`)}
+      ${hiddenFields({ ...reviewedOf(run), ...(!isReady && { failed: 'yes' }) })}
       <p>${'A finalized run keeps its lines, options, pay dates, codes and roster for ever. It can’t be changed, only voided. Payroll then deducts what it says.'}</p>
       ${
         !isReady &&

@@ -4,6 +4,7 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { CODES_MAX } from '../../../api/routes/payroll-settings.ts';
 import type { Schemas } from '../../../client.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../../contract/deduction.ts';
+import { ANY } from '../../elements/field.ts';
 import { address } from '../../elements/pager.ts';
 import { plain } from '../../elements/plain.ts';
 import { problemSummary } from '../../elements/problem-summary.ts';
@@ -26,7 +27,6 @@ import { changedMeanwhile, loadedField, loadedOf, markOf } from './loaded.ts';
 
 type Code = Schemas['PayrollCodes']['codes'][number];
 
-const any = { value: '', label: 'any' };
 const choices = (values: readonly string[]) => values.map((value) => ({ value, label: plain(value) }));
 
 export const codeColumns = [
@@ -36,7 +36,7 @@ export const codeColumns = [
     kind: 'select',
     choices: choices(LINES_OF_COVERAGE),
   },
-  { name: 'taxability', title: 'Taxability', kind: 'select', choices: [any, ...choices(TAXABILITIES)] },
+  { name: 'taxability', title: 'Taxability', kind: 'select', choices: [ANY, ...choices(TAXABILITIES)] },
   { name: 'side', title: 'Side', kind: 'select', choices: choices(['employee', 'employer']) },
   { name: 'code', title: 'Code', kind: 'text' },
   {

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { DATES_MAX } from '../../../api/routes/payroll-settings.ts';
-import { selectField, textField } from '../../elements/field.ts';
+import { choicesOf, selectField, textField } from '../../elements/field.ts';
 import { address } from '../../elements/pager.ts';
 import { type Place, problemSummary } from '../../elements/problem-summary.ts';
 import {
@@ -169,7 +169,7 @@ function scheduleForm(
           name: 'pay_frequency',
           label: 'Pay frequency',
           value: frequency,
-          choices: Object.entries(FREQUENCIES).map(([value, label]) => ({ value, label })),
+          choices: choicesOf(FREQUENCIES),
           problems: wrong('pay_frequency'),
         })}
         ${textField({ name: 'pay_group', label: 'Pay group, if there are any', value: group, problems: wrong('pay_group') })}
