@@ -83,13 +83,18 @@ export function schedulePages(app: FastifyInstance, parts: ConsoleParts): void {
     });
     const wish = wishOf(form);
     const typed = { frequency: form.pay_frequency ?? '', group: (form.pay_group ?? '').trim() };
-    if (wish.do === 'save' || wish.do === 'drop') return save(act, of, wish.do === 'drop' ? null : typed);
+    if (wish.do === 'save' || wish.do === 'drop') return save(act, of, typed, wish.do === 'drop');
     return scheduleForm(of, { ...typed, loaded: loadedOf(form), ...changedRows(form, DATES) });
   });
 }
 
-/** The schedule in the place of the known one, or behind the others; null takes it away. The others stay as they are. */
-async function save({ api, form }: Act, of: Of, typed: Pick<Shown, 'frequency' | 'group'> | null) {
+/** The schedule in the place of the known one, or behind the others, or taken away. The others stay as they are. */
+async function save(
+  { api, form }: Act,
+  of: Of,
+  typed: Pick<Shown, 'frequency' | 'group'>,
+  isDropped: boolean,
+) {
   const { employerId } = of;
   const loaded = loadedOf(form);
   const rows = rowsOf(form, DATES);
@@ -97,26 +102,24 @@ async function save({ api, form }: Act, of: Of, typed: Pick<Shown, 'frequency' |
   const at = all.findIndex((one) => isOf(one, of));
   const now = all[at] ?? null;
   if (markOf(now) !== loaded) {
-    const shown = { frequency: form.pay_frequency ?? '', group: (form.pay_group ?? '').trim() };
-    return scheduleForm(of, { ...shown, rows, loaded: markOf(now), meanwhile: now });
+    return scheduleForm(of, { ...typed, rows, loaded: markOf(now), meanwhile: now });
   }
   const index = at === -1 ? all.length : at;
-  const own =
-    typed === null
-      ? []
-      : [
-          {
-            pay_frequency: typed.frequency,
-            pay_group: typed.group === '' ? null : typed.group,
-            pay_dates: rows,
-          },
-        ];
+  const own = isDropped
+    ? []
+    : [
+        {
+          pay_frequency: typed.frequency,
+          pay_group: typed.group === '' ? null : typed.group,
+          pay_dates: rows,
+        },
+      ];
   const schedules = all.toSpliced(index, 1, ...(own as unknown as Schedule[]));
   const answer = await api.PUT('/v1/employers/{employer_id}/pay-schedule', {
     params: { path: { employer_id: employerId } },
     body: { schedules },
   });
-  if (answer.response.status === 422 && answer.error !== undefined && typed !== null) {
+  if (answer.response.status === 422 && answer.error !== undefined && !isDropped) {
     return scheduleForm(of, { ...typed, rows, loaded, refused: { problem: answer.error, index } });
   }
   need(answer);
@@ -179,7 +182,7 @@ function scheduleForm(
         columns: COLUMNS,
         rows,
         focus,
-        problems: (index, name) => wrong(name === null ? `row-${index}` : `row-${index}-${name}`),
+        problems: (index, name) => wrong(placeOfRow(index, name, COLUMNS).id),
       })}
       <div class="actions">
         <button type="submit" name="do" value="save">Save the schedule</button>
