@@ -4,9 +4,10 @@ import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
 import { canStandInPath } from '../../elements/links.ts';
 import { html } from '../../html.ts';
-import { ApiRefusal, found, need } from '../../own-api.ts';
+import { ApiRefusal, found } from '../../own-api.ts';
 import { type Act, action, page, type Visit } from '../../page.ts';
 import type { ConsoleParts } from '../../parts.ts';
+import { isFor, schedulesOf } from '../settings/pay-dates.ts';
 import { previewOf } from './figures.ts';
 import { runForm } from './form.ts';
 import { bodyOf, DEFAULTS, type Typed, typedLike } from './form-body.ts';
@@ -85,14 +86,6 @@ async function likeOf({ api }: Visit, runId: string): Promise<Typed | null> {
 }
 
 async function nextDate(api: Visit['api'], run: Run) {
-  const { schedules } = need(
-    await api.GET('/v1/employers/{employer_id}/pay-schedule', {
-      params: { path: { employer_id: run.employer_id } },
-    }),
-  );
-  const own = schedules.find(
-    ({ pay_frequency, pay_group }) =>
-      pay_frequency === run.pay_frequency && (pay_group ?? null) === run.pay_group,
-  );
+  const own = (await schedulesOf(api, run.employer_id)).find((one) => isFor(one, run));
   return own?.pay_dates.find(({ pay_date }) => pay_date > run.pay_date) ?? null;
 }

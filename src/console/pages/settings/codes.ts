@@ -106,7 +106,7 @@ export function codePages(app: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-async function codesOf(api: Visit['api'], employer_id: string): Promise<Code[]> {
+export async function codesOf(api: Visit['api'], employer_id: string): Promise<Code[]> {
   const path = { employer_id };
   return need(await api.GET('/v1/employers/{employer_id}/payroll-codes', { params: { path } })).codes;
 }

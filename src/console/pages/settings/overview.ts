@@ -7,8 +7,8 @@ import { type Html, html } from '../../html.ts';
 import { need } from '../../own-api.ts';
 import { page, type Visit } from '../../page.ts';
 import type { ConsoleParts } from '../../parts.ts';
-import { codeTable } from './codes.ts';
-import { scheduleCards } from './pay-dates.ts';
+import { codesOf, codeTable } from './codes.ts';
+import { scheduleCards, schedulesOf } from './pay-dates.ts';
 
 export function settingOverviewPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/settings', scope: 'runs:read' }, async (visit) => {
@@ -49,9 +49,8 @@ async function chooser({ api }: Visit): Promise<Html> {
 }
 
 async function ofEmployer({ api, may, query }: Visit, employer_id: string): Promise<Html> {
-  const params = { params: { path: { employer_id } } };
-  const { schedules } = need(await api.GET('/v1/employers/{employer_id}/pay-schedule', params));
-  const { codes } = need(await api.GET('/v1/employers/{employer_id}/payroll-codes', params));
+  const schedules = await schedulesOf(api, employer_id);
+  const codes = await codesOf(api, employer_id);
   const mayWrite = may('runs:write');
   return html`
     <div>

@@ -1,14 +1,28 @@
-/** Pay schedules to be read. */
+/** An employer's pay schedules, to be read. */
 import type { Schemas } from '../../../client.ts';
 import { count } from '../../elements/facts.ts';
 import { address } from '../../elements/pager.ts';
 import { table } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
+import { need } from '../../own-api.ts';
+import type { Visit } from '../../page.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
+/** What tells a schedule from the employer's others. */
+export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
 
 /** Dates on one page: two schedules of ten years, each week. An employer may have a hundred such. */
 const DATES_SHOWN = 1_100;
+
+export async function schedulesOf(api: Visit['api'], employer_id: string): Promise<Schedule[]> {
+  const path = { employer_id };
+  return need(await api.GET('/v1/employers/{employer_id}/pay-schedule', { params: { path } })).schedules;
+}
+
+/** No pay group is null to some, and left out by others. */
+export function isFor(one: ScheduleKey, other: ScheduleKey): boolean {
+  return one.pay_frequency === other.pay_frequency && (one.pay_group ?? null) === (other.pay_group ?? null);
+}
 
 /** Each schedule with its dates, as long as the page bears them; of the others `wished` is shown, the rest are links. */
 export function scheduleCards(

@@ -17,11 +17,11 @@ import {
 import { byPlace, placeOfRow, returnSaves, rowTable } from '../../elements/row-table.ts';
 import { type Html, html } from '../../html.ts';
 import { need } from '../../own-api.ts';
-import { type Act, action, page, type Visit } from '../../page.ts';
+import { type Act, action, page } from '../../page.ts';
 import type { ConsoleParts } from '../../parts.ts';
 import { FREQUENCIES } from '../runs/words.ts';
 import { changedMeanwhile, loadedField, loadedOf, markOf } from './loaded.ts';
-import { dateTable, type Schedule, titleOf } from './pay-dates.ts';
+import { dateTable, isFor, type Schedule, type ScheduleKey, schedulesOf, titleOf } from './pay-dates.ts';
 
 const COLUMNS = [
   { name: 'pay_date', title: 'Pay date', kind: 'date' },
@@ -35,10 +35,10 @@ const DATES: RowList = {
   command: 'benefits-sidecar schedule put FILE --employer ID',
 };
 
-/** A schedule by what tells it from the employer's others; `null` is one that is not there yet. */
+/** `known`: null of a schedule that is not there yet. */
 type Of = {
   readonly employerId: string;
-  readonly known: Pick<Schedule, 'pay_frequency' | 'pay_group'> | null;
+  readonly known: ScheduleKey | null;
 };
 type Shown = {
   readonly frequency: string;
@@ -126,11 +126,6 @@ async function save(
   return { go: address('/settings', { employer_id: employerId, saved: 'schedule' }) };
 }
 
-async function schedulesOf(api: Visit['api'], employer_id: string): Promise<Schedule[]> {
-  const path = { employer_id };
-  return need(await api.GET('/v1/employers/{employer_id}/pay-schedule', { params: { path } })).schedules;
-}
-
 function ofGiven({ employer_id = '', pay_frequency, pay_group }: Partial<Record<string, string>>): Of {
   const frequency = (Object.keys(FREQUENCIES) as Schedule['pay_frequency'][]).find(
     (one) => one === pay_frequency,
@@ -141,8 +136,8 @@ function ofGiven({ employer_id = '', pay_frequency, pay_group }: Partial<Record<
   };
 }
 
-function isOf({ pay_frequency, pay_group }: Schedule, { known }: Of): boolean {
-  return known !== null && pay_frequency === known.pay_frequency && (pay_group ?? null) === known.pay_group;
+function isOf(one: Schedule, { known }: Of): boolean {
+  return known !== null && isFor(one, known);
 }
 
 function scheduleForm(
