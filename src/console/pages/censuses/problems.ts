@@ -1,28 +1,15 @@
 /** What is wrong with a census, by row and field: never a value. */
 import { command } from '../../elements/empty.ts';
 import { count } from '../../elements/facts.ts';
-import { table } from '../../elements/table.ts';
+import type { FieldProblem } from '../../elements/field.ts';
+import { type RowPlace, rowProblems } from '../../elements/row-problems.ts';
 import { type Html, html } from '../../html.ts';
 
-type Problem = { readonly path: string; readonly rule: string };
-
 /** The problems given, of `all`; the command line names more of them. */
-export function problemTable(problems: readonly Problem[], all: number, employerId: string): Html {
+export function problemTable(problems: readonly FieldProblem[], all: number, employerId: string): Html {
   return html`
     <div>
-      ${
-        problems.length > 0 &&
-        table({
-          caption: 'What is wrong, by row and field',
-          captionHidden: true,
-          columns: [
-            { title: 'Row', kind: 'name', cell: ({ path }: Problem) => placeOf(path).row },
-            { title: 'Field', cell: ({ path }: Problem) => html`<code>${placeOf(path).field}</code>` },
-            { title: 'Rule', cell: ({ rule }: Problem) => rule },
-          ],
-          rows: problems,
-        })
-      }
+      ${problems.length > 0 && rowProblems(problems, placeOf)}
       <p class="hint">
         ${'Row 1 is the first employee: '}<code>employees[0]</code>${' of a JSON, line 2 of a CSV without line breaks in its cells.'}
       </p>
@@ -40,7 +27,7 @@ export function problemTable(problems: readonly Problem[], all: number, employer
 }
 
 /** `employees[17].address.state` as `18` and `address.state`. */
-export function placeOf(path: string): { row: string; field: string } {
+function placeOf(path: string): RowPlace {
   const [, index, field] = /^employees\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
   if (index !== undefined) return { row: count(Number(index) + 1), field: field || 'the whole row' };
   const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];

@@ -1,11 +1,9 @@
 /** A file that was refused as a whole: each row and field that is wrong, in a table. */
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { count } from '../../elements/facts.ts';
-import { table } from '../../elements/table.ts';
+import { type RowPlace, rowProblems } from '../../elements/row-problems.ts';
 import { type Html, html } from '../../html.ts';
 import { ApiRefusal } from '../../own-api.ts';
-
-type Problem = NonNullable<ProblemDetails['errors']>[number];
 
 /** What the API answers, or what it refused of the file's rows. Other refusals are thrown on. */
 export async function refusedRows<T>(ask: () => Promise<T>): Promise<{ answer: T } | { refused: Html }> {
@@ -24,22 +22,13 @@ function refusedOf({ title, errors = [], error_count = errors.length }: ProblemD
       <p>
         ${`${count(error_count)} ${error_count === 1 ? 'thing is' : 'things are'} wrong, so nothing of the file was used.${errors.length < error_count ? ` The first ${count(errors.length)} are shown.` : ''} Row 1 is the first one below the header.`}
       </p>
-      ${table({
-        caption: 'What is wrong, by row and field',
-        captionHidden: true,
-        columns: [
-          { title: 'Row', kind: 'name', cell: ({ path }: Problem) => placeOf(path).row },
-          { title: 'Field', cell: ({ path }) => html`<code>${placeOf(path).field}</code>` },
-          { title: 'Rule', cell: ({ rule }) => rule },
-        ],
-        rows: errors,
-      })}
+      ${rowProblems(errors, placeOf)}
     </section>
   `;
 }
 
 /** `lines[17].amount` as `18` and `amount`. */
-function placeOf(path: string): { row: string; field: string } {
+function placeOf(path: string): RowPlace {
   const [, index, field] = /^lines\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
   if (index === undefined) return { row: 'the file', field: path };
   return { row: count(Number(index) + 1), field: field || 'the whole row' };
