@@ -16,7 +16,7 @@ const LINKS: readonly Link[] = [
   { place: 'changes', path: '/changes', title: 'Changes', scope: 'changes:read' },
 ];
 
-export type Person = {
+type Person = {
   readonly name: string;
   readonly forgeryToken: string;
   may(scope: Scope): boolean;

@@ -6,7 +6,7 @@ import { readActivity } from '../observe/activity.ts';
 import { createNews } from './news.ts';
 import type { ConsoleParts } from './parts.ts';
 
-export const LIVE_PATH = '/live';
+const LIVE_PATH = '/live';
 
 /** A page closes its stream when nobody looks at it. */
 const RETRY_AFTER_SECONDS = 30;

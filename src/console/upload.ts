@@ -30,7 +30,7 @@ export type Upload = Act & {
   send(call: FileCall): Promise<unknown>;
 };
 
-export type FileCall = {
+type FileCall = {
   readonly method: 'POST' | 'PUT';
   /** A path of the API. */
   readonly path: string;

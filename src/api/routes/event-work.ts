@@ -7,7 +7,7 @@ import { notFound, Refusal } from '../problem.ts';
 import { type Api, closed } from '../schemas.ts';
 import { EventId, Summary, summaryOf } from './events.ts';
 
-const REASON_MAX_CHARACTERS = 500;
+export const REASON_MAX_CHARACTERS = 500;
 
 const Dismissal = closed({
   reason: Type.String({

@@ -10,9 +10,9 @@ import { table } from './table.ts';
 const HIGH = 100;
 
 /** One row of values, in the order of the axis; null where there is none. */
-export type Series = { readonly name: string; readonly values: readonly (number | null)[] };
+type Series = { readonly name: string; readonly values: readonly (number | null)[] };
 
-export type TimeChart = {
+type TimeChart = {
   /** What it shows, with the unit: `Acknowledgement time, ms`. */
   readonly title: string;
   /** The instants of the values. */

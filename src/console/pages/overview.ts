@@ -33,7 +33,7 @@ export function overviewPages(app: FastifyInstance, parts: ConsoleParts): void {
         { id: 'overview', path: '/' },
         html`
         <div>
-          ${isFresh && firstSteps(isCensusKnown || !isEmpty, visit.origin)}
+          ${isFresh && firstSteps(!isEmpty, visit.origin)}
           ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
           ${part('What waits', activity, (found) => numbers(found, visit))}
           ${part('The last hour', activity?.data === undefined ? null : activity, charts)}

@@ -5,7 +5,7 @@ import { state } from '../../elements/state.ts';
 import type { Content, Html } from '../../html.ts';
 import { html } from '../../html.ts';
 
-export type Matching = Pick<Schemas['Deduction'], 'employer_id' | 'matched'>;
+type Matching = Pick<Schemas['Deduction'], 'employer_id' | 'matched'>;
 
 /** The employer, or the word for why there is none. */
 export function employerOf({ employer_id, matched }: Matching): Html {

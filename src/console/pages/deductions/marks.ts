@@ -12,7 +12,7 @@ export type Then = {
   readonly version: number | null;
 };
 
-export type Mark = { readonly word: string; readonly tone: Tone };
+type Mark = { readonly word: string; readonly tone: Tone };
 
 const LATEST: Mark = { word: 'latest', tone: 'good' };
 const LATE: Mark = { word: 'late', tone: 'warn' };

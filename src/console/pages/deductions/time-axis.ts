@@ -22,9 +22,9 @@ const LABEL_MARGIN = 8;
 const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** `label` is empty where there is no room for one. */
-export type Tick = { readonly x: number; readonly label: string };
+type Tick = { readonly x: number; readonly label: string };
 /** A time that is drawn shorter than it was. */
-export type Break = { readonly from: number; readonly to: number };
+type Break = { readonly from: number; readonly to: number };
 
 export type Axis = {
   /** Where a day stands; one outside of the days that the axis was made for stands at its nearest end. */

@@ -1,12 +1,10 @@
 /** What a person can do about an event. Only what the API would take is offered. */
+import { REASON_MAX_CHARACTERS } from '../../../api/routes/event-work.ts';
 import type { Schemas } from '../../../client.ts';
 import { pathOf } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 
 type Event = Schemas['WholeEvent'];
-
-/** As the API bounds it. */
-const REASON_MAX_CHARACTERS = 500;
 
 /** Null when there is nothing to decide. */
 export function deciding(event: Event): Html | null {

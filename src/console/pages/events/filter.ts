@@ -8,7 +8,7 @@ export const STATES = ['pending', 'applied', 'ignored', 'quarantined'] as const;
 export type State = (typeof STATES)[number];
 const FILTERS = ['state', 'event_type', 'from', 'until', 'dismissed', 'conflict'] as const;
 /** What the API takes for putting back all that pass. */
-export const REPROCESSABLE = ['state', 'event_type', 'from', 'until'] as const;
+const REPROCESSABLE = ['state', 'event_type', 'from', 'until'] as const;
 
 export type Filter = Readonly<Partial<Record<(typeof FILTERS)[number], string>>>;
 

@@ -67,7 +67,7 @@ export function fieldOf(path: string): string | null {
 }
 
 /** The day on which a deduction must be in effect, where the run does not say. */
-export function appliesBy(scheme: Run['scheme']): Run['applies_on'] {
+function appliesBy(scheme: Run['scheme']): Run['applies_on'] {
   return scheme === 'annualized' ? 'period_end' : 'pay_date';
 }
 

@@ -9,7 +9,7 @@ import { stepsOf } from './explanation.ts';
 import { runLink } from './run-path.ts';
 import { CHANGES, FLAGS, flagWord, type Line } from './words.ts';
 
-export type Showing = {
+type Showing = {
   /** The page of the run, to go to one employee's lines; without it, in a preview, there is none. */
   readonly path?: string;
   /** Whether the person may look into the ledger. */

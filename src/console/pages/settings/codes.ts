@@ -29,7 +29,7 @@ type Code = Schemas['PayrollCodes']['codes'][number];
 
 const choices = (values: readonly string[]) => values.map((value) => ({ value, label: plain(value) }));
 
-export const codeColumns = [
+const codeColumns = [
   {
     name: 'line_of_coverage',
     title: 'Line of coverage',
