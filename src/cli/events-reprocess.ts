@@ -1,6 +1,7 @@
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { BODY_DROPPED, type EventFilter, reprocessEvent, reprocessEvents } from '../inbound/events.ts';
+import { BODY_DROPPED, reprocessEvent } from '../inbound/events.ts';
+import { type Reprocessed, reprocessAll } from '../inbound/reprocess-all.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type FilterOptions, filterOf } from './event-filter.ts';
@@ -10,9 +11,6 @@ import { printable } from './output.ts';
 import { type Progress, showProgress } from './progress.ts';
 
 type Options = FilterOptions & { json?: true };
-
-/** Events in one transaction: some 10 ms of the 50 that the write lock may be held beside a running `serve`. */
-const AT_ONCE = 500;
 
 /** Puts events back to pending, by id or by filter. A running `serve` applies them within a second. */
 export async function eventsReprocess(context: Context, ids: string[], options: Options): Promise<number> {
@@ -27,43 +25,18 @@ export async function eventsReprocess(context: Context, ids: string[], options: 
     let done: Reprocessed;
     try {
       done = byFilter
-        ? await reprocessAll(db, untilNow(asked, now().toISOString()), progress)
+        ? await reprocessAll(db, asked, now().toISOString(), (_, all) => progress.set(all))
         : await reprocessEach(db, ids, progress);
     } finally {
       progress.end();
     }
-    const { reprocessed, without_body } = done;
-    if (options.json) out.json(done);
+    const { reprocessed, withoutBody } = done;
+    if (options.json) out.json({ reprocessed, without_body: withoutBody });
     else out.print(`${reprocessed} ${reprocessed === 1 ? 'event' : 'events'} put back to pending`);
-    if (without_body > 0) out.note(`${without_body} left alone: their bodies are dropped (RETENTION_EVENTS)`);
+    if (withoutBody > 0) out.note(`${withoutBody} left alone: their bodies are dropped (RETENTION_EVENTS)`);
     if (reprocessed > 0) out.note('a running "serve" applies them now; otherwise the next one does');
     return 0;
   });
-}
-
-type Reprocessed = { reprocessed: number; without_body: number };
-
-/** Without an end the loop would run after the events that come in, and are applied, meanwhile. */
-function untilNow(asked: EventFilter, now: string): EventFilter {
-  const until = asked.until === undefined || asked.until > now ? now : asked.until;
-  return { ...asked, until, dismissed: false };
-}
-
-async function reprocessAll(db: Db, filter: EventFilter, progress: Progress): Promise<Reprocessed> {
-  let reprocessed = 0;
-  let without_body = 0;
-  let after: number | null = 0;
-  while (after !== null) {
-    const step = { after, limit: AT_ONCE };
-    const done: Awaited<ReturnType<typeof reprocessEvents>> = await transact(db, (trx) =>
-      reprocessEvents(trx, filter, step),
-    );
-    reprocessed += done.reprocessed;
-    without_body += done.withoutBody;
-    after = done.next;
-    progress.set(reprocessed);
-  }
-  return { reprocessed, without_body };
 }
 
 /** All or, when an id is unknown or its body dropped, none: a mistyped list changes nothing. */
@@ -75,6 +48,6 @@ function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Prom
       if (found === 'body dropped') throw new CommandFailed(`${printable(id)}: ${BODY_DROPPED}`);
       progress.set(index + 1);
     }
-    return { reprocessed: ids.length, without_body: 0 };
+    return { reprocessed: ids.length, withoutBody: 0 };
   });
 }
