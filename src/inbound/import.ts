@@ -11,6 +11,7 @@ import { transact } from '../database/transaction.ts';
 import { createProblems, type Problems, type RowsRefused, readableRows } from '../reading/problems.ts';
 import type { Columns, GivenRow, Rows } from '../reading/rows.ts';
 import { type Arrival, storeArrivals } from './inbox.ts';
+import { importId, sha256 } from './kept-body.ts';
 
 const FIELDS = Object.keys(Deduction.properties);
 const REQUIRED: readonly string[] = Deduction.required;
@@ -105,7 +106,7 @@ function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): R
   problems.add(...wrong.map((problem) => ({ path: `${path}.${problem.path}`, rule: problem.rule })));
   if (wrong.length > 0) return null;
   const body = Buffer.from(JSON.stringify(event));
-  const eventId = `import_${createHash('sha256').update(body).digest('hex')}`;
+  const eventId = importId(sha256(body));
   return { eventId, body, path, deductionId: fields.id as string, createdAt };
 }
 

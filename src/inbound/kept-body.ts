@@ -9,6 +9,14 @@ export function sha256(body: Buffer): Buffer {
   return createHash('sha256').update(body).digest();
 }
 
+/** How the id of an imported event begins; what follows is the SHA-256 of its body. */
+export const IMPORTED = 'import_';
+
+/** An imported event is named by its body: the same row of a file is the same event, however often it comes. */
+export function importId(hash: Buffer): string {
+  return `${IMPORTED}${hash.toString('hex')}`;
+}
+
 /** Whether this is, byte for byte, the body that came first. */
 export function isBodyOf({ body, body_hash }: Kept, other: Buffer): boolean {
   return body === null ? body_hash !== null && sha256(other).equals(body_hash) : body.equals(other);

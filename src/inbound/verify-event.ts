@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import type { Tell } from '../database/difference.ts';
 import type { InboxTable } from '../database/tables.ts';
-import { sha256 } from './kept-body.ts';
+import { IMPORTED, importId, sha256 } from './kept-body.ts';
 import type { Understood } from './understand.ts';
 
 /** What is read of an event to verify it. */
@@ -22,9 +22,6 @@ export const EVENT_COLUMNS = [
 
 export type EventRow = Omit<Selectable<InboxTable>, 'dismissed_at' | 'dismissed_reason'>;
 
-/** An event of an import is named by its body (import.ts). */
-const IMPORTED = 'import_';
-
 const SHA256_BYTES = 32;
 
 /** Compares what every event has; `understood` is null where the body was dropped. */
@@ -36,7 +33,7 @@ export function verifyEvent(event: EventRow, understood: Understood | null, tell
   if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');
   const isNamedByBody = event.event_id.startsWith(IMPORTED);
   if ((event.source === 'import') !== isNamedByBody) wrong('source', 'is not what the id says');
-  if (isNamedByBody && event.event_id !== `${IMPORTED}${hashOf(event).toString('hex')}`) {
+  if (isNamedByBody && event.event_id !== importId(hashOf(event))) {
     wrong(event.body === null ? 'body_hash' : 'body', 'is not the one that the id was made of');
   }
   // An event that waits to be applied again keeps what was noted the last time.
