@@ -6,7 +6,7 @@ import { engineOfUrl } from '../database/engine.ts';
 import { BESIDE, isNamedBeside } from '../database/files.ts';
 import { sqliteFile } from '../database/open.ts';
 import type { Context } from './context.ts';
-import { CommandFailed, WrongUsage } from './failure.ts';
+import { CommandFailed, ifStopped, WrongUsage } from './failure.ts';
 import { showProgress } from './progress.ts';
 import { megabytes } from './size.ts';
 import { printPairs } from './table.ts';
@@ -32,10 +32,7 @@ export async function backup(
   const signal = stopped();
   const copied = (bytes: number): void => progress.set(megabytes(bytes));
   const made = await backUp(path, target, { copied, signal, environment })
-    .catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-      throw new CommandFailed('stopped before the end: there is no new backup');
-    })
+    .catch(ifStopped(signal, 'stopped before the end: there is no new backup'))
     .finally(progress.end);
   const summary = {
     file: target,

@@ -13,6 +13,13 @@ export class CommandFailed extends Error {
   readonly code = 'COMMAND_FAILED';
 }
 
+/** For `.catch`: where the command was stopped, the message says what that left. Any other error stays what it is. */
+export function ifStopped(signal: AbortSignal, message: string): (error: unknown) => never {
+  return (error) => {
+    throw signal.aborted ? new CommandFailed(message) : error;
+  };
+}
+
 type Failure = Error & { code?: unknown; path?: unknown; address?: unknown; port?: unknown };
 
 /** Where a message of the system or the engine does not say what to do. `{…}` is replaced by the error's own. */

@@ -5,9 +5,9 @@ import { countRows, type KeysInUse, keysInUse, type Resealed, reseal } from '../
 import { createSealer, type Sealer } from '../security/sealing.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
-import { CommandFailed } from './failure.ts';
+import { ifStopped } from './failure.ts';
 import { printable } from './output.ts';
-import { showProgress } from './progress.ts';
+import { adding, showProgress } from './progress.ts';
 import { SEALED } from './sealed.ts';
 import { printTable } from './table.ts';
 
@@ -28,17 +28,9 @@ export async function keysRotate(context: Context, { json }: { json?: true }): P
       `Sealing under ${sealer.keyId}: a sidecar that was not restarted with it can open nothing of this any more.`,
     );
     const progress = await showProgress(out, 'values', await countRows(db, SEALED));
-    let done = 0;
-    const looked = (rows: number) => {
-      done += rows;
-      progress.set(done);
-    };
     const signal = stopped();
-    const rotated = await rotate(db, sealer, given, { looked, signal })
-      .catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-        throw new CommandFailed('stopped: what is done is done, and the next run goes on from there');
-      })
+    const rotated = await rotate(db, sealer, given, { looked: adding(progress), signal })
+      .catch(ifStopped(signal, 'stopped: what is done is done, and the next run goes on from there'))
       .finally(progress.end);
     const keys = summary(rotated.inUse, await keysInUse(db, [FORMER_HASHES]), given);
     const { resealed, broken } = rotated;

@@ -24,3 +24,12 @@ export async function showProgress(out: Output, what: string, total: number | nu
   bar.start(total ?? 0, 0);
   return { set: (done) => bar.update(done), end: () => bar.stop() };
 }
+
+/** For work that tells how much it did each time: the bar shows the sum. */
+export function adding(progress: Progress): (more: number) => void {
+  let done = 0;
+  return (more) => {
+    done += more;
+    progress.set(done);
+  };
+}

@@ -17,7 +17,7 @@ import { removeHint } from '../database/tail-hint.ts';
 import { whatToReplay } from '../observe/lost-tail.ts';
 import { isAnyDropped } from '../retention.ts';
 import type { Context } from './context.ts';
-import { CommandFailed, WrongUsage } from './failure.ts';
+import { CommandFailed, ifStopped, WrongUsage } from './failure.ts';
 import { showProgress } from './progress.ts';
 import { type Checked, checkBackup } from './restore-check.ts';
 import { megabytes } from './size.ts';
@@ -82,10 +82,7 @@ async function replace(context: Context, file: string, path: string, options: Op
   const progress = await showProgress(out, 'MB', megabytes(statSync(file).size));
   const copied = (bytes: number): void => progress.set(megabytes(bytes));
   const prepared = await copyBeside(file, path, { copied, signal })
-    .catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-      throw new CommandFailed('stopped before the end: nothing was replaced');
-    })
+    .catch(ifStopped(signal, 'stopped before the end: nothing was replaced'))
     .finally(progress.end);
   const checked = await checkBackup(context, file, prepared, options.withoutKeys === true);
   const isReplacing = isThere(path);

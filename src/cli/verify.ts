@@ -4,9 +4,9 @@ import type { Environment } from '../environment.ts';
 import { createSealer, type Sealer } from '../security/sealing.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
-import { CommandFailed } from './failure.ts';
+import { ifStopped } from './failure.ts';
 import { type Output, printable } from './output.ts';
-import { showProgress } from './progress.ts';
+import { adding, showProgress } from './progress.ts';
 import { printPairs } from './table.ts';
 import { type Found, rowsToVerify, verifyAll } from './verify-parts.ts';
 
@@ -25,16 +25,8 @@ export function verify(context: Context, { json }: { json?: true }): Promise<num
     const progress = await showProgress(out, 'rows', await rowsToVerify(db, sealer));
     const differences = createDifferences(NAMED);
     const signal = stopped();
-    let done = 0;
-    const looked = (rows: number): void => {
-      done += rows;
-      progress.set(done);
-    };
-    const found = await verifyAll(db, sealer, { tell: differences.tell, looked, signal })
-      .catch((error: unknown) => {
-        if (!signal.aborted) throw error;
-        throw new CommandFailed('stopped before the end: nothing was changed, and nothing is proved');
-      })
+    const found = await verifyAll(db, sealer, { tell: differences.tell, looked: adding(progress), signal })
+      .catch(ifStopped(signal, 'stopped before the end: nothing was changed, and nothing is proved'))
       .finally(progress.end);
     const ms = Math.round(performance.now() - began);
     if (json) out.json(report(found, differences, ms));
