@@ -5,6 +5,7 @@ import type { Verifying } from './difference.ts';
 import { engineOf, withoutTimeLimit } from './engine.ts';
 import { codeOf } from './errors.ts';
 import type { TableChecked } from './integrity-entry.ts';
+import { fileOf } from './open.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -35,9 +36,7 @@ export function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
 
 /** On a thread of its own: meanwhile this one can be interrupted, and look at everything else. */
 async function checkSqlite(db: Db, { tell, signal }: Verifying): Promise<EngineCheck[]> {
-  const { rows } = await sql<{ file: string }>`
-    select file from pragma_database_list where name = 'main'`.execute(db);
-  const worker = new Worker(ENTRY, { workerData: { path: rows[0]?.file } });
+  const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
   const said: string[] = [];
   const ended = Promise.withResolvers<void>();
   worker.on('message', (message: TableChecked) => {
