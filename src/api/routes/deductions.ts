@@ -138,12 +138,14 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
     },
     async ({ params, query }) => {
       const id = params.deduction_id;
-      const latest = await getDeduction(db, id, today());
-      if (latest === null) throw notFound('deduction');
-      if (query.on === undefined && query.known_at === undefined) return stateOf(latest);
-      const state = await getDeductionThen(db, id, thenOf(query), today());
-      if (state === null) throw new Refusal('not-found', NOT_THEN);
-      return stateOf(state);
+      const isThen = query.on !== undefined || query.known_at !== undefined;
+      const state = isThen
+        ? await getDeductionThen(db, id, thenOf(query), today())
+        : await getDeduction(db, id, today());
+      if (state !== null) return stateOf(state);
+      // What is known, but not of then, is told from what is not known at all.
+      if (isThen && (await getDeduction(db, id, today())) !== null) throw new Refusal('not-found', NOT_THEN);
+      throw notFound('deduction');
     },
   );
 
