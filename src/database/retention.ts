@@ -1,6 +1,12 @@
 /** How far retention has come, and its lock: the one row of `retention`. */
 import { forUpdate } from './engine.ts';
-import type { Trx } from './tables.ts';
+import type { Db, Trx } from './tables.ts';
+
+/** Up to which event (a seq) bodies were looked at. Without the lock somebody may go on, or set it back, meanwhile. */
+export async function eventsThrough(db: Db): Promise<number> {
+  const row = await db.selectFrom('retention').select('events_through').executeTakeFirstOrThrow();
+  return row.events_through;
+}
 
 /**
  * Takes the lock, and answers up to which event (a seq) bodies were looked at. One sidecar at a time drops, and who

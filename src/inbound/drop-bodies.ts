@@ -2,7 +2,7 @@
 import { type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, slices, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
-import { holdRetention, setEventsThrough } from '../database/retention.ts';
+import { eventsThrough, holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { Db, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type Found, type Look, look, MAY_LOSE_ITS_BODY, settledConflicts } from './due-bodies.ts';
@@ -18,10 +18,7 @@ const DROPPED_BYTES = 512 * 1024;
  * conflict that nobody has settled, both bodies stay. Answers how many, and whether there may be more to do.
  */
 export async function dropBodies(db: Db, before: string): Promise<{ dropped: number; more: boolean }> {
-  const { events_through: from } = await db
-    .selectFrom('retention')
-    .select('events_through')
-    .executeTakeFirstOrThrow();
+  const from = await eventsThrough(db);
   const { found, through, ended } = bounded(await look(db, from, before));
   if (through === from) return { dropped: 0, more: false };
   const hashes = await hashesOf(db, found);

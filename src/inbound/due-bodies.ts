@@ -1,5 +1,6 @@
 /** Which bodies RETENTION_EVENTS lets go: found in order of receipt, from where retention is on, and counted. */
 import { type SqlBool, sql } from 'kysely';
+import { eventsThrough } from '../database/retention.ts';
 import type { Db, EventState, Trx } from '../database/tables.ts';
 
 /** Events looked at with one query, which reads none of their bodies. */
@@ -15,11 +16,7 @@ export type Look = { found: Found[]; through: number; ended: boolean };
 /** What `dropBodies` would drop by and by. */
 export async function bodiesDue(db: Db, before: string): Promise<Due> {
   const due: Due = { count: 0, bytes: 0, oldest: null };
-  const { events_through } = await db
-    .selectFrom('retention')
-    .select('events_through')
-    .executeTakeFirstOrThrow();
-  for (let from = events_through; ; ) {
+  for (let from = await eventsThrough(db); ; ) {
     const { found, through, ended } = await look(db, from, before);
     due.count += found.length;
     for (const { bytes } of found) due.bytes += bytes;
