@@ -1,6 +1,7 @@
 /** Putting files in place so that a crash leaves the old one or the new one, whole. */
 import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { codeOf } from './errors.ts';
 
 /** How what lies beside a database is named: by its own name with one of these behind it. */
 export const BESIDE = {
@@ -41,8 +42,7 @@ export function keepAs(path: string, kept: string): void {
     linkSync(path, kept);
   } catch (error) {
     // Some file systems have one name a file.
-    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes((error as { code?: string }).code ?? ''))
-      throw error;
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error;
     copyFileSync(path, kept);
     syncFile(kept);
   }

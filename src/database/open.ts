@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';
+import { codeOf } from './errors.ts';
 import { BESIDE } from './files.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
@@ -66,7 +67,7 @@ export function holdServeLock(databaseUrl: string): () => void {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
     lock.close();
-    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+    if (codeOf(error) !== 'SQLITE_BUSY') throw error;
     throw new AlreadyServed(
       `another process already serves ${path}: stop it, or give this one a DATABASE_URL of its own`,
     );
@@ -92,7 +93,7 @@ export function isServed(databaseUrl: string): boolean | null {
     lock.prepare('select 1 from sqlite_schema').all();
     return false;
   } catch (error) {
-    if ((error as { code?: string }).code !== 'SQLITE_BUSY') throw error;
+    if (codeOf(error) !== 'SQLITE_BUSY') throw error;
     return true;
   } finally {
     lock.close();
@@ -109,7 +110,7 @@ function makeFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
-    if ((error as { code?: string }).code !== 'EEXIST') throw error;
+    if (codeOf(error) !== 'EEXIST') throw error;
   }
   chmodSync(path, 0o600);
 }

@@ -7,8 +7,7 @@ import { transact } from '../database/transaction.ts';
 const REUSED_MS = 1_000;
 
 /** Why a process can't commit. */
-export const NOT_READY = ['locked', 'disk-full', 'unreachable', 'read-only', 'failed'] as const;
-export type NotReady = (typeof NOT_READY)[number];
+export type NotReady = 'locked' | 'disk-full' | 'unreachable' | 'read-only' | 'failed';
 
 /**
  * "This process can commit": asks the database by committing a write, which a full disk refuses. Null when it can,

@@ -12,7 +12,7 @@ export async function checkDisk(databaseUrl: string): Promise<Finding[]> {
   }
   const disk = await readDisk(sqlitePath(databaseUrl));
   const found = judgeDisk(disk);
-  const message = `${diskInWords(disk)}`;
+  const message = diskInWords(disk);
   if (found === 'pass') return [pass(ID, message)];
   const advice =
     'Make room: a larger volume, or other files away from it; a full disk makes the receiver answer 503. Retention stops the growth; a file that was not begun with it gets smaller by backup and restore only (docs/retention.md).';
