@@ -4,13 +4,12 @@ import { readReceiver, readWebhookSecrets } from '../src/config.ts';
 import { createReceiver } from '../src/inbound/receiver.ts';
 import { createVerify } from '../src/inbound/signature.ts';
 import { createReceivingCounts } from '../src/observe/receiving.ts';
-import { watchThread } from '../src/observe/thread.ts';
 
 const app = createReceiver({
   verify: createVerify(readWebhookSecrets(process.env), systemClock),
   accept: async () => {},
   refuse: () => {},
-  counts: createReceivingCounts(systemClock, [], watchThread().read),
+  counts: createReceivingCounts(systemClock, []),
   isReady: async () => true,
 });
 await app.listen({ ...readReceiver(process.env) });

@@ -10,6 +10,8 @@ const LINES = ['medical', 'dental', 'vision', 'hsa', 'life'];
 
 export function prepareEvents(count: number): Buffer[] {
   const timestamp = Math.floor(Date.now() / 1_000);
+  // A millisecond apart, the last of them now: nothing is sent before it happened.
+  const first = Date.now() - count;
   return Array.from({ length: count }, (_, index) => {
     const id = eventId(index);
     const body = bodyOf({
@@ -18,7 +20,7 @@ export function prepareEvents(count: number): Buffer[] {
       employeeId: `emp-${index % EMPLOYEES}`,
       line: LINES[index % LINES.length] as string,
       contribution: `${100 + (index % 50)}.50`,
-      createdAt: new Date(Date.now() + index).toISOString(),
+      createdAt: new Date(first + index).toISOString(),
     });
     return signed(id, body, timestamp);
   });

@@ -1,22 +1,10 @@
-/** The apply loop, and the thread that it runs on. */
+/** The apply loop, with what it does for syncs. */
 import { completeSyncs, requestSync } from './census/syncs.ts';
 import type { Clock } from './clock.ts';
-import { type Engine, engineOfUrl } from './database/engine.ts';
 import type { Db } from './database/tables.ts';
 import { type ApplyLoop, createApplyLoop } from './inbound/apply.ts';
 import type { Log } from './observe/log.ts';
 import type { AppliedCounts } from './observe/thread.ts';
-
-/**
- * SQLite works on the thread that asks it: a query would hold up applying, so the loop is where there are none.
- * PostgreSQL works elsewhere, and the thread that receives has all its time for deliveries.
- */
-const SIDES: Readonly<Record<Engine, 'main' | 'private'>> = { sqlite: 'main', postgres: 'private' };
-
-/** Which side of the sidecar applies. */
-export function applyingSide(databaseUrl: string): 'main' | 'private' {
-  return SIDES[engineOfUrl(databaseUrl)];
-}
 
 /** `applied` is told what became of events; `wakeSend` is called when something new is in the outbox, `failed` when the storage failed for good. */
 export function createApplying(

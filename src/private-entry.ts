@@ -3,13 +3,15 @@ import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createFunctionSource } from './census/source-function.ts';
 import { engineOfUrl } from './database/engine.ts';
-import { createAskMain } from './observe/ask-main.ts';
+import { createAsk } from './observe/ask.ts';
 import type { Log, LogFields } from './observe/log.ts';
+import type { Receiving } from './observe/receiving.ts';
 import { startPrivateSide } from './private-side.ts';
-import type { Failure, FromThread, ThreadData, ToThread } from './private-thread.ts';
+import type { FromThread, ThreadData, ToThread } from './private-thread.ts';
+import { failureOf, type Saying, type Told } from './thread.ts';
 
 async function main(port: MessagePort): Promise<void> {
-  const tell = (message: FromThread): void => port.postMessage(message);
+  const tell = (message: FromThread | Saying): void => port.postMessage(message);
   // One process has one log: what is said here is written by the thread that started this one.
   const say = (level: keyof Log) => (fields: LogFields, message: string) =>
     tell({ say: 'log', level, fields, message });
@@ -22,7 +24,7 @@ async function main(port: MessagePort): Promise<void> {
   };
   const askForCensus = (employerId: string, channel: MessagePort): void =>
     port.postMessage({ say: 'census', employerId, port: channel } satisfies FromThread, [channel]);
-  const receiving = createAskMain((channel) =>
+  const receiving = createAsk<Receiving>((channel) =>
     port.postMessage({ say: 'receiving', port: channel } satisfies FromThread, [channel]),
   );
   const starting = startPrivateSide(config, {
@@ -32,7 +34,7 @@ async function main(port: MessagePort): Promise<void> {
     wakeApply: () => tell({ say: 'wake apply' }),
     failed: (error) => tell({ say: 'failed', error: failureOf(error) }),
   });
-  port.on('message', async (message: ToThread) => {
+  port.on('message', async (message: ToThread | Told) => {
     const side = await starting.catch(() => null);
     if (message.say === 'wake send') side?.wakeSend();
     else if (message.say === 'wake apply') side?.wakeApply(message.events);
@@ -53,16 +55,6 @@ if (process.platform === 'linux' && engineOfUrl(config.databaseUrl) === 'sqlite'
 
 const port = parentPort as MessagePort;
 main(port).catch((error: unknown) => {
-  port.postMessage({ say: 'failed', error: failureOf(error) } satisfies FromThread);
+  port.postMessage({ say: 'failed', error: failureOf(error) } satisfies Saying);
   port.close();
 });
-
-function failureOf(error: unknown): Failure {
-  const { message = 'unknown error', code, address, port } = (error ?? {}) as Partial<Failure>;
-  return {
-    message,
-    ...(code !== undefined && { code }),
-    ...(address !== undefined && { address }),
-    ...(port !== undefined && { port }),
-  };
-}

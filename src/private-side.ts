@@ -4,7 +4,7 @@
  */
 import { pressureLimits } from './api/pressure.ts';
 import { createApi } from './api/server.ts';
-import { applyingSide, createApplying } from './applying.ts';
+import { createApplying } from './applying.ts';
 import { createCensusSender } from './census/census-sender.ts';
 import { learnRest } from './census/learn.ts';
 import type { CensusSource } from './census/source.ts';
@@ -30,6 +30,7 @@ import { createChangeSenders } from './outbound/change-sender.ts';
 import { createClient } from './outbound/client.ts';
 import { createSendLoop } from './outbound/send-loop.ts';
 import type { Senders } from './outbound/sender.ts';
+import { placementOf } from './placement.ts';
 import { runRetention } from './retention.ts';
 import { keyTrouble } from './security/key-trouble.ts';
 import { createSealer, type Sealer } from './security/sealing.ts';
@@ -52,7 +53,7 @@ export async function startPrivateSide(
     log: Log;
     /** In the place of the configuration's. */
     givenSource: CensusSource | null;
-    /** What the main thread has counted. */
+    /** What the other threads have counted. */
     receiving: () => Promise<Receiving>;
     wakeApply: () => void;
     failed: (error: unknown) => void;
@@ -83,7 +84,7 @@ export async function startPrivateSide(
     void callOthers(db, 'send');
   };
   const running = new AbortController();
-  const appliesHere = applyingSide(config.databaseUrl) === 'private';
+  const appliesHere = placementOf(config.databaseUrl).applies === 'private';
   const applyLoop = createApplying(db, { now, log, applied: watch.applied, wakeSend, failed: on.failed });
   const wakeApply = (): void => (appliesHere ? applyLoop.wake() : on.wakeApply());
   const api = createApi({

@@ -1,6 +1,5 @@
 /** The composition root: wires everything by hand, in pipeline order. */
-import type { FastifyInstance } from 'fastify';
-import { applyingSide, createApplying } from './applying.ts';
+import { createApplying } from './applying.ts';
 import type { CensusFunction } from './census/source-function.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, ConfigError } from './config.ts';
@@ -10,17 +9,19 @@ import { holdServeLock, openDatabase } from './database/open.ts';
 import { watchFiles } from './database/same-file.ts';
 import { makeShrinkable } from './database/shrink.ts';
 import type { Db } from './database/tables.ts';
-import { createIntake, NotStored } from './inbound/intake.ts';
-import { createReceiver, UNREADABLE } from './inbound/receiver.ts';
+import { createIntake } from './inbound/intake.ts';
+import { NotStored } from './inbound/not-stored.ts';
 import { createRefusals } from './inbound/refusals.ts';
-import { createVerify, REFUSAL_CAUSES, type RefusalCause } from './inbound/signature.ts';
-import { addressOf, closeListener } from './listening.ts';
+import type { RefusalCause } from './inbound/signature.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
 import { noticeLostTail } from './observe/lost-tail.ts';
-import { createReceivingCounts, type ReceivingCounts } from './observe/receiving.ts';
+import { createStoringCounts, type StoringCounts } from './observe/receiving.ts';
 import { watchThread } from './observe/thread.ts';
+import { placementOf } from './placement.ts';
 import { startPrivateThread } from './private-thread.ts';
+import type { Behind, ReceivingConfig, ReceivingSide } from './receiving-side.ts';
+import { startReceivingThread } from './receiving-thread.ts';
 import { isAnyDropped } from './retention.ts';
 
 export type SidecarOptions = {
@@ -29,7 +30,6 @@ export type SidecarOptions = {
   migrate?: boolean;
   /** Where a census comes from, in the place of `CENSUS_SOURCE`, which must then be `push`, its default. */
   census?: CensusFunction;
-  now?: Clock;
 };
 
 export type Sidecar = {
@@ -49,7 +49,8 @@ export type Sidecar = {
  * the configuration and a census function both say where a census comes from.
  */
 export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
-  const { log, now = systemClock, census = null } = options;
+  const { log, census = null } = options;
+  const now = systemClock;
   // Rather than to ignore one of the two: somebody meant it.
   if (census !== null && config.census.source.kind !== 'push') {
     throw new ConfigError('CENSUS_SOURCE', 'must be push where a function gives the census');
@@ -76,14 +77,17 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     await prepareDatabase(db, config, options, now);
     undo.push(watchFiles(config.databaseUrl, fail));
 
-    const appliesHere = applyingSide(config.databaseUrl) === 'main';
+    const place = placementOf(config.databaseUrl);
     const watch = watchThread();
     undo.push(() => watch.stop());
-    const counts = createReceivingCounts(now, [...REFUSAL_CAUSES, UNREADABLE], watch.read);
+    const counts = createStoringCounts();
     const thread = startPrivateThread(config, {
       log,
       census,
-      receiving: counts.read,
+      receiving: async () => {
+        const { received, threads } = await (await receiving).counted();
+        return { ...received, ...counts.read(), threads: { main: watch.read(), ...threads } };
+      },
       wakeApply: () => applyLoop.wake(),
       failed: fail,
     });
@@ -96,7 +100,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     });
     const refusals = createRefusals(now);
     const loops = Promise.all([
-      appliesHere && applyLoop.run(storing.signal),
+      place.applies === 'main' && applyLoop.run(storing.signal),
       refusals.run(db, storing.signal),
     ]);
     undo.push(async () => {
@@ -105,21 +109,27 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     });
     undo.push(() => thread.stop());
 
-    const receiver = receiverOf(db, config, {
+    const behind = behindReceiving(db, {
       now,
       log,
       counts,
       refused: refusals.count,
-      stored: (events) => (appliesHere ? applyLoop.wake(events) : thread.wakeApply(events)),
+      stored: (events) => (place.applies === 'main' ? applyLoop.wake(events) : thread.wakeApply(events)),
       storing: storing.signal,
       failed: fail,
     });
+    const receiving = place.receivesApart
+      ? startReceivingThread(config, behind, fail)
+      : startReceivingHere(config, behind);
     // Side by side: each may take most of the time that there is to stop.
-    undo.push(async () => void (await Promise.all([closeListener(receiver), thread.stop()])));
-    await receiver.listen({ ...config.receiver });
+    undo.push(async () => {
+      const stopped = receiving.then((side) => side.stop()).catch(() => {});
+      await Promise.all([stopped, thread.stop()]);
+    });
+    const { address } = await receiving;
     const api = await thread.listening;
     started = true;
-    const sidecar = { receiver: addressOf(receiver), api, failed: failure.promise, stop };
+    const sidecar = { receiver: address, api, failed: failure.promise, stop };
     log.info({ address: sidecar.receiver, environment: config.environment }, 'receiving webhooks');
     log.info({ address: sidecar.api }, 'private listener ready');
     return sidecar;
@@ -129,14 +139,19 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   }
 }
 
-/** The public listener and what stands behind it: verify, count, store. */
-function receiverOf(
+/** Loaded only where it is needed: its HTTP server takes seven megabytes, which a thread of its own has already. */
+async function startReceivingHere(config: ReceivingConfig, behind: Behind): Promise<ReceivingSide> {
+  const { startReceivingSide } = await import('./receiving-side.ts');
+  return startReceivingSide(config, behind);
+}
+
+/** What stands behind the public listener: count, store. */
+function behindReceiving(
   db: Db,
-  { webhookSecrets }: Config,
   on: {
     now: Clock;
     log: Log;
-    counts: ReceivingCounts;
+    counts: StoringCounts;
     refused: (cause: RefusalCause) => void;
     /** So many new events are in the inbox. */
     stored: (events: number) => void;
@@ -144,8 +159,8 @@ function receiverOf(
     storing: AbortSignal;
     failed: (error: unknown) => void;
   },
-): FastifyInstance {
-  const { now, log, counts, storing } = on;
+): Behind {
+  const { now, log, counts, refused, storing } = on;
   const intake = createIntake({
     db,
     now,
@@ -157,16 +172,11 @@ function receiverOf(
     onFatal: on.failed,
   });
   const whyNotReady = createReadiness(db, now);
-  return createReceiver({
-    verify: createVerify(webhookSecrets, now),
+  return {
     accept: (arrival) => (storing.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival)),
-    refuse: (cause) => {
-      on.refused(cause);
-      counts.refused(cause);
-    },
-    counts,
+    refused,
     isReady: async () => (await whyNotReady()) === null,
-  });
+  };
 }
 
 async function prepareDatabase(db: Db, config: Config, options: SidecarOptions, now: Clock): Promise<void> {

@@ -4,12 +4,11 @@ import t from 'tap';
 import { createReceiver } from '../src/inbound/receiver.ts';
 import { closeListener } from '../src/listening.ts';
 import { createReceivingCounts } from '../src/observe/receiving.ts';
-import { stillThread } from './observe/still.ts';
 
 const parts = {
   verify: () => ({ eventId: 'msg_1' }),
   refuse: () => {},
-  counts: createReceivingCounts(() => new Date(), [], stillThread),
+  counts: createReceivingCounts(() => new Date(), []),
   isReady: async () => true,
 };
 

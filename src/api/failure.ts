@@ -1,7 +1,7 @@
 /** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
-import { NoAnswerFromMain } from '../observe/ask-main.ts';
+import { NoAnswer } from '../observe/ask.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
 import { keyTrouble } from '../security/key-trouble.ts';
 import type { ApiParts } from './parts.ts';
@@ -40,7 +40,7 @@ export function refusalOf(error: unknown): Refusal {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     });
   }
-  if (error instanceof NoAnswerFromMain) return new Refusal('unavailable', error.message);
+  if (error instanceof NoAnswer) return new Refusal('unavailable', error.message);
   const known = FRAMEWORK[codeOf(error)];
   if (known !== undefined) return new Refusal(...known);
   return new Refusal(codeOfStatus((error as Partial<FastifyError> | null)?.statusCode), '');

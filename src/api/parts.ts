@@ -25,7 +25,7 @@ export type ApiParts = {
   readonly version: string;
   /** Why this process can't commit now; null when it can. */
   readonly whyNotReady: () => Promise<NotReady | null>;
-  /** What the thread that receives has counted. Rejects with `NoAnswerFromMain`. */
+  /** What the other threads have counted. Rejects with `NoAnswer`. */
   readonly receiving: () => Promise<Receiving>;
   /** What the thread of this listener counts of itself, and of its work. */
   readonly thread: () => ThreadCounts;

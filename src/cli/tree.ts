@@ -11,6 +11,7 @@ import { addEmploymentCommands } from './tree-employment.ts';
 import { addOperationCommands } from './tree-operations.ts';
 import { addPayrollCommands } from './tree-payroll.ts';
 import { addRecordCommands } from './tree-records.ts';
+import { releaseYoungGenerations } from './young-generation.ts';
 
 /** More would only wait in the receiver's queue. */
 const CONCURRENCY_MOST = 256;
@@ -25,6 +26,7 @@ export function createTree(context: Context, ended: (exitCode: number) => void):
     (load) =>
     async (...given) => {
       const run = await load();
+      releaseYoungGenerations();
       ended(await run(context, ...(given as never[])));
     };
   const tree = new Command('benefits-sidecar')

@@ -50,12 +50,12 @@ export async function insertMany<T extends keyof Tables & string>(
   suffix = '',
 ): Promise<number> {
   const names = columns.join(', ');
-  const head = `insert into ${table} (${names})`;
+  const into = `into ${table} (${names})`;
   if (engineOf(trx) === 'postgres') {
-    return runWithJson(trx, `${head} select ${names} from ${given(table)} ${suffix}`, columns, rows);
+    return runWithJson(trx, `insert ${into} select ${names} from ${given(table)} ${suffix}`, columns, rows);
   }
-  return runInSlices(trx, rows, `${head} ${suffix}`, (count) => {
-    return `${head} values ${placeholders(count, columns.length)} ${suffix}`;
+  return runInSlices(trx, rows, `${into} ${suffix}`, (count) => {
+    return `insert or fail ${into} values ${placeholders(count, columns.length)} ${suffix}`;
   });
 }
 
@@ -73,8 +73,8 @@ export async function updateMany<T extends keyof Tables & string>(
 ): Promise<number> {
   const all = [key, ...columns];
   const set = columns.map((column) => `${column} = given.${column}`).join(', ');
-  const update = (id: string) =>
-    `update ${table} set ${set} from given where ${table}.${key} = ${id} and ${guard}`;
+  const update = (id: string, or = '') =>
+    `update ${or}${table} set ${set} from given where ${table}.${key} = ${id} and ${guard}`;
   if (engineOf(trx) === 'postgres') {
     return runWithJson(
       trx,
@@ -85,7 +85,7 @@ export async function updateMany<T extends keyof Tables & string>(
   }
   // The driver binds every number as a float, and a value in a list has no column's type to be changed to.
   return runInSlices(trx, rows, `update ${table} ${all}`, (count) => {
-    return `with given (${all}) as (values ${placeholders(count, all.length)}) ${update(`cast(given.${key} as integer)`)}`;
+    return `with given (${all}) as (values ${placeholders(count, all.length)}) ${update(`cast(given.${key} as integer)`, 'or fail ')}`;
   });
 }
 

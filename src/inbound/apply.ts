@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { createBell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
+import { type Engine, engineOf } from '../database/engine.ts';
 import { codeOf, isFatal, isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -14,14 +15,16 @@ import { type Understood, understand } from './understand.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
 const BATCH_EVENTS = 512;
-/**
- * How long the loop lets events gather before it applies less than a full batch: a commit costs the same for one
- * event as for fifty. Applying holds the thread that acknowledges, so when few events come, short turns are better;
- * when many come, throughput is.
- */
+/** How long the loop lets events gather before it applies fewer than enough: a commit costs the same for one as for fifty. */
 const GATHER_MS = { few: 10, many: 50 };
 /** A batch of this size means that many come: more than 3,000 a second. */
 const MANY_EVENTS = 64;
+/**
+ * Events that are enough. On SQLite about what one commit stores: applying holds the one write lock, and beside many
+ * short turns of it the next deliveries are received, where after one long turn all of their senders wait. On PostgreSQL
+ * nobody waits for it, and a full batch costs the fewest trips.
+ */
+const ENOUGH_EVENTS: Readonly<Record<Engine, number>> = { sqlite: 20, postgres: BATCH_EVENTS };
 /** How often an idle loop looks by itself: another process may have put an event back to pending. */
 const IDLE_MS = 1_000;
 /** After a database error: it is not the events' fault, so the same batch is tried again. */
@@ -58,10 +61,15 @@ export function createApplyLoop(options: {
   const { db, now, log, effects, onApplied, onFatal } = options;
   const failed = tellSeldom((failures) => log.error(failures, 'applying failed: trying again'));
   const some = createBell();
-  const batchFull = createBell();
+  const isEnough = createBell();
+  const enough = ENOUGH_EVENTS[engineOf(db)];
   let gathered = 0;
 
   const runOnce = async (): Promise<Applied> => {
+    // Who was told of events does not look for them first.
+    const isAny = gathered > 0 || (await hasPendingEvents(db));
+    gathered = 0;
+    if (!isAny) return nothingApplied();
     try {
       return await applyBatch();
     } catch (error) {
@@ -71,15 +79,13 @@ export function createApplyLoop(options: {
     }
   };
 
-  const applyBatch = async (): Promise<Applied> => {
-    if (!(await hasPendingEvents(db))) return nothingApplied();
-    return transact(db, async (trx) => {
+  const applyBatch = (): Promise<Applied> =>
+    transact(db, async (trx) => {
       // The lock comes first: whoever reads the work list next finds it without what is applied here.
       await lockLedger(trx);
       const events = await pendingEvents(trx, BATCH_EVENTS);
       return applyEvents(trx, effects, events, now().toISOString());
     });
-  };
 
   const applySingly = async (): Promise<Applied> => {
     const total = nothingApplied();
@@ -124,12 +130,11 @@ export function createApplyLoop(options: {
     wake(events = BATCH_EVENTS) {
       gathered += events;
       some.ring();
-      if (gathered >= BATCH_EVENTS) batchFull.ring();
+      if (gathered >= enough) isEnough.ring();
     },
     async run(signal) {
       while (!signal.aborted) {
         try {
-          gathered = 0;
           const applied = await runOnce();
           if (countOf(applied) > 0) onApplied(applied);
           // Between batches other work of this thread has its turn: deliveries are acknowledged meanwhile.
@@ -137,7 +142,7 @@ export function createApplyLoop(options: {
           else {
             await some.wait(IDLE_MS, signal);
             const gatherMs = countOf(applied) < MANY_EVENTS ? GATHER_MS.few : GATHER_MS.many;
-            if (gathered < BATCH_EVENTS) await batchFull.wait(gatherMs, signal);
+            if (gathered < enough) await isEnough.wait(gatherMs, signal);
           }
         } catch (error) {
           failed({ code: codeOf(error), count: 1 });

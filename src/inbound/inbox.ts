@@ -79,7 +79,7 @@ async function insertArrivals(
   const bodies = arrivals.map((arrival) => arrival.body);
   const { numAffectedRows } = await sql`
     with arrived as materialized (
-      select nextval(pg_get_serial_sequence('inbox', 'seq')) as seq, event_id, body
+      select nextval((select pg_get_serial_sequence('inbox', 'seq'))) as seq, event_id, body
       from unnest(${ids}::text[], ${bodies}::bytea[]) with ordinality as arrival (event_id, body, place)
       order by place
     )

@@ -5,6 +5,7 @@ import type { Db } from '../database/tables.ts';
 import type { Log } from '../observe/log.ts';
 import { tellSeldom } from '../observe/seldom.ts';
 import { type Arrival, type Stored, storeBatch } from './inbox.ts';
+import { NotStored } from './not-stored.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;
@@ -15,11 +16,6 @@ const BATCH_EVENTS = 256;
 const FLUSHES = { sqlite: 1, postgres: 2 };
 /** Bytes waiting to be stored, over all connections. Beyond it the sender is told to come back: memory is finite. */
 const WAITING_BYTES = 64 * 1024 * 1024;
-
-/** The event was not stored; the sender should try again. */
-export class NotStored extends Error {
-  readonly code = 'NOT_STORED';
-}
 
 export type Intake = {
   /** Resolves when the event is on the disk. Throws `NotStored`: then nothing of it may be acknowledged. */

@@ -15,7 +15,7 @@ export type Facts = {
   version: string;
   /** Whether this process can commit. */
   ready: boolean;
-  /** The thread that receives, and what it counted. */
+  /** What the other threads counted. */
   receiving: Receiving;
   /** The thread of the private side, and what it counted. */
   thread: ThreadCounts;
@@ -62,10 +62,10 @@ function receivingMetrics(receiving: Receiving): Metric[] {
 }
 
 function applyingMetrics({ receiving, thread }: Facts): Metric[] {
-  // One of the two threads applies, by the engine; the other has counted nothing.
-  const [here, there] = [receiving.thread.applied, thread.applied];
+  // One of the threads applies, by the engine; the others have counted nothing.
+  const threads = [...Object.values(receiving.threads), thread];
   const outcomes = (['applied', 'ignored', 'quarantined'] as const).map(
-    (outcome) => [outcome, here[outcome] + there[outcome]] as const,
+    (outcome) => [outcome, threads.reduce((sum, { applied }) => sum + applied[outcome], 0)] as const,
   );
   return [
     counter('events_applied', 'Events that the apply loop has finished, by what became of them.', {
@@ -106,21 +106,15 @@ function payrollMetrics({ runs, requests, responses, shed }: PrivateCounts): Met
 }
 
 function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] {
-  const threads = <T>(told: (of: ThreadCounts) => T): [string, T][] => [
-    ['main', told(receiving.thread)],
-    ['private', told(thread)],
-  ];
+  const threads = <T>(told: (of: ThreadCounts) => T): [string, T][] =>
+    Object.entries({ ...receiving.threads, private: thread }).map(([name, of]) => [name, told(of)]);
   return [
     gauge('info', 'Always 1; says which release this is.', { label: 'version', of: [[version, 1]] }),
     gauge('ready', '1 when this process can commit, as readyz tells it.', ready ? 1 : 0),
-    histogram(
-      'event_loop_delay_seconds',
-      'By how much a timer fired late; main is the thread that receives.',
-      {
-        label: 'thread',
-        of: threads<Tally>(({ loopDelay }) => loopDelay),
-      },
-    ),
+    histogram('event_loop_delay_seconds', 'By how much a timer fired late; main is the thread that stores.', {
+      label: 'thread',
+      of: threads<Tally>(({ loopDelay }) => loopDelay),
+    }),
     gauge('heap_used_bytes', "Bytes of JavaScript's memory in use.", {
       label: 'thread',
       of: threads(({ heapUsed }) => heapUsed),

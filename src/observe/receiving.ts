@@ -1,4 +1,4 @@
-/** What the thread that receives counts of its own work; the private listener asks for it. */
+/** What receiving and storing count of their own work; the private listener asks for it. */
 import type { Clock } from '../clock.ts';
 import { createMinutes, type Minute } from './minutes.ts';
 import { createTally, note, SECONDS, type Tally } from './tally.ts';
@@ -7,8 +7,8 @@ import type { ThreadCounts } from './thread.ts';
 /** Events in one commit: 256 at most. */
 const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 
-/** Counts since the start, in plain numbers, as they cross from one thread to another. */
-export type Receiving = {
+/** What the public listener counted since the start, in plain numbers, as they cross from one thread to another. */
+export type Received = {
   /** When the counting began: the start of the process. */
   since: string;
   acknowledged: Tally;
@@ -16,43 +16,35 @@ export type Receiving = {
   refused: Record<string, number>;
   /** Verified, and not stored: answered 503. */
   unstored: number;
-  duplicates: number;
-  conflicts: number;
-  commits: Tally;
-  batches: Tally;
   minutes: Minute[];
-  thread: ThreadCounts;
 };
+
+/** What storing counted since the start. */
+export type Storing = { duplicates: number; conflicts: number; commits: Tally; batches: Tally };
+
+/** All that the other threads tell the private side. */
+export type Receiving = Received &
+  Storing & {
+    /** By the thread's name. */
+    threads: Readonly<Record<string, ThreadCounts>>;
+  };
 
 export type ReceivingCounts = {
   /** A delivery was stored and answered; milliseconds from its headers to its answer. */
   acknowledged(tookMs: number): void;
   refused(cause: string): void;
   unstored(): void;
-  /** A batch was committed, in so many milliseconds. */
-  committed(stored: { accepted: number; duplicates: number; conflicts: number }, tookMs: number): void;
-  read(): Receiving;
+  read(): Received;
 };
 
-/**
- * `causes`: every cause that a delivery may be refused for, so that each is told from the start; `readThread`: what is
- * told of the thread itself.
- */
-export function createReceivingCounts(
-  now: Clock,
-  causes: readonly string[],
-  readThread: () => ThreadCounts,
-): ReceivingCounts {
+/** `causes`: every cause that a delivery may be refused for, so that each is told from the start. */
+export function createReceivingCounts(now: Clock, causes: readonly string[]): ReceivingCounts {
   const minutes = createMinutes();
-  const since = now().toISOString();
-  const counts: Omit<Receiving, 'since' | 'minutes' | 'thread'> = {
+  const counts = {
+    since: now().toISOString(),
     acknowledged: createTally(SECONDS),
     refused: Object.fromEntries(causes.map((cause) => [cause, 0])),
     unstored: 0,
-    duplicates: 0,
-    conflicts: 0,
-    commits: createTally(SECONDS),
-    batches: createTally(BATCHES),
   };
   return {
     acknowledged(tookMs) {
@@ -65,12 +57,30 @@ export function createReceivingCounts(
     unstored() {
       counts.unstored += 1;
     },
+    read: () => ({ ...counts, minutes: minutes.read(now().getTime()) }),
+  };
+}
+
+export type StoringCounts = {
+  /** A batch was committed, in so many milliseconds. */
+  committed(stored: { accepted: number; duplicates: number; conflicts: number }, tookMs: number): void;
+  read(): Storing;
+};
+
+export function createStoringCounts(): StoringCounts {
+  const counts: Storing = {
+    duplicates: 0,
+    conflicts: 0,
+    commits: createTally(SECONDS),
+    batches: createTally(BATCHES),
+  };
+  return {
     committed({ accepted, duplicates, conflicts }, tookMs) {
       counts.duplicates += duplicates;
       counts.conflicts += conflicts;
       note(counts.commits, tookMs / 1_000);
       note(counts.batches, accepted + duplicates);
     },
-    read: () => ({ since, ...counts, minutes: minutes.read(now().getTime()), thread: readThread() }),
+    read: () => counts,
   };
 }

@@ -5,7 +5,7 @@ import { dismissEvent } from '../../src/inbound/events.ts';
 import { createReceivingCounts } from '../../src/observe/receiving.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import { enqueueMany } from '../../src/outbound/outbox.ts';
-import { stillThread } from '../observe/still.ts';
+import { onlyReceived } from '../observe/still.ts';
 import { engineOfTests } from '../support/engine.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, start } from './start.ts';
@@ -123,9 +123,9 @@ t.test('an import is no event of the service, however large, and hides none befo
 });
 
 t.test('the minutes come from the thread that receives', async (t) => {
-  const counts = createReceivingCounts(() => NOW, [], stillThread);
+  const counts = createReceivingCounts(() => NOW, []);
   for (const tookMs of [2, 2, 20]) counts.acknowledged(tookMs);
-  const { call } = await start(t, { receiving: async () => counts.read() });
+  const { call } = await start(t, { receiving: async () => onlyReceived(counts.read()) });
   const { minutes } = (await call({ url: '/v1/activity' })).json;
   t.match(minutes.at(-1), { at: NOW.toISOString(), acknowledged: 3, slowest_ms: 20 });
 });

@@ -2,7 +2,7 @@ import t from 'tap';
 import { RUN_ROUTES } from '../../src/api/measure.ts';
 import { ConnectionLost } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { NoAnswerFromMain } from '../../src/observe/ask-main.ts';
+import { NoAnswer } from '../../src/observe/ask.ts';
 import { acceptLosses } from '../../src/observe/lost-tail.ts';
 import { read } from '../support/scrape.ts';
 import { type Running, start } from './start.ts';
@@ -53,11 +53,11 @@ t.test('work on runs is told by its kind, and each kind is a route that there is
 });
 
 t.test('a thread that receives and does not answer is no scrape, and not a gap in one', async (t) => {
-  const { call } = await start(t, { receiving: () => Promise.reject(new NoAnswerFromMain()) });
+  const { call } = await start(t, { receiving: () => Promise.reject(new NoAnswer()) });
   for (const url of ['/metrics', '/v1/activity']) {
     const { status, json } = await call({ url });
     t.equal(status, 503);
-    t.match(json.detail, 'the thread that receives did not answer');
+    t.match(json.detail, 'a thread of this process did not answer');
   }
 });
 

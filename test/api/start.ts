@@ -12,7 +12,7 @@ import { createReceivingCounts } from '../../src/observe/receiving.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { scratch } from '../database/scratch.ts';
-import { stillThread } from '../observe/still.ts';
+import { onlyReceived, stillThread } from '../observe/still.ts';
 
 export const NOW = new Date('2026-02-01T12:00:00.000Z');
 export const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
@@ -67,7 +67,7 @@ export async function start(
     counts: createPrivateCounts(),
     // Calls without a socket follow each other without a turn of the loop, which would look like pressure.
     pressure: { loopDelayMs: 0, connections: 0, heapBytes: 0 },
-    receiving: async () => createReceivingCounts(() => NOW, [], stillThread).read(),
+    receiving: async () => onlyReceived(createReceivingCounts(() => NOW, []).read()),
     wakeApply: () => {
       woken.apply += 1;
     },

@@ -6,7 +6,7 @@ import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { stillThread } from '../observe/still.ts';
+import { onlyReceived } from '../observe/still.ts';
 import { assertAccessible, assertFits, openConsole, type Stage } from './stage.ts';
 
 const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
@@ -132,10 +132,10 @@ t.test('each part of the overview shows to those who have its scope', async (t) 
 
 t.test('the charts of the last hour say the same in words and in a table', async (t) => {
   let now = new Date(NOW.getTime() - 2 * 3_600_000);
-  const counts = createReceivingCounts(() => now, [], stillThread);
+  const counts = createReceivingCounts(() => now, []);
   now = NOW;
   for (const ms of [1, 2, 3, 250]) counts.acknowledged(ms);
-  const { signedIn } = await openConsole(t, { receiving: async () => counts.read() });
+  const { signedIn } = await openConsole(t, { receiving: async () => onlyReceived(counts.read()) });
   const page = await signedIn();
   await page.goto('/');
   await page.getByRole('img', { name: '4 events in the last hour, 4 in the busiest minute.' }).waitFor();
@@ -149,10 +149,10 @@ t.test('the charts of the last hour say the same in words and in a table', async
 
 t.test('a process younger than an hour says since when it has counted', async (t) => {
   let now = new Date(NOW.getTime() - 25 * 60_000);
-  const counts = createReceivingCounts(() => now, [], stillThread);
+  const counts = createReceivingCounts(() => now, []);
   now = NOW;
   counts.acknowledged(3);
-  const { signedIn } = await openConsole(t, { receiving: async () => counts.read() });
+  const { signedIn } = await openConsole(t, { receiving: async () => onlyReceived(counts.read()) });
   const page = await signedIn();
   await page.goto('/');
   await page

@@ -6,7 +6,6 @@ import { createReceiver, type ReceiverParts } from '../../src/inbound/receiver.t
 import { createVerify, type RefusalCause } from '../../src/inbound/signature.ts';
 import { createReceivingCounts } from '../../src/observe/receiving.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
-import { stillThread } from '../observe/still.ts';
 
 /** A secret of the right form; the letter makes several. */
 export function secretOf(letter: string): string {
@@ -26,7 +25,7 @@ export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {})
     verify: createVerify([SECRET], () => new Date()),
     accept: async (arrival) => void accepted.push(arrival),
     refuse: (cause) => void refused.push(cause),
-    counts: createReceivingCounts(() => new Date(), [], stillThread),
+    counts: createReceivingCounts(() => new Date(), []),
     isReady: async () => true,
     ...parts,
   });

@@ -4,7 +4,6 @@ import t, { type Test } from 'tap';
 import { createReceiver } from '../../src/inbound/receiver.ts';
 import { closeListener } from '../../src/listening.ts';
 import { createReceivingCounts } from '../../src/observe/receiving.ts';
-import { stillThread } from '../observe/still.ts';
 
 /** As many as the receiver takes at once. */
 const CROWD = 512;
@@ -14,7 +13,7 @@ async function listening(t: Test): Promise<number> {
     verify: () => ({ eventId: 'msg_1' }),
     accept: async () => {},
     refuse: () => {},
-    counts: createReceivingCounts(() => new Date(), [], stillThread),
+    counts: createReceivingCounts(() => new Date(), []),
     isReady: async () => true,
   });
   t.teardown(() => closeListener(app));

@@ -1,4 +1,5 @@
-/** A thread of which nothing is told. */
+/** Threads of which nothing is told. */
+import { createStoringCounts, type Received, type Receiving } from '../../src/observe/receiving.ts';
 import { createTally } from '../../src/observe/tally.ts';
 import type { ThreadCounts } from '../../src/observe/thread.ts';
 
@@ -8,4 +9,9 @@ export function stillThread(): ThreadCounts {
     loopDelay: createTally([1]),
     heapUsed: 0,
   };
+}
+
+/** What the other threads tell where only receiving has counted something. */
+export function onlyReceived(received: Received): Receiving {
+  return { ...received, ...createStoringCounts().read(), threads: { main: stillThread() } };
 }
