@@ -10,6 +10,7 @@ const app = createReceiver({
   accept: async () => {},
   refuse: () => {},
   counts: createReceivingCounts(systemClock, []),
+  isAlive: async () => true,
   isReady: async () => true,
 });
 await app.listen({ ...readReceiver(process.env) });

@@ -49,16 +49,24 @@ export function reportAtOnce(report: Report, measured: Rounds, rounds: number): 
     ]),
   );
 
-  const peers = sides.filter((side) => side.isPeer);
-  const best = peers.sort((a, b) => middle(b, 'appliedPerSecond') - middle(a, 'appliedPerSecond'))[0];
+  const bestOf = (kind: Side['peer']): Side | undefined =>
+    sides
+      .filter(({ peer }) => peer === kind)
+      .sort((one, other) => middle(other, 'appliedPerSecond') - middle(one, 'appliedPerSecond'))[0];
   const compare = (what: string, times: number | null, asked: string): void => {
     if (times !== null) report.line(`- ${what}: **${times.toFixed(2)}** times${asked}`);
   };
-  report.line(`Ratios are medians of the rounds' own. The best peer is: ${best?.title ?? 'none was run'}.`);
+  const [best, gathering] = [bestOf('as documented'), bestOf('gathering')];
+  report.line("Ratios are medians of the rounds' own.");
+  if (best !== undefined) report.line(`The best peer as its documentation has it is: ${best.title}.`);
+  if (gathering !== undefined)
+    report.line(`The best that gathers as the sidecar does is: ${gathering.title}.`);
   report.line();
   compare('SQLite to the best peer', ratio(find('sqlite'), best), ` (asked: ${ASKED.sqliteToPeer})`);
+  compare('SQLite to the best that gathers', ratio(find('sqlite'), gathering), '');
   compare('SQLite to the ceiling', ratio(find('sqlite'), ceiling), ` (asked: ${ASKED.sqliteToCeiling})`);
   compare('PostgreSQL to the best peer', ratio(find('postgres'), best), ` (asked: ${ASKED.postgresToPeer})`);
+  compare('PostgreSQL to the best that gathers', ratio(find('postgres'), gathering), '');
   compare(
     'PostgreSQL, two processes to one',
     ratio(find('postgres-2'), find('postgres')),

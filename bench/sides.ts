@@ -19,7 +19,8 @@ export type Side = {
   title: string;
   /** In a round: some five to ten seconds' worth, so that the time at the end counts little. */
   events: number;
-  isPeer: boolean;
+  /** Of a peer, whether it is written as its documentation has it, or gathers requests as the sidecar does. */
+  peer: 'as documented' | 'gathering' | null;
   start(): Promise<Running>;
 };
 
@@ -29,7 +30,7 @@ export function sidesOf(postgres: PostgresServer): Side[] {
     const all = Array.from({ length: count }, (_, nth) => startSidecar(database.url, nth));
     return sidecarOn(database, await Promise.all(all));
   };
-  const peer =
+  const peerOf =
     (file: string, ...args: string[]) =>
     async () => {
       const database = await newPostgres(postgres);
@@ -40,14 +41,14 @@ export function sidesOf(postgres: PostgresServer): Side[] {
       name: 'ceiling',
       title: 'ceiling: verifies and answers, stores nothing',
       events: 60_000,
-      isPeer: false,
+      peer: null,
       start: startCeiling,
     },
     {
       name: 'sqlite',
       title: 'sidecar on SQLite',
       events: 60_000,
-      isPeer: false,
+      peer: null,
       async start() {
         const database = await newSqlite();
         return sidecarOn(database, [await startSidecar(database.url)]);
@@ -57,50 +58,50 @@ export function sidesOf(postgres: PostgresServer): Side[] {
       name: 'postgres',
       title: 'sidecar on PostgreSQL, one process',
       events: 40_000,
-      isPeer: false,
+      peer: null,
       start: sidecars(1),
     },
     {
       name: 'postgres-2',
       title: 'sidecar on PostgreSQL, two processes',
       events: 40_000,
-      isPeer: false,
+      peer: null,
       start: sidecars(2),
     },
     {
       name: 'upsert',
       title: 'upsert before answering',
       events: 30_000,
-      isPeer: true,
-      start: peer('upsert.ts'),
+      peer: 'as documented',
+      start: peerOf('upsert.ts'),
     },
     {
       name: 'pg-boss',
       title: 'pg-boss, a job a request',
       events: 10_000,
-      isPeer: true,
-      start: peer('pg-boss.ts'),
+      peer: 'as documented',
+      start: peerOf('pg-boss.ts'),
     },
     {
       name: 'pg-boss-gathered',
       title: 'pg-boss, jobs gathered',
       events: 30_000,
-      isPeer: true,
-      start: peer('pg-boss.ts', 'gathered'),
+      peer: 'gathering',
+      start: peerOf('pg-boss.ts', 'gathered'),
     },
     {
       name: 'graphile-worker',
       title: 'graphile-worker, a job a request',
       events: 4_000,
-      isPeer: true,
-      start: peer('graphile-worker.ts'),
+      peer: 'as documented',
+      start: peerOf('graphile-worker.ts'),
     },
     {
       name: 'graphile-worker-gathered',
       title: 'graphile-worker, jobs gathered',
       events: 20_000,
-      isPeer: true,
-      start: peer('graphile-worker.ts', 'gathered'),
+      peer: 'gathering',
+      start: peerOf('graphile-worker.ts', 'gathered'),
     },
   ];
 }

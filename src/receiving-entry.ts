@@ -14,11 +14,15 @@ const tell = (message: FromReceiving | Saying, transfer: (ArrayBuffer | MessageP
 async function main(): Promise<void> {
   const watch = watchThread();
   const crossings = createCrossings((crossing) => tell({ say: 'arrived', ...crossing }, [crossing.bodies]));
-  const askReady = createAsk<boolean>((channel) => tell({ say: 'ready', port: channel }, [channel]));
+  const whether = (say: 'ready' | 'alive') => {
+    const ask = createAsk<boolean>((channel) => tell({ say, port: channel }, [channel]));
+    return () => ask().catch(() => false);
+  };
   const side = await startReceivingSide(workerData as ReceivingConfig, {
     accept: crossings.accept,
     refused: (cause) => tell({ say: 'refused', cause }),
-    isReady: () => askReady().catch(() => false),
+    isAlive: whether('alive'),
+    isReady: whether('ready'),
   });
   port.on('message', async (message: ToReceiving | Told) => {
     if (message.say === 'stored') crossings.answered(message.crossing, message.unstored);

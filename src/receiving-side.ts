@@ -16,6 +16,8 @@ export type Behind = {
   /** Resolves when the event is on the disk; throws when it is not. */
   accept: (arrival: Arrival) => Promise<void>;
   refused: (cause: RefusalCause) => void;
+  /** Whether the thread that stores still answers. */
+  isAlive: () => Promise<boolean>;
   /** Whether this process can commit now. */
   isReady: () => Promise<boolean>;
 };
@@ -45,6 +47,7 @@ export async function startReceivingSide(config: ReceivingConfig, behind: Behind
       behind.refused(cause);
     },
     counts,
+    isAlive: behind.isAlive,
     isReady: behind.isReady,
   });
   await receiver.listen({ ...config.receiver });

@@ -16,8 +16,9 @@ export type ToReceiving =
 export type FromReceiving =
   | ({ say: 'arrived' } & Crossing)
   | { say: 'refused'; cause: RefusalCause }
-  /** Whether this process can commit is answered on the port. */
-  | { say: 'ready'; port: MessagePort };
+  /** Whether this process can commit, or only whether the thread answers at all, is answered on the port. */
+  | { say: 'ready'; port: MessagePort }
+  | { say: 'alive'; port: MessagePort };
 
 /** Starts the receiving side on a thread of its own. Rejects when the port is taken; `failed` is told when it ends later. */
 export async function startReceivingThread(
@@ -36,6 +37,7 @@ export async function startReceivingThread(
       async message(message) {
         if (message.say === 'refused') behind.refused(message.cause);
         else if (message.say === 'ready') answer(message.port, behind.isReady());
+        else if (message.say === 'alive') answer(message.port, behind.isAlive());
         else {
           const unstored = await storeCrossing(message, behind.accept);
           thread.tell({ say: 'stored', crossing: message.crossing, unstored });

@@ -175,6 +175,7 @@ function behindReceiving(
   return {
     accept: (arrival) => (storing.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival)),
     refused,
+    isAlive: async () => true,
     isReady: async () => (await whyNotReady()) === null,
   };
 }

@@ -9,6 +9,7 @@ const parts = {
   verify: () => ({ eventId: 'msg_1' }),
   refuse: () => {},
   counts: createReceivingCounts(() => new Date(), []),
+  isAlive: async () => true,
   isReady: async () => true,
 };
 

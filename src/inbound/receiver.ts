@@ -42,6 +42,8 @@ export type ReceiverParts = {
   accept: (arrival: { eventId: string; body: Buffer }) => Promise<void>;
   refuse: (cause: RefusalCause) => void;
   counts: Pick<ReceivingCounts, 'acknowledged' | 'refused' | 'unstored'>;
+  /** Whether the thread that stores still answers. */
+  isAlive: () => Promise<boolean>;
   /** Whether this process can commit now. */
   isReady: () => Promise<boolean>;
   /** Shorter times, for tests. */
@@ -53,7 +55,7 @@ export type ReceiverParts = {
  * no content encoding. Answers carry no body: the sender stores what it gets. TLS ends in front of it.
  */
 export function createReceiver(parts: ReceiverParts): FastifyInstance {
-  const { verify, accept, refuse, counts, isReady } = parts;
+  const { verify, accept, refuse, counts, isAlive, isReady } = parts;
   const times = { ...TIMES, ...parts.times };
   const app = fastify({
     logger: false,
@@ -109,7 +111,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
       return reply.code(204).send();
     },
   });
-  app.get('/livez', (_request, reply) => reply.code(200).send());
+  app.get('/livez', async (_request, reply) => reply.code((await isAlive()) ? 200 : 503).send());
   app.get('/readyz', async (_request, reply) => reply.code((await isReady()) ? 200 : 503).send());
   return app;
 }

@@ -26,6 +26,7 @@ export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {})
     accept: async (arrival) => void accepted.push(arrival),
     refuse: (cause) => void refused.push(cause),
     counts: createReceivingCounts(() => new Date(), []),
+    isAlive: async () => true,
     isReady: async () => true,
     ...parts,
   });

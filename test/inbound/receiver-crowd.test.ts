@@ -14,6 +14,7 @@ async function listening(t: Test): Promise<number> {
     accept: async () => {},
     refuse: () => {},
     counts: createReceivingCounts(() => new Date(), []),
+    isAlive: async () => true,
     isReady: async () => true,
   });
   t.teardown(() => closeListener(app));

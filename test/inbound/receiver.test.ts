@@ -125,7 +125,7 @@ t.test('what could not be stored is answered 503, asks to be sent again, and say
   }
 });
 
-t.test('livez answers while the process runs, readyz while it can commit', async (t) => {
+t.test('livez answers while the thread that stores does, readyz while it can commit', async (t) => {
   let ready = true;
   const { port } = await startReceiver(t, { isReady: async () => ready });
   for (ready of [true, false, true]) {
