@@ -39,6 +39,12 @@ export function isOneOf(
 }
 
 /**
+ * A statement of many rows that breaks a rule leaves what it did: its transaction is rolled back, as by every error here.
+ * Otherwise SQLite would keep a copy of each page that the statement changes, in case it breaks one (docs/decisions/0070).
+ */
+const OR_FAIL = 'or fail';
+
+/**
  * Inserts many rows, in order. `columns` names the values of a row; `suffix` ends the statement (an `ON CONFLICT …`)
  * and must be a constant text. Answers how many rows were inserted or updated.
  */
@@ -55,7 +61,7 @@ export async function insertMany<T extends keyof Tables & string>(
     return runWithJson(trx, `insert ${into} select ${names} from ${given(table)} ${suffix}`, columns, rows);
   }
   return runInSlices(trx, rows, `${into} ${suffix}`, (count) => {
-    return `insert or fail ${into} values ${placeholders(count, columns.length)} ${suffix}`;
+    return `insert ${OR_FAIL} ${into} values ${placeholders(count, columns.length)} ${suffix}`;
   });
 }
 
@@ -73,8 +79,8 @@ export async function updateMany<T extends keyof Tables & string>(
 ): Promise<number> {
   const all = [key, ...columns];
   const set = columns.map((column) => `${column} = given.${column}`).join(', ');
-  const update = (id: string, or = '') =>
-    `update ${or}${table} set ${set} from given where ${table}.${key} = ${id} and ${guard}`;
+  const update = (id: string, otherwise = '') =>
+    `update ${otherwise} ${table} set ${set} from given where ${table}.${key} = ${id} and ${guard}`;
   if (engineOf(trx) === 'postgres') {
     return runWithJson(
       trx,
@@ -85,7 +91,7 @@ export async function updateMany<T extends keyof Tables & string>(
   }
   // The driver binds every number as a float, and a value in a list has no column's type to be changed to.
   return runInSlices(trx, rows, `update ${table} ${all}`, (count) => {
-    return `with given (${all}) as (values ${placeholders(count, all.length)}) ${update(`cast(given.${key} as integer)`, 'or fail ')}`;
+    return `with given (${all}) as (values ${placeholders(count, all.length)}) ${update(`cast(given.${key} as integer)`, OR_FAIL)}`;
   });
 }
 
