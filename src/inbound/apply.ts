@@ -15,16 +15,18 @@ import { type Understood, understand } from './understand.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
 const BATCH_EVENTS = 512;
-/** How long the loop lets events gather before it applies fewer than enough: a commit costs the same for one as for fifty. */
-const GATHER_MS = { few: 10, many: 50 };
 /** A batch of this size means that many come: more than 3,000 a second. */
 const MANY_EVENTS = 64;
 /**
- * Events that are enough. On SQLite about what one commit stores: applying holds the one write lock, and beside many
- * short turns of it the next deliveries are received, where after one long turn all of their senders wait. On PostgreSQL
- * nobody waits for it, and a full batch costs the fewest trips.
+ * How long the loop lets events gather, while few come and while many do, before it applies fewer than `enough`: a
+ * commit costs the same for one event as for fifty. On SQLite applying holds the one write lock: beside many short turns
+ * of it the next deliveries are received, and after one long turn all of their senders would wait, so enough is less than
+ * one commit stores. On PostgreSQL nobody waits for it, and a full batch costs the fewest trips.
  */
-const ENOUGH_EVENTS: Readonly<Record<Engine, number>> = { sqlite: 20, postgres: BATCH_EVENTS };
+const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs: number }>> = {
+  sqlite: { enough: 20, fewMs: 10, manyMs: 10 },
+  postgres: { enough: BATCH_EVENTS, fewMs: 10, manyMs: 50 },
+};
 /** How often an idle loop looks by itself: another process may have put an event back to pending. */
 const IDLE_MS = 1_000;
 /** After a database error: it is not the events' fault, so the same batch is tried again. */
@@ -62,7 +64,7 @@ export function createApplyLoop(options: {
   const failed = tellSeldom((failures) => log.error(failures, 'applying failed: trying again'));
   const some = createBell();
   const isEnough = createBell();
-  const enough = ENOUGH_EVENTS[engineOf(db)];
+  const { enough, fewMs, manyMs } = GATHERING[engineOf(db)];
   let gathered = 0;
 
   const runOnce = async (): Promise<Applied> => {
@@ -141,7 +143,7 @@ export function createApplyLoop(options: {
           if (countOf(applied) >= BATCH_EVENTS) await new Promise(setImmediate);
           else {
             await some.wait(IDLE_MS, signal);
-            const gatherMs = countOf(applied) < MANY_EVENTS ? GATHER_MS.few : GATHER_MS.many;
+            const gatherMs = countOf(applied) < MANY_EVENTS ? fewMs : manyMs;
             if (gathered < enough) await isEnough.wait(gatherMs, signal);
           }
         } catch (error) {
