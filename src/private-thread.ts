@@ -7,9 +7,6 @@ import type { Log, LogFields } from './observe/log.ts';
 import type { Receiving } from './observe/receiving.ts';
 import { startThread } from './thread.ts';
 
-/** Half of the runtime's own: 12 MiB less at rest, and payroll runs took no longer (npm run bench -- --payroll). */
-const YOUNG_GENERATION_MB = 24;
-
 /** What the thread begins with. `asksForCensus`: a function of the embedding program gives it. */
 export type ThreadData = { config: Config; asksForCensus: boolean };
 export type ToThread = { say: 'wake send' } | { say: 'wake apply'; events: number };
@@ -47,7 +44,6 @@ export function startPrivateThread(
       entry: 'private-entry',
       called: 'the private side',
       data: { config, asksForCensus: on.census !== null } satisfies ThreadData,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     },
     {
       message(message) {

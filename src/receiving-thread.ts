@@ -6,9 +6,6 @@ import { answer, createAsk } from './observe/ask.ts';
 import type { Behind, ReceivingConfig, ReceivingCounted, ReceivingSide } from './receiving-side.ts';
 import { startThread } from './thread.ts';
 
-/** What a delivery leaves behind is little and lives shortly: more room for it was no faster (npm run bench). */
-const YOUNG_GENERATION_MB = 6;
-
 export type ToReceiving =
   | { say: 'stored'; crossing: number; unstored: readonly number[] }
   /** What it has counted is answered on the port. */
@@ -31,7 +28,6 @@ export async function startReceivingThread(
       entry: 'receiving-entry',
       called: 'the receiving side',
       data: { receiver: config.receiver, webhookSecrets: config.webhookSecrets } satisfies ReceivingConfig,
-      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     },
     {
       async message(message) {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { isOneOf, slices } from '../database/bulk.ts';
+import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import type { Sealer } from '../security/sealing.ts';
@@ -134,17 +134,13 @@ async function storedOf(
   censusId: string,
   employeeIds: readonly string[],
 ): Promise<Map<string, Buffer>> {
-  const stored = new Map<string, Buffer>();
-  for (const slice of slices(db, employeeIds)) {
-    const rows = await db
-      .selectFrom('census_fingerprints')
-      .select(['employee_id', 'fields'])
-      .where('census_id', '=', censusId)
-      .where(isOneOf(db, 'employee_id', slice))
-      .execute();
-    for (const { employee_id, fields } of rows) stored.set(employee_id, fields);
-  }
-  return stored;
+  const rows = await db
+    .selectFrom('census_fingerprints')
+    .select(['employee_id', 'fields'])
+    .where('census_id', '=', censusId)
+    .where(isOneOf(db, 'employee_id', employeeIds))
+    .execute();
+  return new Map(rows.map(({ employee_id, fields }) => [employee_id, fields]));
 }
 
 /** Those of the employees, in their order, a page in memory at a time. */

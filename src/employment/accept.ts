@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import { insertMany, isOneOf, slices } from '../database/bulk.ts';
+import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
@@ -97,17 +97,13 @@ const KEY_PLACE: Place = { table: 'change_keys', row: '', column: 'key_hash' };
 
 async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<string, First>> {
   const hashes = [...new Set(prepared.flatMap(({ keyHash }) => keyHash ?? []))];
-  const first = new Map<string, First>();
-  for (const slice of slices(trx, hashes)) {
-    const rows = await trx
-      .selectFrom('change_keys')
-      .innerJoin('outbox', 'outbox.request_id', 'change_keys.request_id')
-      .select(['key_hash', 'outbox.request_id as changeId', 'kind', 'body_hash', 'created_at as createdAt'])
-      .where(isOneOf(trx, 'key_hash', slice))
-      .execute();
-    for (const { key_hash, ...row } of rows) first.set(key_hash, row);
-  }
-  return first;
+  const rows = await trx
+    .selectFrom('change_keys')
+    .innerJoin('outbox', 'outbox.request_id', 'change_keys.request_id')
+    .select(['key_hash', 'outbox.request_id as changeId', 'kind', 'body_hash', 'created_at as createdAt'])
+    .where(isOneOf(trx, 'key_hash', hashes))
+    .execute();
+  return new Map(rows.map(({ key_hash, ...row }) => [key_hash, row]));
 }
 
 /** The body may be erased by now: its keyed hash, which stays, says whether this is the same. */

@@ -1,4 +1,3 @@
-import { slices } from '../database/bulk.ts';
 import type { Trx } from '../database/tables.ts';
 import { type NewFact, recordTaught, rosterOf, type Taught } from '../ledger/roster.ts';
 import type { Change } from './change.ts';
@@ -28,9 +27,6 @@ export async function learnChanges(
 }
 
 async function knownOf(trx: Trx, employeeIds: readonly string[]): Promise<Map<string, NewFact[]>> {
-  const known = new Map<string, NewFact[]>();
-  for (const slice of slices(trx, [...new Set(employeeIds)])) {
-    for (const [id, facts] of await rosterOf(trx, slice)) known.set(id, inOrder(facts));
-  }
-  return known;
+  const roster = await rosterOf(trx, [...new Set(employeeIds)]);
+  return new Map([...roster].map(([id, facts]) => [id, inOrder(facts)]));
 }

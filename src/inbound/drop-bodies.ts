@@ -1,6 +1,6 @@
 /** RETENTION_EVENTS: drops the bodies of events that came long ago, the oldest first, and keeps their SHA-256. */
 import { type Selectable, sql } from 'kysely';
-import { insertMany, isOneOf, slices, updateMany } from '../database/bulk.ts';
+import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import { eventsThrough, holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { Db, InboxTable, Trx } from '../database/tables.ts';
@@ -48,9 +48,9 @@ function update(trx: Trx, hashes: Hashes): Promise<number> {
   return updateMany(
     trx,
     'inbox',
-    'seq',
     ['body', 'body_hash'],
-    [...hashes].map(([seq, hash]) => [seq, null, hash]),
+    'seq',
+    [...hashes].map(([seq, hash]) => [null, hash, seq]),
     "inbox.body is not null and inbox.state in ('applied', 'ignored')",
   );
 }
@@ -60,17 +60,13 @@ function update(trx: Trx, hashes: Hashes): Promise<number> {
  * with a hole that nothing can use: new events come in at the end of the table. Pages that are emptied can be.
  */
 async function rewrite(trx: Trx, hashes: Hashes): Promise<number> {
-  const removed: Selectable<InboxTable>[] = [];
-  for (const seqs of slices(trx, [...hashes.keys()])) {
-    const rows = await trx
-      .deleteFrom('inbox')
-      .where(isOneOf(trx, 'seq', seqs))
-      .where('body', 'is not', null)
-      .where('state', 'in', [...MAY_LOSE_ITS_BODY])
-      .returningAll()
-      .execute();
-    removed.push(...rows);
-  }
+  const removed: Selectable<InboxTable>[] = await trx
+    .deleteFrom('inbox')
+    .where(isOneOf(trx, 'seq', [...hashes.keys()]))
+    .where('body', 'is not', null)
+    .where('state', 'in', [...MAY_LOSE_ITS_BODY])
+    .returningAll()
+    .execute();
   const [first] = removed;
   if (first === undefined) return 0;
   const columns = Object.keys(first) as (keyof InboxTable)[];
@@ -122,15 +118,11 @@ function bounded({ found, through, ended }: Look): Look {
 
 /** Outside of the transaction: what is read and computed here holds up nobody. */
 async function hashesOf(db: Db, found: readonly Found[]): Promise<Hashes> {
-  const hashes = new Map<number, Buffer>();
-  for (const some of slices(db, found)) {
-    const seqs = some.map(({ seq }) => seq);
-    const rows = await db
-      .selectFrom('inbox')
-      .select(['seq', 'body'])
-      .where(isOneOf(db, 'seq', seqs))
-      .execute();
-    for (const { seq, body } of rows) if (body !== null) hashes.set(seq, sha256(body));
-  }
-  return hashes;
+  const seqs = found.map(({ seq }) => seq);
+  const rows = await db
+    .selectFrom('inbox')
+    .select(['seq', 'body'])
+    .where(isOneOf(db, 'seq', seqs))
+    .execute();
+  return new Map(rows.flatMap(({ seq, body }) => (body === null ? [] : [[seq, sha256(body)]])));
 }

@@ -5,7 +5,7 @@ import { Deduction, deduction } from '../contract/deduction.ts';
 import { envelope } from '../contract/envelope.ts';
 import { DEDUCTION_UPDATED } from '../contract/events.ts';
 import { toInstant } from '../contract/instant.ts';
-import { isOneOf, slices } from '../database/bulk.ts';
+import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { createProblems, type Problems, type RowsRefused, readableRows } from '../reading/problems.ts';
@@ -138,24 +138,21 @@ function createIds(): { note: (event: RowEvent) => Problem[] } {
  */
 async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
   const untimed = events.filter((event) => event.createdAt === null);
-  const sent = new Set<string>();
-  for (const slice of slices(db, untimed)) {
-    const rows = await db
-      .selectFrom('deductions')
-      .innerJoin('versions', 'versions.position', 'deductions.position')
-      .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
-      .select('deductions.deduction_id')
-      .where('inbox.source', '=', 'webhook')
-      .where(
-        isOneOf(
-          db,
-          'deductions.deduction_id',
-          slice.map((event) => event.deductionId),
-        ),
-      )
-      .execute();
-    for (const { deduction_id } of rows) sent.add(deduction_id);
-  }
+  const rows = await db
+    .selectFrom('deductions')
+    .innerJoin('versions', 'versions.position', 'deductions.position')
+    .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
+    .select('deductions.deduction_id')
+    .where('inbox.source', '=', 'webhook')
+    .where(
+      isOneOf(
+        db,
+        'deductions.deduction_id',
+        untimed.map((event) => event.deductionId),
+      ),
+    )
+    .execute();
+  const sent = new Set(rows.map(({ deduction_id }) => deduction_id));
   const suspects = untimed.filter((event) => sent.has(event.deductionId));
   const known = await knownEvents(
     db,
@@ -170,14 +167,10 @@ async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem
 }
 
 async function knownEvents(db: Db, eventIds: readonly string[]): Promise<Set<string>> {
-  const known = new Set<string>();
-  for (const slice of slices(db, eventIds)) {
-    const rows = await db
-      .selectFrom('inbox')
-      .select('event_id')
-      .where(isOneOf(db, 'event_id', slice))
-      .execute();
-    for (const { event_id } of rows) known.add(event_id);
-  }
-  return known;
+  const rows = await db
+    .selectFrom('inbox')
+    .select('event_id')
+    .where(isOneOf(db, 'event_id', eventIds))
+    .execute();
+  return new Set(rows.map(({ event_id }) => event_id));
 }

@@ -1,5 +1,5 @@
 import { type NotNull, type Selectable, sql } from 'kysely';
-import { insertMany, isOneOf, slices, updateMany } from '../database/bulk.ts';
+import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -117,16 +117,12 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
 }
 
 async function keptOf(trx: Trx, eventIds: readonly string[]): Promise<Map<string, Kept>> {
-  const kept = new Map<string, Kept>();
-  for (const slice of slices(trx, eventIds)) {
-    const rows = await trx
-      .selectFrom('inbox')
-      .select(['event_id', 'body', 'body_hash'])
-      .where(isOneOf(trx, 'event_id', slice))
-      .execute();
-    for (const row of rows) kept.set(row.event_id, row);
-  }
-  return kept;
+  const rows = await trx
+    .selectFrom('inbox')
+    .select(['event_id', 'body', 'body_hash'])
+    .where(isOneOf(trx, 'event_id', eventIds))
+    .execute();
+  return new Map(rows.map((row) => [row.event_id, row]));
 }
 
 /** Whether there is anything to apply: a look that locks and writes nothing. */
@@ -164,15 +160,15 @@ export async function finishEvents(
   await updateMany(
     trx,
     'inbox',
-    'seq',
     ['state', 'event_type', 'envelope_id', 'reason', 'finished_at'],
+    'seq',
     outcomes.map(({ seq, state, eventType, envelopeId, reason }) => [
-      seq,
       state,
       eventType,
       envelopeId,
       reason,
       finishedAt,
+      seq,
     ]),
     // Another applier may have finished one that this one took for bad.
     "inbox.state = 'pending'",

@@ -1,5 +1,5 @@
 /** What came before a version of the same deduction, followed back from it: proof asks for it, applying has it at hand. */
-import { isOneOf, slices } from '../database/bulk.ts';
+import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import type { Version } from './fold.ts';
 
@@ -12,33 +12,31 @@ export type Chain = readonly Version[];
  */
 export async function readChains(db: Db, positions: readonly number[]): Promise<Map<number, Chain>> {
   const chains = new Map<number, Version[]>();
-  for (const slice of slices(db, positions)) {
-    const rows = await db
-      .withRecursive('chain', (qb) =>
-        qb
-          .selectFrom('versions')
-          .where(isOneOf(db, 'position', slice))
-          .selectAll()
-          .select('position as end')
-          .unionAll((union) =>
-            union
-              .selectFrom('chain')
-              .innerJoin('versions', 'versions.position', 'chain.previous')
-              // A damaged row may say anything: a circle would have no end.
-              .whereRef('versions.position', '<', 'chain.position')
-              .selectAll('versions')
-              .select('chain.end'),
-          ),
-      )
-      .selectFrom('chain')
-      .selectAll()
-      .orderBy('position')
-      .execute();
-    for (const { end, ...version } of rows) {
-      const chain = chains.get(end) ?? [];
-      chain.push(version);
-      chains.set(end, chain);
-    }
+  const rows = await db
+    .withRecursive('chain', (qb) =>
+      qb
+        .selectFrom('versions')
+        .where(isOneOf(db, 'position', positions))
+        .selectAll()
+        .select('position as end')
+        .unionAll((union) =>
+          union
+            .selectFrom('chain')
+            .innerJoin('versions', 'versions.position', 'chain.previous')
+            // A damaged row may say anything: a circle would have no end.
+            .whereRef('versions.position', '<', 'chain.position')
+            .selectAll('versions')
+            .select('chain.end'),
+        ),
+    )
+    .selectFrom('chain')
+    .selectAll()
+    .orderBy('position')
+    .execute();
+  for (const { end, ...version } of rows) {
+    const chain = chains.get(end) ?? [];
+    chain.push(version);
+    chains.set(end, chain);
   }
   return chains;
 }

@@ -3,7 +3,7 @@
  * then followed. What came since is on the positions after, so that asking again costs what came in between.
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
-import { isOneOf, slices } from '../database/bulk.ts';
+import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { readPosition } from '../database/tail.ts';
 
@@ -67,14 +67,10 @@ async function caughtUp(db: Db, { from, by, holds }: Rule, { position, employees
   // `distinct` would have the engine go through an index of all employees: here there are few.
   const since = await db.selectFrom(by).select('employee_id').where('position', '>', position).execute();
   const candidates = [...new Set([...employees, ...since.map(({ employee_id }) => employee_id)])];
-  const found: string[] = [];
-  for (const slice of slices(db, candidates)) {
-    const { rows } = await sql<{ employee_id: string }>`
-      select distinct employee_id from ${sql.table(from)} as named
-      where ${isOneOf(db, 'named.employee_id', slice)} and ${holds}`.execute(db);
-    found.push(...rows.map(({ employee_id }) => employee_id));
-  }
-  return found.sort(byBytes);
+  const { rows } = await sql<{ employee_id: string }>`
+    select distinct employee_id from ${sql.table(from)} as named
+    where ${isOneOf(db, 'named.employee_id', candidates)} and ${holds}`.execute(db);
+  return rows.map(({ employee_id }) => employee_id).sort(byBytes);
 }
 
 /** As both engines order ids. */

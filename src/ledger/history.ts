@@ -4,7 +4,7 @@ import type { Version } from './fold.ts';
 
 /**
  * Every version of some deductions, oldest position first. Follows each deduction's chain from its newest version
- * back, by primary keys only. At most a few hundred ids at once: they become parameters of one statement.
+ * back, by primary keys only.
  */
 export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): Promise<Version[]> {
   if (deductionIds.length === 0) return [];

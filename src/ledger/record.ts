@@ -1,4 +1,4 @@
-import { insertMany, isOneOf, slices } from '../database/bulk.ts';
+import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Trx } from '../database/tables.ts';
 import {
   CONTENT_COLUMNS,
@@ -79,16 +79,12 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
 
 async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promise<Map<string, Head>> {
   const ids = [...new Set(incoming.map((event) => event.deduction.id))];
-  const heads = new Map<string, Head>();
-  for (const slice of slices(trx, ids)) {
-    const rows = await trx
-      .selectFrom('deductions')
-      .selectAll()
-      .where(isOneOf(trx, 'deduction_id', slice))
-      .execute();
-    for (const head of rows) heads.set(head.deduction_id, head);
-  }
-  return heads;
+  const rows = await trx
+    .selectFrom('deductions')
+    .selectAll()
+    .where(isOneOf(trx, 'deduction_id', ids))
+    .execute();
+  return new Map(rows.map((head) => [head.deduction_id, head]));
 }
 
 /**
@@ -112,12 +108,10 @@ async function contentsTied(
     keys.add(tieKey(id, time));
   }
   const tied = new Map<string, Content>();
-  for (const slice of slices(trx, [...ids])) {
-    // In order of position, so that of one key the last stays.
-    for (const version of await historyOf(trx, slice)) {
-      const key = tieKey(version.deduction_id, version.event_time);
-      if (keys.has(key)) tied.set(key, version);
-    }
+  // In order of position, so that of one key the last stays.
+  for (const version of await historyOf(trx, [...ids])) {
+    const key = tieKey(version.deduction_id, version.event_time);
+    if (keys.has(key)) tied.set(key, version);
   }
   return tied;
 }

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { insertMany, isOneOf, slices } from '../database/bulk.ts';
+import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import type { RosterFact } from './employer-of.ts';
 import { FOLLOWED_AT_MOST, sharedEmployees } from './followed.ts';
@@ -122,18 +122,13 @@ export async function rosterAt(
   employeeIds: readonly string[],
   position: number,
 ): Promise<Map<string, RosterFact[]>> {
-  const facts: RosterFact[] = [];
-  for (const slice of slices(db, employeeIds)) {
-    facts.push(
-      ...(await db
-        .selectFrom('roster_facts')
-        .select(['position', ...FIELDS])
-        .where(isOneOf(db, 'employee_id', slice))
-        .where('position', '<=', position)
-        .orderBy('position')
-        .execute()),
-    );
-  }
+  const facts = await db
+    .selectFrom('roster_facts')
+    .select(['position', ...FIELDS])
+    .where(isOneOf(db, 'employee_id', employeeIds))
+    .where('position', '<=', position)
+    .orderBy('position')
+    .execute();
   return Map.groupBy(newestOfEach(facts), (fact) => fact.employee_id);
 }
 

@@ -1,6 +1,6 @@
 /** Whether the latest states are what their versions make them. */
 import { sql } from 'kysely';
-import { isOneOf, slices } from '../database/bulk.ts';
+import { isOneOf } from '../database/bulk.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { readChains } from './chain.ts';
@@ -155,10 +155,14 @@ function listedAfter(db: Db, after: Pair) {
 
 export type Pair = { employee_id: string; deduction_id: string };
 
+/** Each employee of a list is looked up with each of its deductions, so the lists stay short. */
+const PAIRS_AT_ONCE = 64;
+
 /** Those of some pairs that are not listed. */
 export async function pairsUnlisted<P extends Pair>(db: Db, pairs: readonly P[]): Promise<P[]> {
   const listed = new Set<string>();
-  for (const slice of slices(db, pairs)) {
+  for (let from = 0; from < pairs.length; from += PAIRS_AT_ONCE) {
+    const slice = pairs.slice(from, from + PAIRS_AT_ONCE);
     const [employees, deductions] = [
       slice.map(({ employee_id }) => employee_id),
       slice.map(({ deduction_id }) => deduction_id),

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { insertMany, isOneOf, slices } from '../database/bulk.ts';
+import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, lockNames } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
 import type { Hasher } from '../security/hashing.ts';
@@ -88,19 +88,15 @@ const COLUMNS = [
 
 /** Those of the subjects that have a head, or are held and so have none: a new request of theirs waits its turn. */
 async function withHeadOrHeld(trx: Trx, subjects: readonly string[]): Promise<Set<string>> {
-  const found = new Set<string>();
-  for (const slice of slices(trx, subjects)) {
-    const ofThese = trx
-      .selectFrom('outbox')
-      .select('subject')
-      .where(isOneOf(trx, 'subject', slice));
-    const rows = await ofThese
-      .where(sql<boolean>`head = 1`)
-      .union(ofThese.where(sql<boolean>`holding = 1`))
-      .execute();
-    for (const { subject } of rows) found.add(subject);
-  }
-  return found;
+  const ofThese = trx
+    .selectFrom('outbox')
+    .select('subject')
+    .where(isOneOf(trx, 'subject', subjects));
+  const rows = await ofThese
+    .where(sql<boolean>`head = 1`)
+    .union(ofThese.where(sql<boolean>`holding = 1`))
+    .execute();
+  return new Set(rows.map(({ subject }) => subject));
 }
 
 /**

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { insertMany } from '../../src/database/bulk.ts';
+import { insertMany, isOneOf, updateMany } from '../../src/database/bulk.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { notUnique } from '../support/engine.ts';
 import { scratch } from './scratch.ts';
@@ -67,4 +67,55 @@ t.test('rows that a suffix updates are counted', async (t) => {
     { cause: 'expired', refused: 4 },
     { cause: 'unsigned', refused: 2 },
   ]);
+});
+
+t.test('a list of any length finds its rows, by text and by number', async (t) => {
+  const { db } = await scratch(t);
+  const events = Array.from({ length: MOST_ROWS }, (_, id) => event(id));
+  // Kept as sent, whatever the characters: the list is a text itself.
+  const odd = ['', "'", '"', '\\', '\\u0041', 'ä€😀', '[1]', 'null', '1'];
+  events.push(...odd.map((id) => [id, ...event(0).slice(1)]));
+  await transact(db, (trx) => insertMany(trx, 'inbox', COLUMNS, events));
+  const all = await db.selectFrom('inbox').select(['seq', 'event_id']).orderBy('seq').execute();
+  const found = (column: 'seq' | 'event_id', values: readonly (string | number)[]) =>
+    db
+      .selectFrom('inbox')
+      .select(['seq', 'event_id'])
+      .where(isOneOf(db, column, values))
+      .orderBy('seq')
+      .execute();
+  for (const length of [0, 1, 2, 63, 64, 65, all.length]) {
+    const some = all.slice(all.length - length);
+    const ids = some.map(({ event_id }) => event_id);
+    t.strictSame(await found('event_id', [...ids, 'unknown']), some, `${length} texts`);
+    const seqs = some.map(({ seq }) => seq);
+    t.strictSame(await found('seq', [...seqs, ...seqs, -1]), some, `${length} numbers, each twice`);
+  }
+});
+
+t.test('rows are updated by their key where the guard holds, and counted', async (t) => {
+  const { db } = await scratch(t);
+  const finish = (seqs: readonly number[]) => {
+    const rows = seqs.map((seq) => ['ignored', `reason ${seq}`, '2026-01-31T09:31:00.000Z', seq]);
+    return transact(db, (trx) =>
+      updateMany(trx, 'inbox', ['state', 'reason', 'finished_at'], 'seq', rows, "inbox.state = 'pending'"),
+    );
+  };
+  await transact(db, (trx) =>
+    insertMany(
+      trx,
+      'inbox',
+      COLUMNS,
+      Array.from({ length: 100 }, (_, id) => event(id)),
+    ),
+  );
+  const seqs = (await db.selectFrom('inbox').select('seq').orderBy('seq').execute()).map(({ seq }) => seq);
+  t.equal(await finish([]), 0);
+  t.equal(await finish(seqs.slice(0, 70)), 70);
+  t.equal(await finish(seqs.slice(60, 90)), 20, 'those that are finished stay as they are');
+  const states = await db.selectFrom('inbox').select(['seq', 'state', 'reason']).orderBy('seq').execute();
+  t.strictSame(
+    states.map(({ seq, state, reason }) => [seq, state, reason]),
+    seqs.map((seq, index) => (index < 90 ? [seq, 'ignored', `reason ${seq}`] : [seq, 'pending', null])),
+  );
 });

@@ -200,7 +200,7 @@ t.test('a column that a newer release adds meanwhile fails nothing that was prep
   const write = (trx: Trx, cause: string) =>
     insertMany(trx, 'refused_signatures', ['minute', 'cause', 'refused'], [[MINUTE, cause, 1]]);
   const move = (trx: Trx, position: number) =>
-    updateMany(trx, 'ledger_head', 'one', ['position'], [[1, position]], 'ledger_head.position >= 0');
+    updateMany(trx, 'ledger_head', ['position'], 'one', [[position, 1]], 'ledger_head.position >= 0');
   const everything = (cause: string, position: number) =>
     transact(db, async (trx) => {
       await all(trx);

@@ -1,6 +1,6 @@
 /** Payroll's own file against a run, in four heaps: "Reconciliation" of the field notes. */
 import type { Problem } from '../../contract/check.ts';
-import { isOneOf, slices } from '../../database/bulk.ts';
+import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { createProblems, type RowsRefused, readableRows } from '../../reading/problems.ts';
 import type { Columns, GivenRow, Rows } from '../../reading/rows.ts';
@@ -139,17 +139,13 @@ async function knownEmployees(
   employerId: string,
   employees: readonly string[],
 ): Promise<Set<string>> {
-  const known = new Set<string>();
-  for (const slice of slices(db, [...new Set(employees)])) {
-    const rows = await db
-      .selectFrom('roster')
-      .select('employee_id')
-      .where('employer_id', '=', employerId)
-      .where(isOneOf(db, 'employee_id', slice))
-      .execute();
-    for (const { employee_id } of rows) known.add(employee_id);
-  }
-  return known;
+  const rows = await db
+    .selectFrom('roster')
+    .select('employee_id')
+    .where('employer_id', '=', employerId)
+    .where(isOneOf(db, 'employee_id', [...new Set(employees)]))
+    .execute();
+  return new Set(rows.map(({ employee_id }) => employee_id));
 }
 
 function* inLists(keys: readonly string[]): Generator<string[]> {

@@ -1,6 +1,6 @@
 /** What the computation of a run reads, for some hundred employees at a time. */
 import { sql } from 'kysely';
-import { isOneOf, slices } from '../../database/bulk.ts';
+import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Owed } from './arrears.ts';
 import type { Basis } from './basis.ts';
@@ -74,8 +74,7 @@ export async function historiesOf(
   employees: readonly string[],
   position: number,
 ): Promise<Map<string, History[]>> {
-  const named: { employee_id: string; newest: number }[] = [];
-  for (const slice of slices(db, employees)) named.push(...(await deductionsOf(db, slice)));
+  const named = await deductionsOf(db, employees);
   const newest = await versionsAt(
     db,
     named.map((one) => one.newest),
@@ -116,16 +115,12 @@ function deductionsOf(db: Db | Trx, employees: readonly string[]) {
 }
 
 async function versionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, RunVersion>> {
-  const versions = new Map<number, RunVersion>();
-  for (const slice of slices(db, positions)) {
-    const rows = await db
-      .selectFrom('versions')
-      .select(RUN_COLUMNS)
-      .where(isOneOf(db, 'position', slice))
-      .execute();
-    for (const row of rows) versions.set(row.position, row);
-  }
-  return versions;
+  const rows = await db
+    .selectFrom('versions')
+    .select(RUN_COLUMNS)
+    .where(isOneOf(db, 'position', positions))
+    .execute();
+  return new Map(rows.map((row) => [row.position, row]));
 }
 
 /** The whole histories of those that have more than one version, by deduction; most have not. */
@@ -133,9 +128,9 @@ async function longerHistories(
   db: Db | Trx,
   newest: readonly RunVersion[],
 ): Promise<Map<string, RunVersion[]>> {
-  const versions = newest.filter(({ previous }) => previous !== null);
-  const links = new Set(versions.map(({ previous }) => previous as number));
-  for (const slice of slices(db, [...links])) versions.push(...(await versionsBack(db, slice)));
+  const last = newest.filter(({ previous }) => previous !== null);
+  const links = new Set(last.map(({ previous }) => previous as number));
+  const versions = [...last, ...(await versionsBack(db, [...links]))];
   versions.sort((one, other) => one.position - other.position);
   return Map.groupBy(versions, (version) => version.deduction_id);
 }
@@ -170,24 +165,22 @@ export async function frozenLines(
   const byEmployee = new Map<string, FrozenRow[]>();
   if (freezeIds.length === 0) return byEmployee;
   const places = new Map(freezeIds.map((id, place) => [id, place]));
-  for (const slice of slices(db, employees)) {
-    const rows = await db
-      .selectFrom('run_employees')
-      .selectAll()
-      .where(isOneOf(db, 'freeze_id', freezeIds))
-      .where(isOneOf(db, 'employee_id', slice))
-      .execute();
-    rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
-    for (const { freeze_id, employee_id, roster_position, lines } of rows) {
-      const row = {
-        freezeId: freeze_id,
-        isIn: roster_position !== null,
-        lines: JSON.parse(lines) as Line[],
-      };
-      const own = byEmployee.get(employee_id);
-      if (own === undefined) byEmployee.set(employee_id, [row]);
-      else own.push(row);
-    }
+  const rows = await db
+    .selectFrom('run_employees')
+    .selectAll()
+    .where(isOneOf(db, 'freeze_id', freezeIds))
+    .where(isOneOf(db, 'employee_id', employees))
+    .execute();
+  rows.sort((one, other) => (places.get(one.freeze_id) ?? 0) - (places.get(other.freeze_id) ?? 0));
+  for (const { freeze_id, employee_id, roster_position, lines } of rows) {
+    const row = {
+      freezeId: freeze_id,
+      isIn: roster_position !== null,
+      lines: JSON.parse(lines) as Line[],
+    };
+    const own = byEmployee.get(employee_id);
+    if (own === undefined) byEmployee.set(employee_id, [row]);
+    else own.push(row);
   }
   return byEmployee;
 }
@@ -201,21 +194,19 @@ export async function owedBy(
   const owed = new Map<string, Owed[]>();
   for (const { run_id, report } of earlier) {
     if (report === null) continue;
-    for (const slice of slices(db, employees)) {
-      const rows = await db
-        .selectFrom('taken_lines')
-        .select(['employee_id', 'line', 'owed'])
-        .where('run_id', '=', run_id)
-        .where('report', '=', report)
-        .where('owed', '<>', OWES_NOTHING)
-        .where(isOneOf(db, 'employee_id', slice))
-        .orderBy('line')
-        .execute();
-      for (const { employee_id, ...row } of rows) {
-        const own = owed.get(employee_id);
-        if (own === undefined) owed.set(employee_id, [{ runId: run_id, ...row }]);
-        else own.push({ runId: run_id, ...row });
-      }
+    const rows = await db
+      .selectFrom('taken_lines')
+      .select(['employee_id', 'line', 'owed'])
+      .where('run_id', '=', run_id)
+      .where('report', '=', report)
+      .where('owed', '<>', OWES_NOTHING)
+      .where(isOneOf(db, 'employee_id', employees))
+      .orderBy('line')
+      .execute();
+    for (const { employee_id, ...row } of rows) {
+      const own = owed.get(employee_id);
+      if (own === undefined) owed.set(employee_id, [{ runId: run_id, ...row }]);
+      else own.push({ runId: run_id, ...row });
     }
   }
   return owed;

@@ -1,6 +1,6 @@
 /** What payroll really took of a finalized run's lines: "Taken" of payroll.md. */
 import type { Problem } from '../../contract/check.ts';
-import { insertMany, isOneOf, slices } from '../../database/bulk.ts';
+import { insertMany, isOneOf } from '../../database/bulk.ts';
 import { lockName } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -126,16 +126,13 @@ async function findLines(
   problems: Problems,
 ): Promise<Taken[]> {
   const employees = new Set(rows.flatMap(({ fields }) => fields.employee_id ?? []));
-  const frozen = new Map<string, Line[]>();
-  for (const slice of slices(db, [...employees])) {
-    const found = await db
-      .selectFrom('run_employees')
-      .select(['employee_id', 'lines'])
-      .where('freeze_id', '=', freezeId)
-      .where(isOneOf(db, 'employee_id', slice))
-      .execute();
-    for (const row of found) frozen.set(row.employee_id, JSON.parse(row.lines) as Line[]);
-  }
+  const found = await db
+    .selectFrom('run_employees')
+    .select(['employee_id', 'lines'])
+    .where('freeze_id', '=', freezeId)
+    .where(isOneOf(db, 'employee_id', [...employees]))
+    .execute();
+  const frozen = new Map(found.map((row) => [row.employee_id, JSON.parse(row.lines) as Line[]]));
   return rows.flatMap((row) => {
     const found = findLine(row, frozen);
     if ('line' in found) return [found];
@@ -212,18 +209,14 @@ async function linesOf(
   report: number,
   employees: readonly string[],
 ): Promise<Set<string>> {
-  const keys = new Set<string>();
-  for (const slice of slices(trx, employees)) {
-    const rows = await trx
-      .selectFrom('taken_lines')
-      .select(['employee_id', 'line'])
-      .where('run_id', '=', runId)
-      .where('report', '=', report)
-      .where(isOneOf(trx, 'employee_id', slice))
-      .execute();
-    for (const { employee_id, line } of rows) keys.add(keyOf(employee_id, line));
-  }
-  return keys;
+  const rows = await trx
+    .selectFrom('taken_lines')
+    .select(['employee_id', 'line'])
+    .where('run_id', '=', runId)
+    .where('report', '=', report)
+    .where(isOneOf(trx, 'employee_id', employees))
+    .execute();
+  return new Set(rows.map(({ employee_id, line }) => keyOf(employee_id, line)));
 }
 
 /** JSON keeps the two apart whatever characters they hold. */
