@@ -17,7 +17,8 @@ export function prepareEvents(count: number): Buffer[] {
     const body = bodyOf({
       envelopeId: randomUUID(),
       deductionId: randomUUID(),
-      employeeId: `emp-${index % EMPLOYEES}`,
+      // What an employee elects comes together.
+      employeeId: `emp-${Math.floor(index / LINES.length) % EMPLOYEES}`,
       line: LINES[index % LINES.length] as string,
       contribution: `${100 + (index % 50)}.50`,
       createdAt: new Date(first + index).toISOString(),

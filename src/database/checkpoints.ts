@@ -3,15 +3,8 @@ import { isFatal } from './errors.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
 
-/** How often the log is looked at, which reads two numbers: while something waits in it, and while nothing does. */
-const LOOK_EVERY_MS = { waiting: 50, empty: 250 };
-/** How long something waits at most: each copy syncs the log and the file, so a slow stream has few of them. */
-const COPIED_AFTER_MS = 250;
-/**
- * Pages, 2 MiB of them, that wait no longer: who commits while the file is synced waits for the disk, the longer the more is
- * copied at once.
- */
-const MANY_PAGES = 500;
+/** More often, and the same pages are copied more times; less often, and whoever commits waits longer for the disk. */
+const EVERY_MS = 250;
 /** The log starts over only when a pass ends with nothing new behind it: under load the second or third one does. */
 const PASSES = 3;
 
@@ -26,46 +19,28 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
     clearTimeout(timer);
     handle.close();
   };
-  let since: number | null = null;
-  const look = (): void => {
+  const copy = (): void => {
     try {
-      const waiting = pagesToCopy(handle);
-      const now = performance.now();
-      since = waiting === 0 ? null : (since ?? now);
-      if (since !== null && (waiting >= MANY_PAGES || now - since >= COPIED_AFTER_MS)) {
-        checkpoint(handle);
-        since = null;
-      }
-      timer = setTimeout(look, waiting === 0 ? LOOK_EVERY_MS.empty : LOOK_EVERY_MS.waiting);
+      checkpoint(handle);
     } catch (error) {
       // A full disk or another checkpoint: the next time will do, and the writer has its own bound.
-      timer = setTimeout(look, LOOK_EVERY_MS.empty);
-      if (!isFatal(error)) return;
-      stop();
-      onFatal(error);
+      if (isFatal(error)) {
+        stop();
+        return onFatal(error);
+      }
     }
+    timer = setTimeout(copy, EVERY_MS);
   };
-  let timer = setTimeout(look, LOOK_EVERY_MS.empty);
+  let timer = setTimeout(copy, EVERY_MS);
   return stop;
-}
-
-function pagesToCopy(handle: BetterSqlite3.Database): number {
-  const { log, checkpointed } = pagesOf(handle, 'NOOP');
-  return log - checkpointed;
 }
 
 function checkpoint(handle: BetterSqlite3.Database): void {
   for (let pass = 0; pass < PASSES; pass += 1) {
-    const { log, checkpointed } = pagesOf(handle, 'PASSIVE');
+    // Pages of the log, and how many of them are in the file.
+    const [{ log, checkpointed }] = handle.pragma('wal_checkpoint(PASSIVE)') as [
+      { log: number; checkpointed: number },
+    ];
     if (log === checkpointed) return;
   }
-}
-
-/** Pages of the log, and how many of them are in the file; `NOOP` only looks. */
-function pagesOf(
-  handle: BetterSqlite3.Database,
-  mode: 'NOOP' | 'PASSIVE',
-): { log: number; checkpointed: number } {
-  const [row] = handle.pragma(`wal_checkpoint(${mode})`) as [{ log: number; checkpointed: number }];
-  return row;
 }

@@ -5,10 +5,11 @@ import { isBusy, NotDurable } from './errors.ts';
 /** How long opening waits, asleep, for a process that makes the file or recovers its log: done in milliseconds. */
 const OPEN_WAIT_MS = 3_000;
 /**
- * Pages of log after which the writer copies them into the file itself: 16,000 pages of 4 KiB are 64 MiB. A bound
- * only: while the service runs, another thread does it long before (checkpoints.ts).
+ * Pages of log after which the writer copies them into the file itself: 32,000 pages of 4 KiB are 128 MiB. A bound
+ * only: another thread copies them long before (checkpoints.ts), but as long as as many come in as it copies, the log
+ * does not start over. Then the writer must once a second, and all wait for it; with half the bound, twice as often.
  */
-const CHECKPOINT_PAGES = 16_000;
+const CHECKPOINT_PAGES = 32_000;
 
 /** The handle that writes. Throws when its commits would not be durable. */
 export function openWriter(path: string): BetterSqlite3.Database {

@@ -7,8 +7,8 @@ import { fileOf } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 
 const MIB = 1024 * 1024;
-/** The log beside the database may grow to 64 MiB, and must be able to; and there must be room to copy it from. */
-export const DISK_LEAST_BYTES = 128 * MIB;
+/** The log beside the database may grow to 128 MiB, and must be able to; and there must be room to copy it from. */
+export const DISK_LEAST_BYTES = 256 * MIB;
 /** Some hundred thousand events, with their versions: days or weeks to do something about it. */
 export const DISK_FEW_BYTES = 1024 * MIB;
 
