@@ -26,7 +26,8 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
       // A full disk or another checkpoint: the next time will do, and the writer has its own bound.
       if (isFatal(error)) {
         stop();
-        return onFatal(error);
+        onFatal(error);
+        return;
       }
     }
     timer = setTimeout(copy, EVERY_MS);
