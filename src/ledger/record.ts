@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Trx } from '../database/tables.ts';
 import {
@@ -80,8 +79,11 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
 
 async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promise<Map<string, Head>> {
   const ids = [...new Set(incoming.map((event) => event.deduction.id))];
-  const { rows } = await sql<Head>`
-    select * from deductions where ${isOneOf(trx, 'deduction_id', ids)}`.execute(trx);
+  const rows = await trx
+    .selectFrom('deductions')
+    .selectAll()
+    .where(isOneOf(trx, 'deduction_id', ids))
+    .execute();
   return new Map(rows.map((head) => [head.deduction_id, head]));
 }
 
