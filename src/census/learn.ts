@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import type { Clock } from '../clock.ts';
+import { piecesOf } from '../database/bulk.ts';
 import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -56,8 +57,8 @@ export async function learnCensus({ db, sealer, now }: Learning, censusId: strin
     if (chunk === 0) continue;
     const facts = rowsOf(plain).map((row) => factOf(employer_id, row));
     for (const fact of facts) present.add(fact.employee_id);
-    for (let from = 0; from < facts.length; from += FACTS_AT_ONCE) {
-      if (!(await record(facts.slice(from, from + FACTS_AT_ONCE)))) return;
+    for (const piece of piecesOf(facts, FACTS_AT_ONCE)) {
+      if (!(await record(piece))) return;
     }
   }
   let after = '';

@@ -61,6 +61,11 @@ export async function updateMany<T extends keyof Tables & string>(
   return runForEach(trx, `update ${table} set ${set} where ${key} = ? and ${guard}`, rows);
 }
 
+/** A list in pieces of `size` at most, in order: for who may not do with all of it at once. */
+export function* piecesOf<T>(list: readonly T[], size: number): Generator<T[]> {
+  for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
+}
+
 /** The rows of a JSON text, with the types of a table's columns. */
 function given(table: string): string {
   return `json_populate_recordset(null::${table}, $1::json)`;
@@ -88,7 +93,7 @@ async function runForEach(trx: Trx, text: string, rows: readonly (readonly unkno
   return rows.length === 0 ? 0 : run(trx, text, [new EachRow(rows)]);
 }
 
-async function run(trx: Trx, text: string, parameters: readonly unknown[]): Promise<number> {
-  const result = await trx.executeQuery(CompiledQuery.raw(text, parameters as unknown[]));
+async function run(trx: Trx, text: string, parameters: unknown[]): Promise<number> {
+  const result = await trx.executeQuery(CompiledQuery.raw(text, parameters));
   return Number(result.numAffectedRows ?? 0);
 }

@@ -97,6 +97,7 @@ const KEY_PLACE: Place = { table: 'change_keys', row: '', column: 'key_hash' };
 
 async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<string, First>> {
   const hashes = [...new Set(prepared.flatMap(({ keyHash }) => keyHash ?? []))];
+  if (hashes.length === 0) return new Map();
   const rows = await trx
     .selectFrom('change_keys')
     .innerJoin('outbox', 'outbox.request_id', 'change_keys.request_id')

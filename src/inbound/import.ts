@@ -138,6 +138,7 @@ function createIds(): { note: (event: RowEvent) => Problem[] } {
  */
 async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
   const untimed = events.filter((event) => event.createdAt === null);
+  if (untimed.length === 0) return [];
   const rows = await db
     .selectFrom('deductions')
     .innerJoin('versions', 'versions.position', 'deductions.position')

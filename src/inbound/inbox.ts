@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import { type NotNull, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
@@ -136,15 +136,19 @@ export async function hasPendingEvents(db: Db): Promise<boolean> {
   return one !== undefined;
 }
 
-/**
- * The oldest pending events, in order of receipt; the schema lets none be without its body. As text, like all that runs
- * with every batch: to build it would take twice as long.
- */
-export async function pendingEvents(trx: Trx, limit: number): Promise<PendingEvent[]> {
-  const { rows } = await sql<PendingEvent>`
-    select seq, event_id, received_at, body, reprocessed from inbox where state = 'pending'
-    order by seq limit ${limit}`.execute(trx);
-  return rows;
+/** The oldest pending events, in order of receipt. */
+export function pendingEvents(trx: Trx, limit: number): Promise<PendingEvent[]> {
+  return (
+    trx
+      .selectFrom('inbox')
+      .select(['seq', 'event_id', 'received_at', 'body', 'reprocessed'])
+      .where('state', '=', sql.lit('pending'))
+      .orderBy('seq')
+      .limit(limit)
+      // The schema lets no pending event be without its body.
+      .$narrowType<{ body: NotNull }>()
+      .execute()
+  );
 }
 
 /** Marks events with what became of them. */

@@ -1,3 +1,4 @@
+import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { type Candidate, candidateCost, candidatesAfter, isToldEarly } from './candidates.ts';
 import type { Version } from './fold.ts';
@@ -23,7 +24,7 @@ export type DeductionFilter = {
 /** Where a page ended: deductions are listed by employee, then by deduction id. */
 export type DeductionCursor = { employeeId: string; deductionId: string };
 
-/** Candidates whose states are read together; their ids become parameters of one statement. */
+/** Candidates whose states are read together. */
 const STATES_AT_ONCE = 200;
 /** Candidates of one statement where it tells most of them apart: up to 30 ms. */
 const CANDIDATES_AT_ONCE = 5_000;
@@ -50,7 +51,8 @@ export async function listDeductions(
   let count = Math.min(page.limit + 1, STATES_AT_ONCE);
   for (;;) {
     const candidates = await candidatesAfter(db, filter, after, count);
-    for (const some of inStates(candidates)) {
+    const passing = candidates.filter(({ may_pass }) => may_pass);
+    for (const some of piecesOf(passing, STATES_AT_ONCE)) {
       const states = await statesOf(db, idsOf(some), filter, today);
       for (const candidate of some) {
         const state = states.get(candidate.deduction_id);
@@ -72,14 +74,6 @@ export async function listDeductions(
     if (cost >= PAGE_COST_MAX) return { deductions, next: after };
     count = isToldEarly(filter) ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
     await new Promise(setImmediate);
-  }
-}
-
-/** Those that may pass, in slices whose states are read together. */
-function* inStates(candidates: readonly Candidate[]): Generator<readonly Candidate[]> {
-  const passing = candidates.filter(({ may_pass }) => may_pass);
-  for (let from = 0; from < passing.length; from += STATES_AT_ONCE) {
-    yield passing.slice(from, from + STATES_AT_ONCE);
   }
 }
 

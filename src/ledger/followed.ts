@@ -67,6 +67,7 @@ async function caughtUp(db: Db, { from, by, holds }: Rule, { position, employees
   // `distinct` would have the engine go through an index of all employees: here there are few.
   const since = await db.selectFrom(by).select('employee_id').where('position', '>', position).execute();
   const candidates = [...new Set([...employees, ...since.map(({ employee_id }) => employee_id)])];
+  if (candidates.length === 0) return [];
   const { rows } = await sql<{ employee_id: string }>`
     select distinct employee_id from ${sql.table(from)} as named
     where ${isOneOf(db, 'named.employee_id', candidates)} and ${holds}`.execute(db);

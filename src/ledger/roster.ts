@@ -102,18 +102,17 @@ export async function rosterOf(
       ? await newestFacts(db)
           .where(isOneOf(db, 'roster.employee_id', employeeIds))
           .execute()
-      : newestOfEach(await factsUntil(db, employeeIds, knownAt));
+      : newestOfEach(await factsInOrder(db, employeeIds).where('recorded_at', '<=', knownAt).execute());
   return Map.groupBy(facts, (fact) => fact.employee_id);
 }
 
-function factsUntil(db: Db | Trx, employeeIds: readonly string[], knownAt: string): Promise<RosterFact[]> {
+/** All that was ever known of the employees, in the order of its positions. */
+function factsInOrder(db: Db | Trx, employeeIds: readonly string[]) {
   return db
     .selectFrom('roster_facts')
     .select(['position', ...FIELDS])
     .where(isOneOf(db, 'employee_id', employeeIds))
-    .where('recorded_at', '<=', knownAt)
-    .orderBy('position')
-    .execute();
+    .orderBy('position');
 }
 
 /** What is known of each of the employees at a position of the ledger: the newest fact with every employer. */
@@ -122,13 +121,7 @@ export async function rosterAt(
   employeeIds: readonly string[],
   position: number,
 ): Promise<Map<string, RosterFact[]>> {
-  const facts = await db
-    .selectFrom('roster_facts')
-    .select(['position', ...FIELDS])
-    .where(isOneOf(db, 'employee_id', employeeIds))
-    .where('position', '<=', position)
-    .orderBy('position')
-    .execute();
+  const facts = await factsInOrder(db, employeeIds).where('position', '<=', position).execute();
   return Map.groupBy(newestOfEach(facts), (fact) => fact.employee_id);
 }
 

@@ -1,6 +1,6 @@
 /** Whether the latest states are what their versions make them. */
 import { sql } from 'kysely';
-import { isOneOf } from '../database/bulk.ts';
+import { isOneOf, piecesOf } from '../database/bulk.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { readChains } from './chain.ts';
@@ -161,11 +161,10 @@ const PAIRS_AT_ONCE = 64;
 /** Those of some pairs that are not listed. */
 export async function pairsUnlisted<P extends Pair>(db: Db, pairs: readonly P[]): Promise<P[]> {
   const listed = new Set<string>();
-  for (let from = 0; from < pairs.length; from += PAIRS_AT_ONCE) {
-    const slice = pairs.slice(from, from + PAIRS_AT_ONCE);
+  for (const piece of piecesOf(pairs, PAIRS_AT_ONCE)) {
     const [employees, deductions] = [
-      slice.map(({ employee_id }) => employee_id),
-      slice.map(({ deduction_id }) => deduction_id),
+      piece.map(({ employee_id }) => employee_id),
+      piece.map(({ deduction_id }) => deduction_id),
     ];
     const rows = await db
       .selectFrom('deduction_employees')

@@ -1,6 +1,6 @@
 /** Payroll's own file against a run, in four heaps: "Reconciliation" of the field notes. */
 import type { Problem } from '../../contract/check.ts';
-import { isOneOf } from '../../database/bulk.ts';
+import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { createProblems, type RowsRefused, readableRows } from '../../reading/problems.ts';
 import type { Columns, GivenRow, Rows } from '../../reading/rows.ts';
@@ -55,7 +55,7 @@ export async function auditRun(
       }
     }
   }
-  for (const keys of inLists(file.unclaimed())) {
+  for (const keys of piecesOf(file.unclaimed(), ROWS_AT_ONCE)) {
     const known = await knownEmployees(db, run.employerId, keys.map(employeeIn));
     for (const key of keys) heaps.onlyInPayroll(key, file.claim(key) as Amounts, known.has(employeeIn(key)));
     await new Promise(setImmediate);
@@ -146,8 +146,4 @@ async function knownEmployees(
     .where(isOneOf(db, 'employee_id', [...new Set(employees)]))
     .execute();
   return new Set(rows.map(({ employee_id }) => employee_id));
-}
-
-function* inLists(keys: readonly string[]): Generator<string[]> {
-  for (let from = 0; from < keys.length; from += ROWS_AT_ONCE) yield keys.slice(from, from + ROWS_AT_ONCE);
 }

@@ -1,6 +1,6 @@
 /** What the computation of a run reads, for some hundred employees at a time. */
 import { sql } from 'kysely';
-import { isOneOf } from '../../database/bulk.ts';
+import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { Owed } from './arrears.ts';
 import type { Basis } from './basis.ts';
@@ -28,9 +28,7 @@ export async function* candidates(
   const named = only ?? run.employee_ids;
   if (named !== null) {
     const rest = [...named].sort(byBytes).filter((id) => byBytes(id, after) > 0);
-    for (let from = 0; from < rest.length; from += EMPLOYEES_AT_ONCE) {
-      yield rest.slice(from, from + EMPLOYEES_AT_ONCE);
-    }
+    yield* piecesOf(rest, EMPLOYEES_AT_ONCE);
     return;
   }
   for (let last = after; ; ) {
@@ -129,6 +127,7 @@ async function longerHistories(
   newest: readonly RunVersion[],
 ): Promise<Map<string, RunVersion[]>> {
   const last = newest.filter(({ previous }) => previous !== null);
+  if (last.length === 0) return new Map();
   const links = new Set(last.map(({ previous }) => previous as number));
   const versions = [...last, ...(await versionsBack(db, [...links]))];
   versions.sort((one, other) => one.position - other.position);
