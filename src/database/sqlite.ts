@@ -1,7 +1,8 @@
 /**
- * SQLite behind Kysely. Three things differ from Kysely's own driver, each for a reason seen in practice:
+ * SQLite behind Kysely. Four things differ from Kysely's own driver, each for a reason seen in practice:
  * transactions begin immediate (a deferred one fails when it turns from reading to writing), waiting for the
- * write lock never blocks the event loop (better-sqlite3 is synchronous), and prepared statements are kept.
+ * write lock never blocks the event loop (better-sqlite3 is synchronous), prepared statements are kept, and limits are
+ * part of their text.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
@@ -10,10 +11,12 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
+  LimitNode,
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
+  ValueNode,
 } from 'kysely';
 import { EachRow } from './each-row.ts';
 import { isBusy, LockTimeout, RolledBack } from './errors.ts';
@@ -35,9 +38,20 @@ export function openSqlite(path: string): { dialect: Dialect; writer: BetterSqli
     createAdapter: () => new TwoHandleAdapter(),
     createDriver: () => new ImmediateDriver(writer, reader),
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new SqliteQueryCompiler(),
+    createQueryCompiler: () => new LiteralLimits(),
   };
   return { dialect, writer };
+}
+
+/**
+ * Limits as part of the text. As a parameter SQLite heeds it when it plans, and so plans the statement anew each time
+ * that it is bound, which takes longer than most of them run.
+ */
+class LiteralLimits extends SqliteQueryCompiler {
+  protected override visitLimit(node: LimitNode): void {
+    const { limit } = node;
+    super.visitLimit(ValueNode.is(limit) ? LimitNode.create(ValueNode.createImmediate(limit.value)) : node);
+  }
 }
 
 /** Without this Kysely would queue every read behind the transaction that is open. */
@@ -168,6 +182,9 @@ class Connection implements DatabaseConnection {
   }
 }
 
+/** Between these two a migration may write the text of the schema, from which the driver keeps everybody else. */
+const SCHEMA_TEXT = { opens: 'PRAGMA writable_schema = ON', closes: 'PRAGMA writable_schema = RESET' };
+
 /** Runs statements on one handle and keeps the most recently used ones prepared. */
 class StatementRunner {
   readonly #handle: BetterSqlite3.Database;
@@ -182,6 +199,8 @@ class StatementRunner {
   }
 
   run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
+    if (sql === SCHEMA_TEXT.opens) this.#handle.unsafeMode(true);
+    if (sql === SCHEMA_TEXT.closes || sql === 'rollback') this.#handle.unsafeMode(false);
     const statement = this.#prepare(sql);
     const [first] = parameters;
     if (first instanceof EachRow) return runForEach(statement, first);

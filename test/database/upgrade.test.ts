@@ -2,9 +2,11 @@
 import { cpSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { checkSchema, migrate } from '../../src/database/migrate.ts';
 import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { call, NOW, type Request, start } from '../api/start.ts';
 import { sealer } from '../outbound/parts.ts';
@@ -48,6 +50,37 @@ t.test('an upgrade keeps every row of the release before, and what it said', asy
   for (const [table, rows] of earlier.tables) {
     const columns = Object.keys(rows[0] ?? {});
     t.strictSame(await rowsOf(db, table, columns), rows.map((row) => textOf(row, columns)).sort(), table);
+  }
+});
+
+/** The closed sets of more than two words, of which an upgrade changes how they are checked. */
+const CLOSED_SETS = [
+  ['inbox', 'state'],
+  ['versions', 'decided_by'],
+  ['roster_facts', 'source'],
+  ['outbox', 'kind'],
+  ['outbox', 'state'],
+  ['staged_censuses', 'state'],
+  ['census_syncs', 'state'],
+  ['payroll_runs', 'state'],
+] as const;
+
+t.test('an upgrade leaves every closed set closed', async (t) => {
+  const earlier = readEarlier(EARLIER);
+  const db = await leftBehind(t, earlier);
+  await migrate(db, 'sandbox', NOW);
+  for (const [table, column] of CLOSED_SETS) {
+    const row = { ...earlier.tables.get(table)?.[0], [column]: 'another' };
+    const columns = sql.join(Object.keys(row).map((name) => sql.ref(name)));
+    const values = sql.join(Object.values(row));
+    const insert = sql`insert into ${sql.table(table)} (${columns}) values (${values})`;
+    await t.rejects(
+      transact(db, (trx) => insert.execute(trx)),
+      engineOfTests() === 'sqlite'
+        ? { code: 'SQLITE_CONSTRAINT_CHECK', message: new RegExp(`failed: ${column} = `) }
+        : { code: '23514' },
+      `${table}.${column}`,
+    );
   }
 });
 

@@ -1,0 +1,1 @@
+-- PostgreSQL compares with the list of a check as it stands: nothing changes here (see sqlite/0017_closed_sets.sql).
