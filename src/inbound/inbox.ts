@@ -2,6 +2,7 @@ import { type NotNull, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
+import { byBytes } from '../database/text-order.ts';
 import { transact } from '../database/transaction.ts';
 import { isBodyOf, type Kept, sha256 } from './kept-body.ts';
 
@@ -93,9 +94,7 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
   let conflicts = 0;
   const firsts = await keptOf(trx, [...new Set(arrivals.map(({ eventId }) => eventId))]);
   // In one order, as the events above: two receivers may find the same conflicts at once.
-  const inOrder = arrivals.toSorted((one, other) =>
-    one.eventId < other.eventId ? -1 : Number(one.eventId > other.eventId),
-  );
+  const inOrder = arrivals.toSorted((one, other) => byBytes(one.eventId, other.eventId));
   for (const { eventId, body } of inOrder) {
     const first = firsts.get(eventId);
     if (first !== undefined && isBodyOf(first, body)) continue;

@@ -6,6 +6,7 @@ import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { readPosition } from '../database/tail.ts';
+import { byBytes } from '../database/text-order.ts';
 
 /** Told of one set, and kept: a larger one is gone through at each look, which finds so many soon. */
 export const FOLLOWED_AT_MOST = 1_000;
@@ -72,9 +73,4 @@ async function caughtUp(db: Db, { from, by, holds }: Rule, { position, employees
     select distinct employee_id from ${sql.table(from)} as named
     where ${isOneOf(db, 'named.employee_id', candidates)} and ${holds}`.execute(db);
   return rows.map(({ employee_id }) => employee_id).sort(byBytes);
-}
-
-/** As both engines order ids. */
-function byBytes(one: string, other: string): number {
-  return Buffer.compare(Buffer.from(one), Buffer.from(other));
 }

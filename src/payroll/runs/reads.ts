@@ -2,6 +2,7 @@
 import { sql } from 'kysely';
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import { byBytes } from '../../database/text-order.ts';
 import type { Owed } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
@@ -44,26 +45,6 @@ export async function* candidates(
     if (rows.length < EMPLOYEES_AT_ONCE) return;
     last = rows.at(-1)?.employee_id as string;
   }
-}
-
-/**
- * The order of ids in every list: as both engines compare texts, by the bytes of UTF-8, which is by code points. In
- * JavaScript's own order, by units of UTF-16, the characters beyond U+FFFF come too early.
- */
-export function byBytes(one: string, other: string): number {
-  const length = Math.min(one.length, other.length);
-  for (let index = 0; index < length; index += 1) {
-    const [unit, otherUnit] = [one.charCodeAt(index), other.charCodeAt(index)];
-    if (unit === otherUnit) continue;
-    const [isHalf, isOtherHalf] = [isSurrogate(unit), isSurrogate(otherUnit)];
-    return isHalf === isOtherHalf ? unit - otherUnit : isHalf ? 1 : -1;
-  }
-  return one.length - other.length;
-}
-
-/** Half of a character beyond U+FFFF. */
-function isSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdfff;
 }
 
 /** The histories of the deductions that ever named each employee, as known at a position. */

@@ -1,10 +1,10 @@
 /** Proves a finalized run: computes it again from the ledger at its position, by the basis frozen with it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '../../database/tables.ts';
+import { byBytes } from '../../database/text-order.ts';
 import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './frozen-lines.ts';
 import { type Line, lineKey } from './line.ts';
-import { byBytes } from './reads.ts';
 import { frozenOf, type StoredRun } from './store.ts';
 
 /** What is not as it was: `frozen` or `computed` is null where the line is on one side only. */
