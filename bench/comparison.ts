@@ -11,10 +11,10 @@ export function reportAtOnce(report: Report, measured: Rounds, rounds: number): 
   const all = (side: Side, field: keyof Measured) => (measured.get(side) ?? []).map((one) => one[field]);
   const middle = (side: Side, field: keyof Measured) => median(all(side, field));
   const find = (name: string) => sides.find((side) => side.name === name);
-  const ratio = (one: Side | undefined, other: Side | undefined): number | null => {
-    if (one === undefined || other === undefined) return null;
+  const ratios = (one: Side | undefined, other: Side | undefined): number[] => {
+    if (one === undefined || other === undefined) return [];
     const others = all(other, 'appliedPerSecond');
-    return median(all(one, 'appliedPerSecond').map((rate, round) => rate / (others[round] as number)));
+    return all(one, 'appliedPerSecond').map((rate, round) => rate / (others[round] as number));
   };
   const ceiling = find('ceiling');
 
@@ -45,7 +45,7 @@ export function reportAtOnce(report: Report, measured: Rounds, rounds: number): 
       whole(middle(side, 'drainMs')),
       whole(middle(side, 'mostWaiting')),
       whole(middle(side, 'peakMiB')),
-      ratio(side, ceiling)?.toFixed(2) ?? '',
+      ceiling === undefined ? '' : median(ratios(side, ceiling)).toFixed(2),
     ]),
   );
 
@@ -53,23 +53,25 @@ export function reportAtOnce(report: Report, measured: Rounds, rounds: number): 
     sides
       .filter(({ peer }) => peer === kind)
       .sort((one, other) => middle(other, 'appliedPerSecond') - middle(one, 'appliedPerSecond'))[0];
-  const compare = (what: string, times: number | null, asked: string): void => {
-    if (times !== null) report.line(`- ${what}: **${times.toFixed(2)}** times${asked}`);
+  const compare = (what: string, times: readonly number[], remarks = ''): void => {
+    if (times.length === 0) return;
+    const [least, most] = [Math.min(...times), Math.max(...times)].map((one) => one.toFixed(2));
+    report.line(`- ${what}: **${median(times).toFixed(2)}** times, ${least} to ${most}${remarks}`);
   };
   const [best, gathering] = [bestOf('as documented'), bestOf('gathering')];
-  report.line("Ratios are medians of the rounds' own.");
+  report.line("Ratios are medians of the rounds' own, with the least and the greatest of them.");
   if (best !== undefined) report.line(`The best peer as its documentation has it is: ${best.title}.`);
   if (gathering !== undefined)
     report.line(`The best that gathers as the sidecar does is: ${gathering.title}.`);
   report.line();
-  compare('SQLite to the best peer', ratio(find('sqlite'), best), ` (asked: ${ASKED.sqliteToPeer})`);
-  compare('SQLite to the best that gathers', ratio(find('sqlite'), gathering), '');
-  compare('SQLite to the ceiling', ratio(find('sqlite'), ceiling), ` (asked: ${ASKED.sqliteToCeiling})`);
-  compare('PostgreSQL to the best peer', ratio(find('postgres'), best), ` (asked: ${ASKED.postgresToPeer})`);
-  compare('PostgreSQL to the best that gathers', ratio(find('postgres'), gathering), '');
+  compare('SQLite to the best peer', ratios(find('sqlite'), best), ` (asked: ${ASKED.sqliteToPeer})`);
+  compare('SQLite to the best that gathers', ratios(find('sqlite'), gathering));
+  compare('SQLite to the ceiling', ratios(find('sqlite'), ceiling), ` (asked: ${ASKED.sqliteToCeiling})`);
+  compare('PostgreSQL to the best peer', ratios(find('postgres'), best), ` (asked: ${ASKED.postgresToPeer})`);
+  compare('PostgreSQL to the best that gathers', ratios(find('postgres'), gathering));
   compare(
     'PostgreSQL, two processes to one',
-    ratio(find('postgres-2'), find('postgres')),
+    ratios(find('postgres-2'), find('postgres')),
     ', on cores that they share with PostgreSQL and the load',
   );
   report.line();

@@ -22,6 +22,6 @@ export async function reportStartAndRest(report: Report): Promise<void> {
   report.line('## Start and rest, on SQLite');
   report.line();
   report.line(
-    `From start to ready: median of ${STARTS} ${median(readyMs).toFixed(0)} ms. Idle memory: ${restingMiB.toFixed(0)} MiB.`,
+    `From start to ready: ${median(readyMs).toFixed(0)} ms (median of ${STARTS}). Idle memory: ${restingMiB.toFixed(0)} MiB.`,
   );
 }

@@ -47,7 +47,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   '28P01': 'the database refused the user or the password of DATABASE_URL: check both',
   '28000':
     'the database refused the user of DATABASE_URL: check it, and whether the server asks for TLS (sslmode=require)',
-  '3D000': 'the database of DATABASE_URL does not exist on the server: create it',
+  '3D000': 'the database of DATABASE_URL (or of --to) does not exist on the server: create it',
   '42501': 'the user of DATABASE_URL may not do this: let it own the database or its schema',
   '53300': 'the database server has no free connection: raise max_connections, or run fewer sidecars',
   '55P03': 'another transaction held a lock too long and nothing was written: try again',

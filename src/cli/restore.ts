@@ -126,7 +126,10 @@ function tell({ out }: Context, restored: Restored, { json }: Options): void {
     'kept as': kept,
     'its newest event': replaced?.event_id,
   });
-  if (due > 0) out.note(`it lacks ${due} of this release's migrations: the next "serve" brings them`);
+  if (due > 0)
+    out.note(
+      `it lacks ${due} of this release's migrations: the next "serve" brings them, or "benefits-sidecar migrate"`,
+    );
   out.note(
     `now start, and ${whatToReplay(tail.received_at)} in the provider's portal: what came since is not here. What is here already is stored once`,
   );

@@ -55,7 +55,7 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
   const due = exists ? await dueMigrations(db, folder) : knownMigrations(db, folder);
   if (due.length > 0) {
     throw new SchemaRefused(
-      `the database lacks ${due.length} migration(s), from ${due[0]?.name}: run "benefits-sidecar migrate"`,
+      `the database lacks ${due.length} migration(s) of this release, from ${due[0]?.name}: make a backup, then run "benefits-sidecar migrate" with DATABASE_URL set to it, or start this release's "serve"; an older release does not start on it after that`,
     );
   }
   await assertEnvironment(db, environment);

@@ -68,9 +68,7 @@ export function holdServeLock(databaseUrl: string): () => void {
   } catch (error) {
     lock.close();
     if (codeOf(error) !== 'SQLITE_BUSY') throw error;
-    throw new AlreadyServed(
-      `another process already serves ${path}: stop it, or give this one a DATABASE_URL of its own`,
-    );
+    throw new AlreadyServed(`another process already serves ${path}: stop it, or take another database`);
   }
   held.add(lock);
   return () => {
