@@ -1,8 +1,7 @@
 /**
- * SQLite behind Kysely. Four things differ from Kysely's own driver, each for a reason seen in practice:
+ * SQLite behind Kysely. Three things differ from Kysely's own driver, each for a reason seen in practice:
  * transactions begin immediate (a deferred one fails when it turns from reading to writing), waiting for the
- * write lock never blocks the event loop (better-sqlite3 is synchronous), prepared statements are kept, and limits are
- * part of their text.
+ * write lock never blocks the event loop (better-sqlite3 is synchronous), and prepared statements are kept.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
@@ -11,12 +10,10 @@ import {
   type DatabaseConnection,
   type Dialect,
   type Driver,
-  LimitNode,
   type QueryResult,
   SqliteAdapter,
   SqliteIntrospector,
   SqliteQueryCompiler,
-  ValueNode,
 } from 'kysely';
 import { EachRow } from './each-row.ts';
 import { isBusy, LockTimeout, RolledBack } from './errors.ts';
@@ -38,20 +35,9 @@ export function openSqlite(path: string): { dialect: Dialect; writer: BetterSqli
     createAdapter: () => new TwoHandleAdapter(),
     createDriver: () => new ImmediateDriver(writer, reader),
     createIntrospector: (db) => new SqliteIntrospector(db),
-    createQueryCompiler: () => new LiteralLimits(),
+    createQueryCompiler: () => new SqliteQueryCompiler(),
   };
   return { dialect, writer };
-}
-
-/**
- * Limits as part of the text. As a parameter SQLite heeds it when it plans, and so plans the statement anew each time
- * that it is bound, which takes longer than most of them run.
- */
-class LiteralLimits extends SqliteQueryCompiler {
-  protected override visitLimit(node: LimitNode): void {
-    const { limit } = node;
-    super.visitLimit(ValueNode.is(limit) ? LimitNode.create(ValueNode.createImmediate(limit.value)) : node);
-  }
 }
 
 /** Without this Kysely would queue every read behind the transaction that is open. */
@@ -124,6 +110,8 @@ class ImmediateDriver implements Driver {
     for (;;) {
       try {
         this.#writing.run('begin immediate', []);
+        // However the one before it ended: only a migration's own transaction writes the text of the schema.
+        this.#writer.unsafeMode(false);
         return;
       } catch (error) {
         if (!isBusy(error)) throw error;
@@ -182,8 +170,8 @@ class Connection implements DatabaseConnection {
   }
 }
 
-/** Between these two a migration may write the text of the schema, from which the driver keeps everybody else. */
-const SCHEMA_TEXT = { opens: 'PRAGMA writable_schema = ON', closes: 'PRAGMA writable_schema = RESET' };
+/** After it a migration may write the text of the schema, until its transaction ends: SQLite keeps all others from it. */
+const SCHEMA_TEXT_OPENS = 'PRAGMA writable_schema = ON';
 
 /** Runs statements on one handle and keeps the most recently used ones prepared. */
 class StatementRunner {
@@ -199,8 +187,7 @@ class StatementRunner {
   }
 
   run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
-    if (sql === SCHEMA_TEXT.opens) this.#handle.unsafeMode(true);
-    if (sql === SCHEMA_TEXT.closes || sql === 'rollback') this.#handle.unsafeMode(false);
+    if (sql === SCHEMA_TEXT_OPENS) this.#handle.unsafeMode(true);
     const statement = this.#prepare(sql);
     const [first] = parameters;
     if (first instanceof EachRow) return runForEach(statement, first);

@@ -93,18 +93,22 @@ async function insertArrivals(
 async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt: string): Promise<number> {
   let conflicts = 0;
   const firsts = await keptOf(trx, [...new Set(arrivals.map(({ eventId }) => eventId))]);
-  // In one order, as the events above: two receivers may find the same conflicts at once.
-  const inOrder = arrivals.toSorted((one, other) => byBytes(one.eventId, other.eventId));
-  for (const { eventId, body } of inOrder) {
-    const first = firsts.get(eventId);
-    if (first !== undefined && isBodyOf(first, body)) continue;
+  const others = arrivals
+    .filter(({ eventId, body }) => {
+      const first = firsts.get(eventId);
+      return first === undefined || !isBodyOf(first, body);
+    })
+    .map(({ eventId, body }) => ({ eventId, body, hash: sha256(body) }))
+    // In one order, as the events above: two receivers may find the same conflicts at once, several of one id too.
+    .sort((one, other) => byBytes(one.eventId, other.eventId) || Buffer.compare(one.hash, other.hash));
+  for (const { eventId, body, hash } of others) {
     const result = await trx
       .insertInto('conflicts')
       .values({
         event_id: eventId,
         received_at: receivedAt,
         body,
-        body_hash: sha256(body),
+        body_hash: hash,
         dismissed_at: null,
         dismissed_reason: null,
       })
@@ -135,7 +139,7 @@ export async function hasPendingEvents(db: Db): Promise<boolean> {
   return one !== undefined;
 }
 
-/** The oldest pending events, in order of receipt. */
+/** The oldest pending events, in order of receipt. `limit` is one of few numbers: it is part of the statement's text. */
 export function pendingEvents(trx: Trx, limit: number): Promise<PendingEvent[]> {
   return (
     trx
@@ -143,7 +147,8 @@ export function pendingEvents(trx: Trx, limit: number): Promise<PendingEvent[]> 
       .select(['seq', 'event_id', 'received_at', 'body', 'reprocessed'])
       .where('state', '=', sql.lit('pending'))
       .orderBy('seq')
-      .limit(limit)
+      // As a parameter SQLite heeds it when it plans, and would plan this anew for each batch.
+      .limit(sql.lit(limit))
       // The schema lets no pending event be without its body.
       .$narrowType<{ body: NotNull }>()
       .execute()

@@ -118,6 +118,23 @@ t.test(
   },
 );
 
+t.test(
+  'other bodies of one event are kept in one order, or two receivers would wait each for each',
+  async (t) => {
+    const bodies = ['a', 'b', 'c', 'd', 'e', 'f'];
+    const inOrder = async (arriving: readonly string[]) => {
+      const taking = await startIntake(t);
+      await taking.accept(arrival('msg_1', 'first'));
+      await Promise.all(arriving.map((body) => taking.accept(arrival('msg_1', body))));
+      t.equal(taking.stored.length, 2, 'in one batch');
+      return conflicts(taking);
+    };
+    const kept = await inOrder(bodies);
+    t.equal(kept.length, bodies.length);
+    t.strictSame(await inOrder(bodies.toReversed()), kept);
+  },
+);
+
 t.test('when the commit fails, all of its batch are refused and nothing is stored', async (t) => {
   const taking = await startIntake(t);
   taking.commits.failure = diskFull().code;
