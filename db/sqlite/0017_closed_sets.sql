@@ -1,7 +1,7 @@
 -- The same closed sets, spelled so that SQLite checks a row at once: for a list of more than two it builds a tree in memory,
 -- for each row that is written, which takes as long as the row itself. It has no statement that changes a check, so the text
--- of the schema is changed, in the way that its documentation gives, and the driver allows it between the two PRAGMAs. No row
--- is read or written. Any other version of the schema makes other connections read it again.
+-- of the schema is changed, in the way that its documentation gives; the driver allows it from the first PRAGMA on, in this
+-- transaction. No row is read or written. Any other version of the schema makes other connections read it again.
 PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, 'state IN (''pending'', ''applied'', ''ignored'', ''quarantined'')', 'state = ''pending'' OR state = ''applied'' OR state = ''ignored'' OR state = ''quarantined''')
   WHERE type = 'table' AND name = 'inbox';

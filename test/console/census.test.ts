@@ -260,8 +260,8 @@ t.test(
     await choose(page, jsonFile([person('bob')]));
     await click(page, 'Check it');
     await page.getByRole('heading', { name: /^Good/ }).waitFor();
-    // What was refused before is not said any more.
     await page.locator('#said:empty').waitFor({ state: 'attached' });
+    t.equal(await page.locator('#said').textContent(), '', 'what was refused before is not said any more');
   },
 );
 
