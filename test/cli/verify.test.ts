@@ -85,6 +85,25 @@ t.test('what was removed, cut or moved to another employer is told', async (t) =
   t.equal((await told())['inbox.seq'], missing, 'an event that had no effect');
 });
 
+t.test('an open run whose body nobody can have asked for is told, field name or word', async (t) => {
+  const { env } = await staged(t);
+  const by = await altering(t, env.DATABASE_URL as string);
+  const row = await by.row('payroll_runs', "run_id = '2026-07-17'");
+  const body = String(row.body);
+  for (const [from, to] of [
+    ['"applies_on"', '"applaes_on"'],
+    ['"half-up"', '"half-dp"'],
+    ['"employee_ids":null', '"employee_hds":null'],
+  ] as const) {
+    const change = { table: 'payroll_runs', row, column: 'body', to: body.replace(from, to) };
+    t.ok(await by.alter(change), `${to} in the place of ${from}`);
+    const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
+    t.strictSame(differences.by_field, { 'payroll_runs.body': 1 });
+    await by.undo(change);
+  }
+  t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'as it was');
+});
+
 t.test('a year of payroll, with changes between its runs, is clean', async (t) => {
   const { env, db } = await withDatabase(t);
   await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));

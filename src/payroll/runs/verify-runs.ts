@@ -5,6 +5,7 @@ import type { Verifying } from '../../database/difference.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
 import { RULES_VERSION } from '../arithmetic/amounts.ts';
+import { type Run, runOf } from './body.ts';
 import type { EmployeeLines } from './compute.ts';
 import { bodyOf, type Frozen, findRun, frozenOf, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
@@ -52,7 +53,11 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   const body = parsed(() => bodyOf(stored));
   if (body === null) return wrong('body', 'can not be read');
   for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'is not that of its body');
-  if (stored.state === 'open') return;
+  if (stored.state === 'open') {
+    // Of a finalized one the frozen basis tells.
+    if (!isAsked(body)) wrong('body', 'is none that can be asked for');
+    return;
+  }
   const frozen = parsed(() => frozenOf(stored));
   if (frozen === null) return wrong('frozen', 'can not be read');
   if (!isDeepStrictEqual(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
@@ -70,6 +75,13 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
     // What it was computed from was damaged so that nothing can be computed from it.
     wrong('frozen', 'does not let it be computed again');
   }
+}
+
+/** Whether it is what a body with these fields comes to: no field more or less, and no other word in any. */
+function isAsked(run: Run): boolean {
+  const given = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
+  const asked = runOf(Object.fromEntries(given));
+  return asked.ok && isDeepStrictEqual(asked.run, run);
 }
 
 /** Computes the lines again, and what they come to. Answers how many were frozen. */
