@@ -1,5 +1,5 @@
 /** Reading single variables of the environment: what every variable has in common, whatever it means. */
-import { readFileSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -52,17 +52,49 @@ export function secret(env: Environment, name: string): string | undefined {
   return file === undefined ? value : readSecretFile(name, file);
 }
 
-/** The content of a secret's file. Its path is not printed: a secret set there by mistake would be. */
+/** More than any secret needs, and little enough to hold whatever file was named by mistake. */
+const SECRET_FILE_KIB = 64;
+
+/**
+ * Returns the content of a secret's file, trimmed. Reads at most 64 KiB of a regular file, also through a symbolic
+ * link, as Kubernetes mounts secrets. Throws `ConfigError` for anything else. The message never shows the path,
+ * because a secret set there by mistake would be shown too.
+ */
 export function readSecretFile(name: string, path: string): string {
-  let text: string;
+  const variable = `${name}_FILE`;
+  let bytes: Buffer | null;
   try {
-    text = readFileSync(path, 'utf8').trim();
+    bytes = readRegular(path, SECRET_FILE_KIB * 1024 + 1);
   } catch (error) {
     const code = (error as { code?: string }).code ?? 'unknown error';
-    throw new ConfigError(`${name}_FILE`, `can't be read: ${code}`);
+    throw new ConfigError(variable, `can't be read: ${code}`);
   }
-  if (text === '') throw new ConfigError(`${name}_FILE`, 'names an empty file');
+  if (bytes === null) {
+    throw new ConfigError(variable, 'must name a regular file, not a folder, a pipe or a device');
+  }
+  if (bytes.length > SECRET_FILE_KIB * 1024) {
+    throw new ConfigError(variable, `must name a file of at most ${SECRET_FILE_KIB} KiB`);
+  }
+  const text = bytes.toString('utf8').trim();
+  if (text === '') throw new ConfigError(variable, 'names an empty file');
   return text;
+}
+
+/** Reads up to `most` bytes. Returns null if the path is not a regular file. */
+function readRegular(path: string, most: number): Buffer | null {
+  // Opening a FIFO without O_NONBLOCK would wait for a writer. Windows has no such flag and no FIFOs in its folders.
+  const file = openSync(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+  try {
+    if (!fstatSync(file).isFile()) return null;
+    const bytes = Buffer.alloc(most);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < most; length += read) {
+      read = readSync(file, bytes, length, most - length, null);
+    }
+    return bytes.subarray(0, length);
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** A variable set to nothing counts as not set, as compose files and shells leave it. */

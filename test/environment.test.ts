@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { currentApiKey, readBenefits, readConfig } from '../src/config.ts';
@@ -69,10 +70,33 @@ t.test('a secret from a file that is wrong is refused, naming the variable and n
     refused(t, both, variable, new RegExp(`${file} are both set: keep one`), 'both set');
     const only = (path: string) => ({ [variable]: '', [file]: path });
     refused(t, only(join(folder, CANARY)), file, /can't be read: ENOENT/, 'no such file');
-    refused(t, only(join(folder, 'folder')), file, /can't be read: EISDIR/, 'a folder');
+    refused(t, only(join(folder, 'folder')), file, /must name a regular file/, 'a folder');
     refused(t, only(join(folder, 'empty')), file, /names an empty file/, 'empty');
     refused(t, only(join(folder, 'malformed')), variable, /must/, 'malformed');
   }
+});
+
+t.test('a secret file is a regular file of at most 64 KiB', async (t) => {
+  const name = 'BENEFITS_API_KEY';
+  const fits = 'k'.repeat(64 * 1024);
+  const folder = t.testdir({ fits, 'too-large': `${fits}${CANARY}` });
+  const only = (path: string) => ({ [name]: '', [`${name}_FILE`]: path });
+  const at = (file: string) => join(folder, file);
+  t.equal(readBenefits({ ...REQUIRED, ...only(at('fits')) }).apiKey, fits);
+
+  // As Kubernetes mounts a secret: the file is a link into a folder that is itself a link.
+  symlinkSync('fits', at('link'));
+  symlinkSync('link', at('link-to-link'));
+  t.equal(readBenefits({ ...REQUIRED, ...only(at('link-to-link')) }).apiKey, fits, 'a link to a file is one');
+
+  execFileSync('mkfifo', [at('pipe')]);
+  const variable = `${name}_FILE`;
+  refused(t, only(at('too-large')), variable, /must name a file of at most 64 KiB/, 'a larger file');
+  refused(t, only(at('pipe')), variable, /must name a regular file/, 'a FIFO without a writer');
+  refused(t, only('/dev/zero'), variable, /must name a regular file/, 'a device without an end');
+  refused(t, only(folder), variable, /must name a regular file/, 'a folder');
+  symlinkSync('pipe', at('link-to-pipe'));
+  refused(t, only(at('link-to-pipe')), variable, /must name a regular file/, 'a link to a FIFO');
 });
 
 t.test('a rotated key is read again from its file, and checked again', async (t) => {
