@@ -216,7 +216,7 @@ function censusSource(env: Environment): CensusSource {
   // An id comes with an event: it may choose the path of the address, never the host that the token goes to.
   const other = address(text.replaceAll('{employer_id}', '2'));
   const isPlaced = text.includes('{employer_id}') && url?.origin === other?.origin;
-  if (isPlaced && url !== null) return { kind: 'http', url: text };
+  if (isPlaced && url !== null) return { kind: 'http', url: encrypted(env, name, text) };
   throw new ConfigError(
     name,
     'must be push, dir:PATH, or an http(s):// address without user or fragment whose path or query holds {employer_id}',
@@ -235,7 +235,33 @@ function baseUrl(env: Environment): string {
   if (address(text) === null || text.includes('?')) {
     throw new ConfigError(name, 'must be an http:// or https:// address without user, query or fragment');
   }
-  return text.replace(/\/+$/, '');
+  return encrypted(env, name, text).replace(/\/+$/, '');
+}
+
+/** Returns the address `text`. Throws `ConfigError` in live if what is sent there could be read on the way. */
+function encrypted(env: Environment, name: string, text: string): string {
+  if (!isPlainHttp(text) || given(env, 'BENEFITS_ENVIRONMENT') !== 'live') return text;
+  throw new ConfigError(
+    name,
+    'must be an https:// address when BENEFITS_ENVIRONMENT is live: http:// is allowed only to this machine, such as http://127.0.0.1',
+  );
+}
+
+/**
+ * Whether an address sends keys and personal data unencrypted to another machine. Addresses of this machine are
+ * `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`. The URL parser normalizes their other spellings.
+ */
+export function isPlainHttp(url: string): boolean {
+  const { protocol, hostname } = new URL(url);
+  return protocol === 'http:' && !/^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
+}
+
+/** Returns the variables whose address is plain HTTP to another machine. */
+export function plainHttpVariables({ benefits, census: { source } }: Config): string[] {
+  return [
+    ...(isPlainHttp(benefits.baseUrl) ? ['BENEFITS_BASE_URL'] : []),
+    ...(source.kind === 'http' && isPlainHttp(source.url) ? ['CENSUS_SOURCE'] : []),
+  ];
 }
 
 function apiToken(env: Environment): string | null {

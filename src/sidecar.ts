@@ -2,7 +2,7 @@
 import { createApplying } from './applying.ts';
 import type { CensusFunction } from './census/source-function.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { type Config, ConfigError } from './config.ts';
+import { type Config, ConfigError, plainHttpVariables } from './config.ts';
 import { codeOf } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
 import { holdServeLock, openDatabase } from './database/open.ts';
@@ -54,6 +54,9 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   // Rather than to ignore one of the two: somebody meant it.
   if (census !== null && config.census.source.kind !== 'push') {
     throw new ConfigError('CENSUS_SOURCE', 'must be push where a function gives the census');
+  }
+  for (const reason of plainHttpVariables(config)) {
+    log.warn({ reason }, 'the address is plain http: keys and personal data cross the network unencrypted');
   }
   const undo: (() => Promise<void> | void)[] = [];
   const stop = async (): Promise<void> => {

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { readConfig } from '../src/config.ts';
+import { plainHttpVariables, readConfig } from '../src/config.ts';
 import { CANARY, dataKey, FIRST_TOKEN, REQUIRED, refused, webhookSecret } from './config-samples.ts';
 
 t.test('with only what is required, everything else has its default', async (t) => {
@@ -176,6 +176,47 @@ t.test('a census source over HTTP holds the place of the employer id', async (t)
   ]) {
     t.strictSame(readConfig({ ...REQUIRED, CENSUS_SOURCE: url }).census.source, { kind: 'http', url });
   }
+});
+
+/** Hosts as they may be written; the URL parser turns the last ones of this machine into 127.0.0.1. */
+const THIS_MACHINE = [
+  'localhost',
+  'LOCALHOST',
+  'a.b.localhost',
+  '127.0.0.1',
+  '127.9.8.7',
+  '[::1]',
+  '127.1',
+  '0x7f.1',
+];
+const OTHER_MACHINES = [
+  ...['benefits.example', '10.0.0.1', '[2001:db8::1]', '0.0.0.0', '128.0.0.1', 'notlocalhost', '.localhost'],
+  ...['localhost.example', '127.0.0.1.example', '127.0.0.example', '[::ffff:10.0.0.1]', '[::127.0.0.1]'],
+];
+
+t.test('in live an address is https://, or of this machine', async (t) => {
+  const read = (variable: string, address: string, environment: string) =>
+    readConfig({ ...REQUIRED, BENEFITS_ENVIRONMENT: environment, [variable]: address });
+  const problem = /must be an https:\/\/ address when BENEFITS_ENVIRONMENT is live/;
+  for (const [variable, path] of [
+    ['BENEFITS_BASE_URL', '/api'],
+    ['CENSUS_SOURCE', '/{employer_id}'],
+  ] as const) {
+    for (const host of THIS_MACHINE) {
+      const config = read(variable, `http://${host}:8090${path}`, 'live');
+      t.strictSame(plainHttpVariables(config), [], `${variable}: ${host} is this machine`);
+    }
+    for (const host of OTHER_MACHINES) {
+      const url = `http://${host}:8090${path}`;
+      const live = { BENEFITS_ENVIRONMENT: 'live', [variable]: url };
+      refused(t, live, variable, problem, `${host} is another machine`);
+      t.strictSame(plainHttpVariables(read(variable, url, 'sandbox')), [variable], `${host} in sandbox`);
+      const encrypted = read(variable, `https://${host}:8090${path}`, 'live');
+      t.strictSame(plainHttpVariables(encrypted), [], `https://${host}`);
+    }
+  }
+  const both = { BENEFITS_BASE_URL: 'http://10.0.0.1', CENSUS_SOURCE: 'http://10.0.0.1/{employer_id}' };
+  t.strictSame(plainHttpVariables(readConfig({ ...REQUIRED, ...both })), Object.keys(both));
 });
 
 t.test('a webhook secret has 24 to 64 bytes', async (t) => {

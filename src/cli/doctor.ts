@@ -3,12 +3,12 @@ import type { Context } from './context.ts';
 import { checkCensusSource } from './doctor/census-source.ts';
 import { checkConfiguration } from './doctor/configuration.ts';
 import { checkDatabase } from './doctor/database.ts';
-import { checkDisk } from './doctor/disk.ts';
+import { checkDataFolder, checkDisk } from './doctor/disk.ts';
 import { checkEnvironment } from './doctor/environment.ts';
 import { type Finding, findingsOf } from './doctor/finding.ts';
 import { checkListeners } from './doctor/listeners.ts';
 import { checkSpelling } from './doctor/misspelt.ts';
-import { checkNode } from './doctor/runtime.ts';
+import { checkCertificates, checkNode } from './doctor/runtime.ts';
 import { checkService } from './doctor/service.ts';
 import { type Output, printable } from './output.ts';
 
@@ -26,12 +26,13 @@ const MARKS = {
 export async function doctor(context: Context, { json }: { json?: true }): Promise<number> {
   const { env, out, now } = context;
   const groups = [
-    [checkNode(process.versions.node)],
+    [checkNode(process.versions.node), checkCertificates(env)],
     checkConfiguration(env),
     [checkSpelling(env)],
     await findingsOf('environment', async () => [checkEnvironment(readEnvironment(env), readBenefits(env))]),
     await findingsOf('database', () => checkDatabase(context)),
     await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
+    await findingsOf('data-folder', async () => checkDataFolder(readDatabaseUrl(env))),
     await checkListeners(env),
     await findingsOf('service', () => checkService(readBenefits(env), now)),
     await findingsOf('census-source', () => checkCensusSource(readCensus(env))),

@@ -1,13 +1,13 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
 import { checkEnvironment } from '../../src/cli/doctor/environment.ts';
 import { checkSpelling } from '../../src/cli/doctor/misspelt.ts';
 import { VARIABLES } from '../../src/cli/doctor/settings.ts';
 import { isMadeUp } from '../../src/cli/doctor/tokens.ts';
-import { holdServeLock } from '../../src/database/open.ts';
+import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, variables } from '../config-samples.ts';
@@ -52,6 +52,8 @@ const always =
 
 t.test('a healthy sidecar passes, and the service was only read from', async (t) => {
   const { env } = await withFixtures(t);
+  // Whatever the umask of the tests is.
+  if (engineOfTests() === 'sqlite') chmodSync(dirname(sqlitePath(env.DATABASE_URL as string)), 0o700);
   const simulator = await start(t, { apiKey: env.BENEFITS_API_KEY as string });
   const source = `dir:${join(FIXTURES, 'census/json')}`;
   const { code, found } = await diagnose(t, {
@@ -309,6 +311,57 @@ t.test('an address and a key of the other environment are warned of, and fail no
   t.match((await diagnose(t, { ...env, BENEFITS_ENVIRONMENT: 'test' })).found.environment, {
     result: 'unknown',
   });
+});
+
+t.test('plain http to another machine fails in live and warns in sandbox', async (t) => {
+  const plain = {
+    BENEFITS_BASE_URL: 'http://192.0.2.1:9',
+    CENSUS_SOURCE: 'http://192.0.2.1:9/{employer_id}',
+  };
+  for (const name of Object.keys(plain) as (keyof typeof plain)[]) {
+    const at = async (more: Variables) =>
+      (await diagnose(t, { ...environment(t), [name]: plain[name], ...more })).found[`configuration.${name}`];
+    const live = { BENEFITS_ENVIRONMENT: 'live' };
+    t.match(await at({}), { result: 'warn', message: /unencrypted/, advice: /https:/ }, name);
+    t.match(await at(live), { result: 'fail', message: /must be an https/ }, name);
+    const local = { ...live, [name]: plain[name].replace('192.0.2.1', '127.0.0.1') };
+    t.match(await at(local), { result: 'pass' }, name);
+  }
+});
+
+t.test('certificates that Node does not verify fail in live and warn in sandbox', async (t) => {
+  const at = async (more: Variables) =>
+    (await diagnose(t, { ...environment(t), ...more })).found.certificates;
+  const off = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
+  t.match(await at({}), { result: 'pass' });
+  t.match(await at({ NODE_TLS_REJECT_UNAUTHORIZED: '1' }), { result: 'pass' });
+  t.match(await at(off), { result: 'warn', message: /NODE_TLS_REJECT_UNAUTHORIZED=0/ });
+  t.match(await at({ ...off, BENEFITS_ENVIRONMENT: 'live' }), { result: 'fail' });
+});
+
+t.test('a data folder that other users can write to warns', async (t) => {
+  const given = environment(t);
+  const folder = t.testdirName;
+  mkdirSync(join(folder, 'data'));
+  const env = { ...given, DATABASE_URL: `sqlite:${folder}/data/sidecar.db` };
+  const at = async (mode: number, more: Variables = {}) => {
+    chmodSync(join(folder, 'data'), mode);
+    return (await diagnose(t, { ...env, ...more })).found['data-folder'];
+  };
+  t.match(await at(0o700), { result: 'pass' });
+  t.match(await at(0o755), { result: 'pass' }, 'others may read the names of the files');
+  t.match(await at(0o770), { result: 'warn', message: /\(mode 770\)/, advice: /chmod go-w/ });
+  t.match(await at(0o757), { result: 'warn', message: /\(mode 757\)/ });
+
+  // The folder of the file counts, not that of a link to it.
+  writeFileSync(join(folder, 'data/sidecar.db'), '');
+  symlinkSync('data/sidecar.db', join(folder, 'link.db'));
+  const linked = { DATABASE_URL: `sqlite:${folder}/link.db` };
+  t.match(await at(0o777, linked), { result: 'warn', message: /\/data \(mode 777\)/ });
+
+  t.notOk(
+    (await diagnose(t, { ...env, DATABASE_URL: `sqlite:${folder}/none/sidecar.db` })).found['data-folder'],
+  );
 });
 
 t.test('a data key that is gone fails, naming its id', async (t) => {

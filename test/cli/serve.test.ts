@@ -89,3 +89,16 @@ t.test('a missing variable stops the start in one line', async (t) => {
   const ran = await execute(t, env, ['serve']);
   t.match(ran, { code: 1, stdout: '', stderr: /^benefits-sidecar: DATA_KEYS is not set.*\n$/ });
 });
+
+t.test('plain http to another machine stops the start in live, and is logged in sandbox', async (t) => {
+  const env = { ...served(t), BENEFITS_BASE_URL: 'http://192.0.2.1/api' };
+  const refused = await execute(t, { ...env, BENEFITS_ENVIRONMENT: 'live' }, ['serve']);
+  const line = /^benefits-sidecar: BENEFITS_BASE_URL must be an https:\/\/ address when .*doctor.*\n$/;
+  t.match(refused, { code: 1, stdout: '', stderr: line });
+
+  const serving = start(t, env, ['serve']);
+  await serving.shows(/"level":"warn".*"reason":"BENEFITS_BASE_URL".*unencrypted/);
+  await serving.shows(READY);
+  serving.child.kill('SIGTERM');
+  t.match(await serving.ended, { code: 0 });
+});

@@ -1,8 +1,8 @@
 import { statSync } from 'node:fs';
-import { ConfigError, readListeners } from '../../config.ts';
+import { ConfigError, plainHttpVariables, readListeners } from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
-import { meaningOf, SETTINGS } from './settings.ts';
+import { meaningOf, readAlone, SETTINGS } from './settings.ts';
 
 /** Each variable by itself, so that all that is wrong is told at once; what it means now, and no secret. */
 export function checkConfiguration(env: Environment): Finding[] {
@@ -36,6 +36,13 @@ function told(name: string, meaning: string, env: Environment): Finding {
       id,
       `${meaning}: the private listener can be reached from elsewhere`,
       'Put TLS in front of it, and let only those come who should: docs/console.md, "Reaching it". Or leave it at 127.0.0.1.',
+    );
+  }
+  if (plainHttpVariables(readAlone(name, env)).includes(name)) {
+    return warn(
+      id,
+      `${meaning}: keys and personal data cross the network unencrypted`,
+      'Use an https:// address. With BENEFITS_ENVIRONMENT=live this one is refused.',
     );
   }
   const file = given(env, `${name}_FILE`);

@@ -1,6 +1,6 @@
 /** What each variable of the configuration means now, in words that show no secret. */
 import { type CensusSource, type Config, type DataKey, type Listener, readConfig } from '../../config.ts';
-import type { Environment } from '../../environment.ts';
+import { type Environment, given } from '../../environment.ts';
 import { nameOfDatabase } from '../where.ts';
 
 /** Every variable. A secret's may be set as NAME_FILE instead: then it is the line of NAME that says so. */
@@ -54,11 +54,17 @@ const STAND_INS: Environment = {
   API_PORT: '0',
 };
 
-/** What one variable means, read by itself. Throws `ConfigError` when it is wrong. */
+/** Returns what one variable means, whatever the others are. Throws `ConfigError` if it is malformed. */
 export function meaningOf(name: string, env: Environment): string {
+  return SETTINGS[name]?.(readAlone(name, env)) ?? '';
+}
+
+/** Returns the configuration with one variable set. Addresses depend on the environment, so live stays live. */
+export function readAlone(name: string, env: Environment): Config {
   const file = `${name}_FILE`;
-  const config = readConfig({ ...STAND_INS, [name]: env[name], [file]: env[file] });
-  return SETTINGS[name]?.(config) ?? '';
+  const isLive = given(env, 'BENEFITS_ENVIRONMENT') === 'live';
+  const others = isLive ? { ...STAND_INS, BENEFITS_ENVIRONMENT: 'live' } : STAND_INS;
+  return readConfig({ ...others, [name]: env[name], [file]: env[file] });
 }
 
 function lengthOf(secret: string): string {
