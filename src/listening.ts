@@ -1,10 +1,12 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 
 /** How long requests that are being served may take to end after a stop, which has 10 s in all. */
 const SERVED_WITHIN_MS = 5_000;
 /** How often connections that have become idle meanwhile are closed: nothing else would, for as long as they live. */
 const LOOK_EVERY_MS = 20;
+/** From the last response on a connection to its end, if the client doesn't close it before. */
+const LINGER_MS = 2_000;
 
 /** Closes a listener: no new connections, what is being served is answered, and then every connection ends. */
 export async function closeListener(app: { server: Server; close(): PromiseLike<unknown> }): Promise<void> {
@@ -22,4 +24,61 @@ export async function closeListener(app: { server: Server; close(): PromiseLike<
 export function addressOf(app: { server: Server }): string {
   const { address, family, port } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+/**
+ * Accepts at most `max` connections at once and frees the place of a connection within `LINGER_MS` of its last
+ * response, whatever the client does. A full listener drops the new connection, calls `dropped`, and closes all
+ * connections that are idle or only waiting for their client to close.
+ */
+export function limitConnections(server: Server, max: number, dropped: () => void = () => {}): void {
+  const closing = new Set<Socket>();
+  server.maxConnections = max;
+  server.on('connection', (socket: Socket) => {
+    // The HTTP server calls this after a response with `Connection: close`. Its own version closes at once, and the
+    // reset that follows can make a client that is still sending its body lose the response.
+    socket.destroySoon = () => linger(socket, closing);
+  });
+  server.on('drop', () => {
+    server.closeIdleConnections();
+    for (const socket of closing) socket.destroy();
+    dropped();
+  });
+}
+
+/** Sends what is written and a FIN, then discards what still arrives until the client closes or time is up. */
+function linger(socket: Socket, closing: Set<Socket>): void {
+  if (socket.destroyed || closing.has(socket)) return;
+  closing.add(socket);
+  // Replaces the HTTP parser as the reader: after the last response no further request may be served.
+  socket.removeAllListeners('data');
+  socket.on('data', () => {}).resume();
+  socket.end();
+  const late = setTimeout(() => socket.destroy(), LINGER_MS);
+  socket.once('close', () => {
+    clearTimeout(late);
+    closing.delete(socket);
+  });
+}
+
+/** Returns whether the request announced a body that hasn't arrived in full. */
+export function isBodyPending({ headers, complete }: IncomingMessage): boolean {
+  if (complete) return false;
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+const PROTOCOL_ERRORS: Readonly<Record<string, string>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+};
+
+/** Responds to a request that isn't HTTP, or is too slow or too large to be read, and closes the connection. */
+export function refuseProtocol(error: Error & { code?: string }, socket: Socket): void {
+  const status = (error.code && PROTOCOL_ERRORS[error.code]) || '400 Bad Request';
+  // A response that has begun can't be followed by another one.
+  const { _httpMessage: open } = socket as { _httpMessage?: { headersSent: boolean } | null };
+  if (socket.writable && open?.headersSent !== true) {
+    socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+  }
+  socket.destroySoon();
 }

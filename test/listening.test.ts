@@ -1,6 +1,6 @@
 import { once } from 'node:events';
-import { connect } from 'node:net';
-import t from 'tap';
+import { connect, type Socket } from 'node:net';
+import t, { type Test } from 'tap';
 import { createReceiver } from '../src/inbound/receiver.ts';
 import { closeListener } from '../src/listening.ts';
 import { createReceivingCounts } from '../src/observe/receiving.ts';
@@ -37,3 +37,67 @@ t.test(
     t.pass('the keep-alive connection is closed with the listener');
   },
 );
+
+async function listening(t: Test, accept = async () => {}): Promise<number> {
+  const app = createReceiver({ ...parts, accept });
+  t.teardown(() => closeListener(app));
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  return (app.server.address() as { port: number }).port;
+}
+
+t.test('a client that reads only after it has sent its whole body still gets the response', async (t) => {
+  const port = await listening(t);
+  const length = 32 * 1024 * 1024;
+  const refusals: Record<string, string> = {
+    '413': `POST /webhooks HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`,
+    '404': `POST /elsewhere HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`,
+    '200': `GET /livez HTTP/1.1\r\nhost: a\r\ncontent-length: ${length}\r\n\r\n`,
+  };
+  for (const [status, head] of Object.entries(refusals)) {
+    const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    socket.pause();
+    const written = Promise.withResolvers<void>();
+    socket.on('error', written.reject);
+    socket.write(head);
+    socket.write(Buffer.alloc(length), () => written.resolve());
+    await written.promise;
+    const [response] = await once(socket.resume(), 'data');
+    t.match(String(response), new RegExp(`^HTTP/1.1 ${status} .*^connection: close`, 'ims'));
+    socket.destroy();
+  }
+});
+
+t.test('nothing after the last response on a connection is a request', async (t) => {
+  let accepted = 0;
+  const port = await listening(t, async () => {
+    accepted += 1;
+  });
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  t.teardown(() => socket.destroy());
+  socket.resume();
+  socket.write('GET /livez HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n');
+  await once(socket, 'end');
+  socket.write('{}');
+  await writeUntilClosed(socket, 'POST /webhooks HTTP/1.1\r\nhost: a\r\ncontent-length: 2\r\n\r\n{}');
+  t.equal(accepted, 0);
+});
+
+t.test('a client that ignores the end of its connection loses it', async (t) => {
+  const port = await listening(t);
+  const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
+  t.teardown(() => socket.destroy());
+  socket.resume();
+  socket.write('not HTTP\r\n\r\n');
+  await once(socket, 'end');
+  await writeUntilClosed(socket, 'x');
+  t.pass('while it is still sending');
+});
+
+/** Resolves when the other side has closed the connection, which the text written shows. */
+async function writeUntilClosed(socket: Socket, text: string): Promise<void> {
+  const writing = setInterval(() => socket.write(text), 50);
+  socket.on('error', () => {});
+  await new Promise((resolve) => socket.once('close', resolve));
+  clearInterval(writing);
+}

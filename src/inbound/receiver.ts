@@ -1,5 +1,5 @@
-import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
+import { isBodyPending, limitConnections, refuseProtocol } from '../listening.ts';
 import type { ReceivingCounts } from '../observe/receiving.ts';
 import type { RefusalCause, Verify } from './signature.ts';
 
@@ -70,9 +70,17 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     clientErrorHandler: refuseProtocol,
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });
-  app.server.maxConnections = CONNECTIONS;
-  // Whoever only holds connections makes room for those who deliver; the one dropped comes again.
-  app.server.on('drop', () => app.server.closeIdleConnections());
+  limitConnections(app.server, CONNECTIONS);
+  // The framework would read the body of a request to an unknown path first.
+  app.addHook('onRequest', (request, reply, done) => {
+    if (request.is404) reply.code(404).send();
+    else done();
+  });
+  // The rest of a body that no route reads would keep the connection open.
+  app.addHook('onSend', (request, reply, payload, done) => {
+    if (isBodyPending(request.raw)) reply.header('connection', 'close');
+    done(null, payload);
+  });
   app.decorateRequest('arrivedAt', 0);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
@@ -92,7 +100,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
       request.arrivedAt = performance.now();
       if (request.headers['content-encoding'] !== undefined) {
         counts.refused(UNREADABLE);
-        reply.code(415).header('connection', 'close').send();
+        reply.code(415).send();
         return;
       }
       // The signature says what the bytes are. The framework would refuse a type that is not well-formed.
@@ -115,15 +123,3 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.get('/readyz', async (_request, reply) => reply.code((await isReady()) ? 200 : 503).send());
   return app;
 }
-
-/** What is no HTTP, or too slow or too large to be read, is answered like the rest: with a status and nothing else. */
-function refuseProtocol(error: Error & { code?: string }, socket: Socket): void {
-  const status = (error.code && PROTOCOL_ERRORS[error.code]) || '400 Bad Request';
-  if (!socket.writable) socket.destroy();
-  else socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
-}
-
-const PROTOCOL_ERRORS: Readonly<Record<string, string>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-};
