@@ -75,7 +75,14 @@ class Undone extends Error {}
 
 async function timeClaim(db: Db): Promise<number> {
   let ms = 0;
-  const wish = { owner: 'bench', limit: 8, inFlight: new Set<string>(), takesOver: true, senders: {} };
+  const wish = {
+    owner: 'bench',
+    limit: 8,
+    uploads: 8,
+    inFlight: new Set<string>(),
+    takesOver: true,
+    senders: {},
+  };
   await transact(db, async (trx) => {
     const began = performance.now();
     const { claims } = await claim(trx, wish, new Date());

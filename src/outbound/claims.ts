@@ -12,10 +12,11 @@ import type { Claim, Senders } from './sender.ts';
 /** Expired claims returned in one transaction: more than any loop holds, little enough for a short one. */
 const RETURNED_AT_ONCE = 100;
 
-export type ClaimWish = {
+/** The most requests to claim, and the most of them that may be census uploads. */
+export type Room = { limit: number; uploads: number };
+
+export type ClaimWish = Room & {
   owner: string;
-  /** At most this many. */
-  limit: number;
   /** What this loop is sending now: never claimed a second time, whatever the clock did to its lease. */
   inFlight: ReadonlySet<string>;
   /** Whether to let go of the claims of owners that are gone first. Once a second is enough: a lease has thirty. */
@@ -57,9 +58,7 @@ export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Da
     .where('claimed_by', '=', owner)
     .where('attempts', '=', claimed.attempt)
     .executeTakeFirst();
-  if (renewed.numUpdatedRows === 0n) return false;
-  if (claimed.probe) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
-  return true;
+  return renewed.numUpdatedRows > 0n;
 }
 
 /**
@@ -96,22 +95,38 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimWish, now: Da
 type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | 'subject' | 'body'> & { attempts: number };
 
 /** Heads whose time has come. A due time beyond the longest delay comes from a clock that jumped: due as well. */
-async function dueHeads(trx: Trx, wish: ClaimWish, limit: number, now: Date): Promise<DueRequest[]> {
+async function dueHeads(
+  trx: Trx,
+  { inFlight, uploads }: ClaimWish,
+  limit: number,
+  now: Date,
+): Promise<DueRequest[]> {
   const heads = trx
     .selectFrom('outbox')
     .select(['request_id', 'kind', 'subject', 'attempts', 'body'])
     .where(sql<boolean>`state = 'pending' and head = 1`)
-    .$if(wish.inFlight.size > 0, (query) => query.where('request_id', 'not in', [...wish.inFlight]))
+    .$if(inFlight.size > 0, (query) => query.where('request_id', 'not in', [...inFlight]))
+    .$if(uploads <= 0, (query) => query.where('kind', '<>', 'census'))
     .orderBy('due_at')
     .orderBy('seq')
     .limit(limit);
   const due = await forUpdateSkipLocked(trx, heads.where('due_at', '<=', now.toISOString())).execute();
-  if (due.length === limit) return due;
+  if (due.length === limit) return withoutExcessUploads(due, uploads);
   const stray = await forUpdateSkipLocked(
     trx,
     heads.where('due_at', '>', after(now, DELAY_MAX_MS + READ_LATER_MS)),
   ).execute();
-  return [...due, ...stray].slice(0, limit);
+  return withoutExcessUploads([...due, ...stray].slice(0, limit), uploads);
+}
+
+/** Once the uploads' room is used up, the next claim skips uploads, so that those left out here hold back nothing. */
+function withoutExcessUploads(due: readonly DueRequest[], uploads: number): DueRequest[] {
+  let left = uploads;
+  return due.filter(({ kind }) => {
+    if (kind !== 'census') return true;
+    left -= 1;
+    return left >= 0;
+  });
 }
 
 async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date): Promise<void> {

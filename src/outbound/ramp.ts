@@ -31,6 +31,20 @@ export const PAUSE_MAX_MS = 60_000;
 /** Doublings after which the pause is at its most. */
 const DOUBLINGS_MAX = 6;
 
+/** An attempt counts against the limit this long. A slower one may hang, and must not hold back other subjects. */
+export const COUNTED_MS = 30_000;
+/**
+ * The most attempts of one lane in flight, counted or not, so that hung ones stay few connections and little memory.
+ * Changes never get there: one ends within 60 s. Uploads may hang for minutes, and then wait for the first to time out.
+ */
+export const IN_FLIGHT_MAX = 32;
+
+/**
+ * Requests that share slots. A service that hangs on censuses would otherwise hold back every employment change that
+ * is due after them.
+ */
+export type Lane = 'changes' | 'uploads';
+
 export function fullRamp(most: number): Ramp {
   return { allowed: most, failed: 0, pausedUntil: null };
 }
@@ -55,7 +69,9 @@ export function rampAfter(
   return { allowed: 1, failed, pausedUntil: at + longest * (0.5 + random() / 2) };
 }
 
-/** How many more may go out. */
-export function roomIn({ allowed, pausedUntil }: Ramp, inFlight: number, at: number): number {
-  return pausedUntil !== null && at < pausedUntil ? 0 : Math.max(0, allowed - inFlight);
+/** Returns how many more attempts of a lane may start, given when each one in flight started. */
+export function roomIn({ allowed, pausedUntil }: Ramp, startedAt: readonly number[], at: number): number {
+  if (pausedUntil !== null && at < pausedUntil) return 0;
+  const counted = startedAt.filter((started) => at - started < COUNTED_MS).length;
+  return Math.max(0, Math.min(allowed - counted, IN_FLIGHT_MAX - startedAt.length));
 }

@@ -6,12 +6,13 @@ import type { Db, Trx } from '../database/tables.ts';
 import type { Log } from '../observe/log.ts';
 import type { Sealer } from '../security/sealing.ts';
 import { type Attempted, createAttempt } from './attempt.ts';
+import type { Room } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
-import { fromBottom, fullRamp, type Ramp, rampAfter, roomIn } from './ramp.ts';
+import { fromBottom, fullRamp, type Lane, type Ramp, rampAfter, roomIn } from './ramp.ts';
 import type { Claim, Senders } from './sender.ts';
 import { createTurn, type Ended } from './turn.ts';
 
-/** Enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
+/** In each lane: enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
 const CONCURRENCY = 8;
 /** Other processes and threads enqueue without a word to this loop, and due times pass: look this often. */
 const POLL_MS = 1_000;
@@ -50,7 +51,13 @@ export type SendLoop = {
 };
 
 /** What was claimed, until how it ended is written down. */
-type Flight = { claim: Claim; attempted: Promise<void>; ended: PromiseWithResolvers<Ended> };
+type Flight = {
+  claim: Claim;
+  /** In milliseconds of the loop's clock that never jumps. */
+  startedAt: number;
+  attempted: Promise<void>;
+  ended: PromiseWithResolvers<Ended>;
+};
 
 export function createSendLoop(parts: SendLoopParts): SendLoop {
   const { log, elapsedMs, random, onEnded } = parts;
@@ -72,16 +79,14 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     const attempted = unwritten;
     unwritten = [];
     const at = elapsedMs();
-    const stillIn = flights.size - attempted.length;
-    const isRoom = mayClaim && roomIn(rampOf([]), stillIn, at) > 0;
-    if (attempted.length === 0 && !isRoom) return [];
+    if (attempted.length === 0 && roomAfter([]).limit === 0) return [];
     const inFlight = new Set(flights.keys());
     const takesOver = at - tookOverAt >= POLL_MS;
     let done: Awaited<ReturnType<typeof turn>>;
     try {
       done = await turn({
         attempted,
-        room: (ended) => (mayClaim ? roomIn(rampOf(ended), stillIn, at) : 0),
+        room: roomAfter,
         inFlight,
         takesOver,
       });
@@ -93,6 +98,19 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     ramp = done.gateClosed ? fromBottom(rampOf(done.ended)) : rampOf(done.ended);
     attempted.forEach(({ end }, index) => void land(end.claim, done.ended[index] ?? 'lost'));
     return done.claims.map(begin);
+
+    function roomAfter(ended: readonly Ended[]): Room {
+      if (!mayClaim) return { limit: 0, uploads: 0 };
+      const after = rampOf(ended);
+      const over = new Set(attempted.map(({ end }) => end.claim.requestId));
+      const stillIn = [...flights.values()].filter(({ claim }) => !over.has(claim.requestId));
+      const startsOf = (lane: Lane) =>
+        stillIn.filter(({ claim }) => laneOf(claim) === lane).map(({ startedAt }) => startedAt);
+      return {
+        limit: roomIn(after, startsOf('changes'), at),
+        uploads: roomIn(after, startsOf('uploads'), at),
+      };
+    }
 
     function rampOf(ended: readonly Ended[]): Ramp {
       return ended.reduce((before, how) => moved(before, how, at), ramp);
@@ -122,7 +140,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
         else unwritten.push(result);
         bell.ring();
       });
-    const flight = { claim, attempted, ended };
+    const flight = { claim, startedAt: elapsedMs(), attempted, ended };
     flights.set(claim.requestId, flight);
     return flight;
   }
@@ -168,6 +186,10 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     },
     wake: bell.ring,
   };
+}
+
+function laneOf({ kind }: Claim): Lane {
+  return kind === 'census' ? 'uploads' : 'changes';
 }
 
 const NO_COUNTS: Counts = {

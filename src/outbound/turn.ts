@@ -4,7 +4,7 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Log } from '../observe/log.ts';
 import type { Attempted } from './attempt.ts';
-import { claim } from './claims.ts';
+import { claim, type Room } from './claims.ts';
 import { type Finished, type Finishing, finish } from './finish.ts';
 import type { Verdict } from './retry.ts';
 import type { Claim, Settlement } from './sender.ts';
@@ -31,7 +31,7 @@ export type TurnWish = {
   /** What is to be written down. */
   attempted: readonly Attempted[];
   /** The most to claim, once it is known how those ended. */
-  room: (ended: readonly Ended[]) => number;
+  room: (ended: readonly Ended[]) => Room;
   /** What this loop is sending now. */
   inFlight: ReadonlySet<string>;
   /** Whether to look for claims whose owner is gone, too. */
@@ -67,9 +67,9 @@ export function createTurn(parts: TurnParts): (wish: TurnWish) => Promise<Turn> 
       const now = await sharedNow(trx);
       const mine = attempted.filter(({ end }) => free.has(end.claim.subject));
       const finished = await finishAll(trx, mine, now);
-      const limit = room(mine.map((one) => endedOf(finished.get(one))));
-      if (limit <= 0) return { finished, claims: [], gateClosed: false };
-      const wish = { owner: parts.owner, limit, inFlight, takesOver, senders: parts.senders };
+      const left = room(mine.map((one) => endedOf(finished.get(one))));
+      if (left.limit <= 0) return { finished, claims: [], gateClosed: false };
+      const wish = { owner: parts.owner, ...left, inFlight, takesOver, senders: parts.senders };
       return { finished, ...(await claim(trx, wish, now)) };
     });
     const ended: Ended[] = [];

@@ -78,6 +78,12 @@ export const COMMON_CHECKS: readonly Check[] = [
     passed: 'No answer said that the address or the key is wrong.',
   },
   {
+    id: 'sending-stalled',
+    ask: findings.sendingStalled,
+    advice: `These requests are due and no request was finished for ${findings.STALLED_SECONDS} seconds: check that "serve" runs and read its log, then run doctor to see whether the service responds. Sending resumes automatically.`,
+    passed: 'No request that is due is held up.',
+  },
+  {
     id: 'requests-rejected',
     ask: findings.requestsRejected,
     advice:

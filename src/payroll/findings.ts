@@ -26,11 +26,58 @@ export const STUCK_HOURS = 1;
 /** A day without an answer will not heal by itself. */
 const STUCK_FOR_GOOD_HOURS = 24;
 
+/**
+ * A request that is due goes out within a second, or once a slow one has held its slot for 30 s. This is longer, so
+ * that a healthy sender passes, and less than a minute.
+ */
+export const STALLED_SECONDS = 45;
+
 const HOUR_MS = 3_600_000;
 
 export async function gateClosed(db: Db): Promise<Found[]> {
   const gate = await readGate(db);
   return gate.state === 'open' ? [] : [fail(`${gate.reason} (since ${gate.since})`)];
+}
+
+/**
+ * Finds requests that have been due for too long, or that a sender left behind, while no request at all was finished.
+ * It reads the database only, so that any process can detect it. A closed gate has a check of its own.
+ */
+export async function sendingStalled(db: Db, { now }: Question): Promise<Found[]> {
+  const late = ago(now, STALLED_SECONDS * 1_000);
+  const requests = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'kind', 'due_at'])
+    .where(sql<boolean>`state = 'pending' and head = 1`)
+    .where('due_at', '<=', late)
+    .unionAll(
+      db
+        .selectFrom('outbox')
+        .select(['request_id', 'kind', 'due_at'])
+        .where(sql<boolean>`state = 'sending'`)
+        .where('lease_until', '<=', late),
+    )
+    .orderBy('due_at')
+    .limit(FOUND_AT_MOST)
+    .execute();
+  if (requests.length === 0 || (await wasFinishedSince(db, late))) return [];
+  if ((await readGate(db)).state === 'closed') return [];
+  return requests.map(({ request_id, kind, due_at }) => ({
+    example: `${kind} ${request_id}: due since ${due_at}`,
+    result: 'warn',
+  }));
+}
+
+async function wasFinishedSince(db: Db, instant: string): Promise<boolean> {
+  const finished = await db
+    .selectFrom('outbox')
+    .select('seq')
+    // The conditions of the index `outbox_to_erase`.
+    .where(sql<boolean>`finished_at is not null and erased_at is null`)
+    .where('finished_at', '>=', instant)
+    .limit(1)
+    .executeTakeFirst();
+  return finished !== undefined;
 }
 
 export async function requestsRejected(db: Db, question: Question): Promise<Found[]> {

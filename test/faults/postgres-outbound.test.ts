@@ -8,3 +8,4 @@ await import('../outbound/gate.test.ts');
 await import('../outbound/invariants.test.ts');
 await import('../outbound/order.test.ts');
 await import('../outbound/sending.test.ts');
+await import('../outbound/slow.test.ts');

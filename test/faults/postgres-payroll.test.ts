@@ -3,5 +3,6 @@ import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
 await import('../payroll/finalize-gate.test.ts');
+await import('../payroll/run-readiness.test.ts');
 await import('../payroll/settings.test.ts');
 await import('../payroll/taken.test.ts');

@@ -17,7 +17,14 @@ t.test('an attempt that is abandoned at the end of the process leaves its claim 
   );
   await owe(db, 'r-1', 'e-1');
   const senders = createChangeSenders(sealer);
-  const wish = { owner: 'ending', limit: 1, inFlight: new Set<string>(), takesOver: true, senders };
+  const wish = {
+    owner: 'ending',
+    limit: 1,
+    uploads: 1,
+    inFlight: new Set<string>(),
+    takesOver: true,
+    senders,
+  };
   const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
   const attempt = createAttempt({
     db,

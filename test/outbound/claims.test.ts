@@ -23,7 +23,7 @@ const ok: Outcome = {
 };
 
 async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[]> {
-  const wish = { owner, limit, inFlight: new Set<string>(), takesOver: true, senders: {} };
+  const wish = { owner, limit, uploads: limit, inFlight: new Set<string>(), takesOver: true, senders: {} };
   return (await transact(db, (trx) => claim(trx, wish, now))).claims;
 }
 
@@ -59,6 +59,21 @@ t.test('a heartbeat keeps the claim', async (t) => {
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', claimed!, clock())), true);
   clock.advance(20_000);
   t.equal((await take(db, 'second', clock())).length, 0);
+});
+
+t.test('a heartbeat of a probe that takes long does not keep other requests from probing', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  await owe(db, 'r-1', 'e-1');
+  await owe(db, 'r-2', 'e-2');
+  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+  clock.advance(1_000);
+  const [probe] = await take(db, 'first', clock());
+  clock.advance(20_000);
+  t.equal(await transact(db, (trx) => heartbeat(trx, 'first', probe!, clock())), true);
+  t.strictSame(await take(db, 'second', clock()), []);
+  clock.advance(10_000);
+  t.match(await take(db, 'second', clock()), [{ requestId: 'r-2', probe: true }]);
 });
 
 t.test('a stale owner can not finish, put off or renew', async (t) => {

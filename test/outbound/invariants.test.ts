@@ -46,6 +46,7 @@ t.test('whatever happens, a subject has the head that it should have, or is held
             const wish = {
               owner: 'o',
               limit: now.limit,
+              uploads: now.limit,
               inFlight: new Set<string>(),
               takesOver: true,
               senders: {},

@@ -1,9 +1,11 @@
 import fc from 'fast-check';
 import t from 'tap';
 import {
+  COUNTED_MS,
   FAILED_MAX,
   fromBottom,
   fullRamp,
+  IN_FLIGHT_MAX,
   PAUSE_MAX_MS,
   PAUSE_MIN_MS,
   type Ramp,
@@ -45,9 +47,9 @@ t.test('after as many failures in a row as go at once, one asks after pauses fro
   for (let probe = 0; probe < 8; probe += 1) {
     const pause = (ramp.pausedUntil as number) - at;
     pauses.push(Math.ceil(pause / 1_000));
-    t.equal(roomIn(ramp, 0, at + pause - 1), 0);
+    t.equal(roomIn(ramp, [], at + pause - 1), 0);
     at += pause;
-    t.equal(roomIn(ramp, 0, at), 1);
+    t.equal(roomIn(ramp, [], at), 1);
     ramp = after(ramp, 'trouble', at);
   }
   t.strictSame(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
@@ -84,3 +86,17 @@ t.test(
     );
   },
 );
+
+t.test('an attempt counts against the limit for 30 s', async (t) => {
+  const oneAllowed = fromBottom(fullRamp(MOST));
+  t.equal(roomIn(oneAllowed, [0], COUNTED_MS - 1), 0);
+  t.equal(roomIn(oneAllowed, [0], COUNTED_MS), 1);
+  t.equal(roomIn(oneAllowed, [0, COUNTED_MS], COUNTED_MS), 0);
+  t.equal(roomIn(fullRamp(MOST), [0, 0, COUNTED_MS], COUNTED_MS), MOST - 1);
+});
+
+t.test('slow attempts count against the cap of those in flight', async (t) => {
+  const slow = (count: number) => Array.from({ length: count }, () => 0);
+  t.equal(roomIn(fullRamp(MOST), slow(IN_FLIGHT_MAX - 3), COUNTED_MS), 3);
+  t.equal(roomIn(fullRamp(MOST), slow(IN_FLIGHT_MAX), COUNTED_MS), 0);
+});

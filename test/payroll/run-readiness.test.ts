@@ -3,6 +3,7 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbound/events.ts';
+import { closeGate } from '../../src/outbound/gate.ts';
 import { enqueue } from '../../src/outbound/outbox.ts';
 import { employerSubject } from '../../src/outbound/subject.ts';
 import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
@@ -147,6 +148,11 @@ const SPOILT: Record<string, Spoilt> = {
       ),
     result: 'fail',
     examples: [`status 401 (since ${LATELY})`],
+  },
+  'sending-stalled': {
+    spoil: (db) => owe(db, 'req-1', 'emp-9', 'termination', new Date('2026-07-13T08:59:15.000Z')),
+    result: 'warn',
+    examples: ['termination req-1: due since 2026-07-13T08:59:15.000Z'],
   },
   'requests-rejected': {
     spoil: async (db) => {
@@ -370,6 +376,51 @@ t.test('events that were imported are no sign of life, however many came since',
   });
   await receive(db, [eventOf('evt-3', 'something', {})], '2026-07-13T08:00:00.000Z');
   t.match(await check(db, 'events-silent'), { result: 'pass' }, 'an event of any type is');
+});
+
+t.test('sending is stalled when requests are due and none was finished for 45 s', async (t) => {
+  const db = await readyEmployer(t);
+  const secondsAgo = (seconds: number) => new Date(NOW.getTime() - seconds * 1_000);
+  const isStalled = async () => (await check(db, 'sending-stalled')).result !== 'pass';
+  await owe(db, 'due', 'emp-1', 'demographic', secondsAgo(44));
+  await owe(db, 'behind', 'emp-1', 'demographic', secondsAgo(3_600));
+  t.equal(await isStalled(), false, 'one that waits for another request of its employee is not due');
+  await owe(db, 'late', 'emp-2', 'demographic', secondsAgo(46));
+  t.match(await check(db, 'sending-stalled'), {
+    count: 1,
+    examples: [`demographic late: due since ${secondsAgo(46).toISOString()}`],
+  });
+  await owe(db, 'sent', 'emp-3', 'demographic', secondsAgo(60));
+  const finish = (seconds: number) => {
+    const finished_at = secondsAgo(seconds).toISOString();
+    return transact(db, (trx) =>
+      trx
+        .updateTable('outbox')
+        .set({ state: 'delivered', head: 0, body: null, finished_at })
+        .where('request_id', '=', 'sent')
+        .execute(),
+    );
+  };
+  await finish(46);
+  t.equal(await isStalled(), true);
+  await finish(44);
+  t.equal(await isStalled(), false);
+  await finish(46);
+  await transact(db, (trx) => closeGate(trx, 'answered 401', NOW));
+  t.equal(await isStalled(), false, 'a closed gate has its own check');
+});
+
+t.test('sending is stalled when no sender takes over a claim whose lease ran out', async (t) => {
+  const db = await readyEmployer(t);
+  await owe(db, 'req-1', 'emp-1', 'demographic', new Date(LATELY));
+  const claimUntil = (lease_until: string) =>
+    transact(db, (trx) =>
+      trx.updateTable('outbox').set({ state: 'sending', claimed_by: 'x', lease_until }).execute(),
+    );
+  await claimUntil(new Date(NOW.getTime() - 44_000).toISOString());
+  t.match(await check(db, 'sending-stalled'), { result: 'pass' });
+  await claimUntil(new Date(NOW.getTime() - 46_000).toISOString());
+  t.match(await check(db, 'sending-stalled'), { result: 'warn', count: 1 });
 });
 
 t.test('requests of other employers’ employees, and of those left out, concern nobody here', async (t) => {

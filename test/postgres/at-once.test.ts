@@ -27,7 +27,14 @@ async function besideClaiming<R>(
   const claimed = Promise.withResolvers<void>();
   const mayEnd = Promise.withResolvers<void>();
   const claiming = transact(db, async (trx) => {
-    const wish = { owner: 'a', limit: 9, inFlight: new Set<string>(), takesOver: true, senders: {} };
+    const wish = {
+      owner: 'a',
+      limit: 9,
+      uploads: 9,
+      inFlight: new Set<string>(),
+      takesOver: true,
+      senders: {},
+    };
     const { claims } = await claim(trx, wish, START);
     claimed.resolve();
     await mayEnd.promise;

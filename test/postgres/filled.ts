@@ -138,7 +138,14 @@ async function fillOutbox(db: Db): Promise<void> {
     await owe(db, `r-${id}`, id === 'behind' ? 'e-under-way' : `e-${id}`, 'demographic', clock());
     clock.advance(1);
   }
-  const wish = { owner: 'first', limit: 9, inFlight: new Set<string>(), takesOver: true, senders: {} };
+  const wish = {
+    owner: 'first',
+    limit: 9,
+    uploads: 9,
+    inFlight: new Set<string>(),
+    takesOver: true,
+    senders: {},
+  };
   const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
   const by = { owner: 'first', senders: {}, sealer, random: () => 0 };
   const answers: Record<string, number> = { 'r-taken': 200, 'r-refused': 422 };

@@ -43,6 +43,7 @@ export const KNOWN: Readonly<Record<string, Known>> = {
   'events-silent': { found: 'The service has been silent for longer than usual' },
   'signatures-refused': { found: 'Deliveries were refused' },
   'gate-closed': { found: 'Nothing is sent: the service refuses the address or the key' },
+  'sending-stalled': { found: 'Sending to the service is stalled' },
   'requests-rejected': {
     found: 'The service refused employment changes',
     ...changes,

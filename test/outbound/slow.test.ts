@@ -1,0 +1,126 @@
+/** Attempts that take long, or hang: they hold back no other subject. */
+import type { ServerResponse } from 'node:http';
+import t, { type Test } from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { createChangeSenders } from '../../src/outbound/change-sender.ts';
+import { closeGate, readGate } from '../../src/outbound/gate.ts';
+import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbound/ramp.ts';
+import type { Counts } from '../../src/outbound/send-loop.ts';
+import type { Sender } from '../../src/outbound/sender.ts';
+import { scratch } from '../database/scratch.ts';
+import { owe, request, sealer, sendLoop, setClock } from './parts.ts';
+import { json, stubService } from './stub-service.ts';
+
+const SECOND_MS = 1_000;
+
+/** Uploads a body of its own, and waits long for the response. */
+const census: Sender = {
+  prepare: async ({ requestId, subject }) => ({
+    kind: 'post',
+    path: ['employer', subject, 'census'],
+    idempotencyKey: requestId,
+    body: Buffer.from(`{"request":"${requestId}"}`),
+    patience: { silenceMs: 300_000, wholeMs: 900_000 },
+  }),
+};
+
+/** A send loop and a service that hangs on requests whose id starts with `hang`. */
+async function setUp(t: Test, statusOf: (requestId: string) => number = () => 200) {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const hung: ServerResponse[] = [];
+  const sends: Promise<Counts>[] = [];
+  let isReleased = false;
+  let reached = () => {};
+  const { url, received } = await stubService(t, (response, { headers }) => {
+    const requestId = String(headers['idempotency-key']);
+    if (isReleased || !requestId.startsWith('hang')) return json(response, statusOf(requestId));
+    hung.push(response);
+    reached();
+  });
+  const senders = { ...createChangeSenders(sealer), census };
+  const loop = sendLoop(t, db, url, clock, { senders });
+  return {
+    db,
+    clock,
+    loop,
+    hung,
+    sent: () => received.map(({ headers }) => headers['idempotency-key']),
+    /** Starts attempts without waiting for them, until so many hang at the service. */
+    async hangs(count: number) {
+      const all = Promise.withResolvers<void>();
+      reached = () => hung.length === count && all.resolve();
+      sends.push(loop.runOnce());
+      await all.promise;
+    },
+    /** Lets all that hangs succeed, now and later. */
+    async release() {
+      isReleased = true;
+      for (const response of hung) json(response, 200);
+      await Promise.all(sends);
+    },
+  };
+}
+
+t.test('one hung upload and three 503s hold back no other subject', async (t) => {
+  let trouble = 3;
+  const { db, loop, hangs, release } = await setUp(t, () => (trouble-- > 0 ? 503 : 200));
+  await owe(db, 'hang-1', 'acme', 'census');
+  await hangs(1);
+  for (const id of ['r-1', 'r-2', 'r-3']) await owe(db, id, id);
+  t.equal((await loop.runOnce()).retry, 3, 'one attempt at a time is allowed from now on');
+  await owe(db, 'r-4', 'r-4');
+  t.equal((await loop.runOnce()).delivered, 1, 'a change goes out at once');
+  t.match(await request(db, 'hang-1'), { state: 'sending' });
+  await release();
+  t.match(await request(db, 'hang-1'), { state: 'delivered' });
+});
+
+for (const kind of ['census', 'demographic'] as const) {
+  t.test(`with one slot left, a hung ${kind} request holds it for 30 s`, async (t) => {
+    let trouble = 3;
+    const { db, clock, loop, hangs, release } = await setUp(t, () => (trouble-- > 0 ? 503 : 200));
+    for (const id of ['r-1', 'r-2', 'r-3']) await owe(db, id, id, kind);
+    t.equal((await loop.runOnce()).retry, 3);
+    await owe(db, 'hang-1', 'acme', kind);
+    await hangs(1);
+    await owe(db, 'r-4', 'r-4', kind, clock());
+    clock.advance(COUNTED_MS - 1);
+    const before = await loop.runOnce();
+    t.strictSame([before.delivered, before.retry], [0, 0]);
+    clock.advance(1);
+    t.equal((await loop.runOnce()).delivered, 1);
+    await release();
+  });
+}
+
+t.test('any number of hung uploads hold back no change, and at most 32 are in flight', async (t) => {
+  const { db, clock, loop, hung, hangs, release } = await setUp(t);
+  for (let n = 0; n < IN_FLIGHT_MAX + 8; n += 1) await owe(db, `hang-${n}`, `employer-${n}`, 'census');
+  for (let inFlight = 8; inFlight <= IN_FLIGHT_MAX; inFlight += 8) {
+    await hangs(inFlight);
+    await owe(db, `r-${inFlight}`, `e-${inFlight}`, 'demographic', clock());
+    t.equal((await loop.runOnce()).delivered, 1, `a change goes out while ${inFlight} uploads hang`);
+    clock.advance(COUNTED_MS);
+  }
+  await loop.runOnce();
+  t.equal(hung.length, IN_FLIGHT_MAX);
+  await release();
+  t.equal((await loop.runOnce()).delivered + IN_FLIGHT_MAX, IN_FLIGHT_MAX + 8);
+});
+
+t.test('a probe that hangs lets another request probe after 30 s', async (t) => {
+  const { db, clock, loop, sent, hangs, release } = await setUp(t);
+  await owe(db, 'hang-1', 'acme', 'census');
+  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+  clock.advance(SECOND_MS);
+  await hangs(1);
+  await owe(db, 'r-1', 'e-1', 'demographic', clock());
+  clock.advance(COUNTED_MS - 1);
+  await loop.runOnce();
+  t.strictSame(sent(), ['hang-1']);
+  clock.advance(1);
+  t.equal((await loop.runOnce()).delivered, 1);
+  t.match(await readGate(db), { state: 'open' });
+  await release();
+});
