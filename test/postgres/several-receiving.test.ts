@@ -14,7 +14,7 @@ import { silentLog } from '../../src/observe/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { startApplying } from '../inbound/applying.ts';
 import { deduction, deductionBody, syncBody } from '../inbound/bodies.ts';
-import { usePostgres } from '../support/engine.ts';
+import { liftTimeLimits, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 
 usePostgres();
@@ -140,13 +140,17 @@ t.test('one applies at a time, and goes on where the one before ended', async (t
   const signals = new EventEmitter();
   const locked = once(signals, 'locked');
   const first = transact(db, async (trx) => {
+    await liftTimeLimits(trx);
     const position = await lockLedger(trx);
     signals.emit('locked');
     await once(signals, 'go on');
     await moveLedger(trx, position + 7);
   });
   await locked;
-  const second = transact(other, lockLedger);
+  const second = transact(other, async (trx) => {
+    await liftTimeLimits(trx);
+    return lockLedger(trx);
+  });
   const waiting = () => sql<{ n: number }>`select count(*) as n from pg_locks where not granted`.execute(db);
   await eventually('the second waits', waiting, ({ rows }) => rows[0]?.n === 1);
   t.match(

