@@ -7,6 +7,7 @@ import { holdServeLock, openDatabase, sqlitePath } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
+import { printable } from './output.ts';
 import { showProgress } from './progress.ts';
 import { nameOfDatabase } from './where.ts';
 
@@ -43,8 +44,10 @@ export async function copy({ env, out, now }: Context, { from, to, json }: Optio
     const summary = { from: path, to: name, ...copied };
     if (json) out.json(summary);
     else {
-      out.print(`${copied.rows} rows of ${copied.tables} tables copied to ${name} and compared`);
-      out.note(`set DATABASE_URL to it and start; ${path} is as it was: keep it until you have a backup`);
+      out.print(`${copied.rows} rows of ${copied.tables} tables copied to ${printable(name)} and compared`);
+      out.note(
+        `set DATABASE_URL to it and start; ${printable(path)} is as it was: keep it until you have a backup`,
+      );
     }
     return 0;
   } finally {

@@ -1,6 +1,9 @@
 /** The result goes to stdout, progress and notes to stderr: what a pipe or a file gets is the result alone. */
 import { styleText } from 'node:util';
 import type { Environment } from '../environment.ts';
+import { printableLines } from '../observe/printable.ts';
+
+export { printable } from '../observe/printable.ts';
 
 /** What a command writes to; a process has its own, tests pass theirs. */
 export type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
@@ -10,9 +13,12 @@ export type Colour = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
 export type Output = {
   readonly stdout: Stream;
   readonly stderr: Stream;
-  /** Lines of the result. */
+  /**
+   * Lines of the result. Here and in `note` control characters are escaped, whatever they are part of. Text from
+   * elsewhere that must stay on one line needs `printable`.
+   */
   print(text: string): void;
-  /** The result for a program: one JSON value, indented only for a person. */
+  /** The result for a program: one JSON value, indented only for a person. Escapes in it are JSON's own. */
   json(value: unknown): void;
   /** Lines beside the result. */
   note(text: string): void;
@@ -39,25 +45,14 @@ export function createOutput(
   });
 
   const print = (text: string): void => {
-    if (!gone) stdout.write(`${text}\n`);
+    if (!gone) stdout.write(`${printableLines(text, colours)}\n`);
   };
   return {
     stdout,
     stderr,
     print,
     json: (value) => print(JSON.stringify(value, null, stdout.isTTY ? 2 : 0)),
-    note: (text) => void stderr.write(`${text}\n`),
+    note: (text) => void stderr.write(`${printableLines(text, colours)}\n`),
     colour: (colour, text) => (colours ? styleText(colour, text, { validateStream: false }) : text),
   };
-}
-
-/** Characters that move the cursor, recolour the terminal or turn the direction of what follows. */
-const UNPRINTABLE = /[\p{Cc}\u2028\u2029\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
-
-/** Text from elsewhere, made safe for a terminal and kept on one line. */
-export function printable(text: string): string {
-  return text.replace(
-    UNPRINTABLE,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }

@@ -2,6 +2,7 @@ import { readReceiver, readWebhookSecrets } from '../config.ts';
 import { type Fixture, loadFixtures } from '../simulator/fixtures.ts';
 import type { Context } from './context.ts';
 import { CommandFailed } from './failure.ts';
+import { printable } from './output.ts';
 import { createPoster, type Posted } from './poster.ts';
 import { showProgress } from './progress.ts';
 import { addressToReach } from './reach.ts';
@@ -61,11 +62,11 @@ function tell(
   const refused = Object.fromEntries([...others].map(([answer, some]) => [answer, some.length]));
   if (json) out.json({ url, events, delivered, refused });
   else {
-    out.print(`${delivered} of ${events} delivered to ${url}`);
+    out.print(printable(`${delivered} of ${events} delivered to ${url}`));
     for (const [answer, some] of others) {
       const files = some.slice(0, 5).map((one) => one.file);
       out.print(
-        `${some.length} answered ${answer}: ${files.join(', ')}${some.length > files.length ? ', …' : ''}`,
+        `${some.length} answered ${answer}: ${printable(files.join(', '))}${some.length > files.length ? ', …' : ''}`,
       );
       if (ADVICE[answer] !== undefined) out.note(ADVICE[answer]);
     }

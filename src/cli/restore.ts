@@ -18,6 +18,7 @@ import { whatToReplay } from '../observe/lost-tail.ts';
 import { isAnyDropped } from '../retention.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, ifStopped, WrongUsage } from './failure.ts';
+import { printable } from './output.ts';
 import { showProgress } from './progress.ts';
 import { type Checked, checkBackup } from './restore-check.ts';
 import { megabytes } from './size.ts';
@@ -131,6 +132,6 @@ function tell({ out }: Context, restored: Restored, { json }: Options): void {
       `it lacks ${due} of this release's migrations: the next "serve" brings them, or "benefits-sidecar migrate"`,
     );
   out.note(
-    `now start, and ${whatToReplay(tail.received_at)} in the provider's portal: what came since is not here. What is here already is stored once`,
+    `now start, and ${printable(whatToReplay(tail.received_at))} in the provider's portal: what came since is not here. What is here already is stored once`,
   );
 }

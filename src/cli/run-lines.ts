@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Db } from '../database/tables.ts';
+import { printableLines } from '../observe/printable.ts';
 import { csvOfLines } from '../payroll/runs/csv.ts';
 import type { Line } from '../payroll/runs/line.ts';
 import { type LinesOfEmployee, linesOfRun } from '../payroll/runs/line-pages.ts';
@@ -23,12 +24,13 @@ export function runLines(context: Context, runId: string, options: Options): Pro
     const stored = await storedRun(db, runId);
     const signal = stopped();
     const pages = linesIn(await pagesOf(db, stored, employee));
-    if (csv) for await (const text of csvOfLines(stored, pages)) await write(out, text, signal);
-    else {
+    if (csv) {
+      for await (const text of csvOfLines(stored, pages)) await write(out, csvFor(out, text), signal);
+    } else {
       let any = false;
       for await (const lines of pages) {
         any ||= lines.length > 0;
-        if (json) await write(out, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), signal);
+        if (json) await write(out, lines.map(jsonLine).join(''), signal);
         else printLines(out, lines);
         await write(out, '', signal);
       }
@@ -50,8 +52,17 @@ async function* linesIn(pages: AsyncIterable<LinesOfEmployee[]>): AsyncGenerator
   for await (const page of pages) yield page.flatMap((employee) => employee.lines);
 }
 
+function jsonLine(line: Line): string {
+  return printableLines(`${JSON.stringify(line)}\n`);
+}
+
+/** A file or a program gets the exact CSV, a terminal one without control characters. */
+function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
+  return stdout.isTTY ? printableLines(records.toString().replaceAll('\r\n', '\n')) : records;
+}
+
 /** Writes a part and waits for a reader that is slow. Throws when it was stopped, or nobody reads any more. */
-async function write({ stdout }: Output, text: string, signal: AbortSignal): Promise<void> {
+async function write({ stdout }: Output, text: string | Buffer, signal: AbortSignal): Promise<void> {
   const isTaken = stdout.write(text);
   if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
   if (signal.aborted) throw new CommandFailed('stopped: the lines are not complete');

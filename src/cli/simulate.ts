@@ -10,7 +10,7 @@ import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import type { Context } from './context.ts';
 import { WrongUsage } from './failure.ts';
-import type { Output } from './output.ts';
+import { type Output, printable } from './output.ts';
 import { addressToReach, untilItListens } from './reach.ts';
 import { deliveryInWords, requestInWords } from './simulate-words.ts';
 import { printTable } from './table.ts';
@@ -55,21 +55,22 @@ export async function simulate(context: Context, options: Options): Promise<numb
     ...{ port, seed, faults, employerIds: employer, employeesEach: employees },
     ...(scenario !== null && { retryScale: SCENARIO_RETRY_SCALE }),
     received: (request) => {
-      out.print(requestInWords(request));
+      out.print(printable(requestInWords(request)));
       const employerId = scenario === null ? acceptedCensusOf(request) : null;
       if (employerId === null || enrolled.has(employerId)) return;
       enrolled.add(employerId);
       enrolLater(out, simulator, employerId);
     },
-    delivered: (delivery) => out.print(deliveryInWords(delivery)),
-    endpointDisabled: (url) => out.print(`The endpoint ${url} is disabled: nothing is sent to it any more`),
-    said: (text) => out.print(`* ${text}`),
+    delivered: (delivery) => out.print(printable(deliveryInWords(delivery))),
+    endpointDisabled: (url) =>
+      out.print(printable(`The endpoint ${url} is disabled: nothing is sent to it any more`)),
+    said: (text) => out.print(printable(`* ${text}`)),
   });
   try {
     simulator.subscribe(webhookUrl);
     const folder = options.censuses === undefined ? null : writeCensuses(options.censuses, simulator.world);
     printSettings(out, simulator.url, secrets, folder);
-    out.print(`Waiting for something to listen at ${webhookUrl}`);
+    out.print(printable(`Waiting for something to listen at ${webhookUrl}`));
     if (await untilItListens(webhookUrl, signal)) {
       if (scenario !== null) await playUntil(out, simulator, scenario, signal);
       else await askForCensuses(out, simulator, employer);
@@ -99,7 +100,7 @@ async function playUntil(
   name: ScenarioName,
   signal: AbortSignal,
 ): Promise<void> {
-  const playing = simulator.playScenario(name, (text) => out.print(`* ${text}`));
+  const playing = simulator.playScenario(name, (text) => out.print(printable(`* ${text}`)));
   playing.catch(() => {});
   await Promise.race([playing, aborted(signal)]);
 }
@@ -110,7 +111,7 @@ async function askForCensuses(
   employerIds: readonly string[],
 ): Promise<void> {
   for (const employerId of employerIds) {
-    out.print(`Asking for the census of ${employerId}`);
+    out.print(printable(`Asking for the census of ${employerId}`));
     await simulator.requestCensus(employerId);
   }
 }
@@ -142,7 +143,7 @@ function printSettings(out: Output, url: string, secrets: Secrets, censusFolder:
     out.print(`  export BENEFITS_API_KEY=${secrets.apiKey}`);
     out.print(`  export WEBHOOK_SECRETS='${secrets.webhookSecrets.join(' ')}'`);
   }
-  if (censusFolder !== null) out.print(`  export CENSUS_SOURCE='dir:${censusFolder}'`);
+  if (censusFolder !== null) out.print(printable(`  export CENSUS_SOURCE='dir:${censusFolder}'`));
   out.print(
     '\nand, as ever, DATA_KEYS: a line of "benefits-sidecar keys generate", the same at every start.',
   );
@@ -170,7 +171,7 @@ function enrolLater(out: Output, simulator: Simulator, employerId: string): void
     const employees = [...simulator.employeesOf(employerId).keys()];
     const events = employees.flatMap((employeeId) => simulator.enrol(employeeId));
     out.print(
-      `Enrolling ${employees.length} employees of ${employerId}: ${events.length} deduction events, each twice and out of order`,
+      `Enrolling ${employees.length} employees of ${printable(employerId)}: ${events.length} deduction events, each twice and out of order`,
     );
     await simulator.deliverShuffled(events, { duplicates: DUPLICATES });
   });

@@ -7,6 +7,7 @@ import { SCOPES } from '../security/tokens.ts';
 import { VERSION } from '../version.ts';
 import { address, fault, jsonOption, period, several, wholeNumber } from './arguments.ts';
 import type { Context, Lazily } from './context.ts';
+import { printable } from './output.ts';
 import { addEmploymentCommands } from './tree-employment.ts';
 import { addOperationCommands } from './tree-operations.ts';
 import { addPayrollCommands } from './tree-payroll.ts';
@@ -35,6 +36,7 @@ export function createTree(context: Context, ended: (exitCode: number) => void):
     .configureOutput({
       writeOut: (text) => out.print(text.trimEnd()),
       writeErr: (text) => out.note(text.trimEnd()),
+      outputError: (text, write) => write(errorLines(text)),
       getOutHelpWidth: () => out.stdout.columns ?? 100,
       getErrHelpWidth: () => out.stderr.columns ?? 100,
       getOutHasColors: () => false,
@@ -50,6 +52,15 @@ export function createTree(context: Context, ended: (exitCode: number) => void):
   addEmploymentCommands(tree, lazily);
   addPayrollCommands(tree, lazily);
   return tree;
+}
+
+/** An error quotes arguments, which may hold line ends. Only a suggestion is on a line of its own. */
+function errorLines(text: string): string {
+  return text
+    .trimEnd()
+    .split(/\n(?=\(Did you mean [^\n]*\)$)/)
+    .map(printable)
+    .join('\n');
 }
 
 function addRunning(tree: Command, lazily: Lazily): void {

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import type { LogLevel } from '../config.ts';
+import { printable, printableLines } from './printable.ts';
 
 /**
  * One line an event of interest. Only these fields, and errors by their code: never a body, a secret or personal
@@ -41,9 +42,18 @@ export function createLog(level: LogLevel, forPeople: boolean): Log {
     base: null,
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
+    hooks: { streamWrite: forPeople ? escapedTwice : (line: string) => printableLines(line) },
   };
   if (!forPeople) return pino(base, pino.destination({ fd: 1, sync: true }));
   return pino({ ...base, transport: { target: 'pino-pretty', options: { ignore: 'pid,hostname' } } });
+}
+
+/** pino-pretty parses the line, so each escape needs another one to survive that. */
+function escapedTwice(line: string): string {
+  const text = line
+    .trimEnd()
+    .replace(/[^ -~]/gu, (one) => (printable(one) === one ? one : `\\${printable(one)}`));
+  return `${text}\n`;
 }
 
 /** For tests and for commands whose output is for a person. */

@@ -1,0 +1,73 @@
+import { execFile } from 'node:child_process';
+import { promisify, styleText } from 'node:util';
+import t from 'tap';
+import { printable, printableLines } from '../../src/observe/printable.ts';
+
+/** C0, DEL, C1, separators, and the controls of the bidirectional algorithm. */
+const UNPRINTABLE = [
+  ...range(0x00, 0x1f),
+  ...range(0x7f, 0x9f),
+  ...[0x61c, 0x200e, 0x200f, 0x2028, 0x2029],
+  ...range(0x202a, 0x202e),
+  ...range(0x2066, 0x2069),
+].map((code) => String.fromCodePoint(code));
+
+function range(first: number, last: number): number[] {
+  return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+}
+
+t.test('every control character is escaped, and nothing else is', async (t) => {
+  for (let code = 0; code < 0x11_0000; code += 1) {
+    const character = String.fromCodePoint(code);
+    const isEscaped = UNPRINTABLE.includes(character);
+    const expected = isEscaped ? `\\u${code.toString(16).padStart(4, '0')}` : character;
+    if (printable(character) !== expected) t.fail(`U+${code.toString(16)}`);
+  }
+  t.equal(printable('Ωμέγα 李 🙂 \\u001b'), 'Ωμέγα 李 🙂 \\u001b');
+});
+
+t.test('lines keep their ends, and only the colors of the command line stay when styled', async (t) => {
+  t.equal(printableLines('a\nb\r\n\tc'), 'a\nb\\u000d\n\\u0009c');
+  const green = styleText('green', 'pass', { validateStream: false });
+  t.equal(printableLines(green, true), green);
+  t.equal(printableLines(green), '\\u001b[32mpass\\u001b[39m');
+  for (const sequence of [
+    '\u001b[2J',
+    '\u001b[8m',
+    '\u001b[31;8m',
+    '\u001b]0;title\u0007',
+    '\u009b31m',
+    '\u001b',
+  ]) {
+    t.match(printableLines(sequence, true), /^\\u00[19]b[^\p{Cc}]*$/u, JSON.stringify(sequence));
+  }
+  t.equal(printableLines('a\n[31mb', true), 'a\n[31mb', 'a line may begin like the rest of a color');
+});
+
+t.test('escaped JSON has the same value, with and without indentation', async (t) => {
+  const value = { [UNPRINTABLE.join('')]: [UNPRINTABLE.join(''), '\\u007f', 'é'] };
+  for (const space of [0, 2]) {
+    const text = printableLines(JSON.stringify(value, null, space));
+    t.notMatch(text, /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u);
+    t.strictSame(JSON.parse(text), value);
+  }
+});
+
+const LOG = new URL('../../src/observe/log.ts', import.meta.url);
+
+t.test('a log line holds no control character, as JSON and for people', async (t) => {
+  const reason = UNPRINTABLE.join('');
+  const logged = async (forPeople: boolean): Promise<string> => {
+    const value = printable(JSON.stringify(reason));
+    const program = `import('${LOG}').then(({ createLog }) => {
+      createLog('info', ${forPeople}).info({ reason: ${value}, code: 'é' }, 'said');
+    })`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['-e', program]);
+    t.notMatch(stdout, /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u);
+    t.equal(stdout.match(/\n/g)?.length, forPeople ? 3 : 1, stdout);
+    t.match(stdout, 'é');
+    return stdout;
+  };
+  t.match(JSON.parse(await logged(false)), { reason, code: 'é', msg: 'said' });
+  t.match(await logged(true), /\\u0000.*\\u001b.*\\u007f\\u0080.*\\u009f\\u061c.*\\u2069"\n/);
+});
