@@ -74,7 +74,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       begun.set(claim, at.toISOString());
       await progress.uploadStarted(trx, claim.requestId, at.toISOString());
     },
-    async finished(trx, claim, { verdict, status, unknown, now: at }) {
+    async finished(trx, claim, { verdict, status, reason: outcome, unknown, now: at }) {
       const { requestId } = claim;
       if (verdict === 'delivered') {
         const censusId = uploading.get(claim);
@@ -83,7 +83,7 @@ export function createCensusSender(sending: CensusSending): Sender {
         return progress.uploadDelivered(trx, requestId, { began: begun.get(claim) ?? now, now });
       }
       const noAnswer = unopened.get(claim) ?? 'the service gave no answer';
-      const reason = status === null ? noAnswer : `the service answered ${status}`;
+      const reason = status === null ? noAnswer : `the service ${outcome}`;
       if (!unknown) await progress.uploadNotTaken(trx, requestId);
       if (verdict !== 'rejected')
         return progress.noteReason(trx, requestId, `${reason}: the upload is tried again`);

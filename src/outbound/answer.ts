@@ -1,8 +1,11 @@
 import type { Dispatcher } from 'undici';
-import { type Outcome, retryAfterMs } from './retry.ts';
+import { type Content, type Outcome, retryAfterMs } from './retry.ts';
 
-/** An error's JSON is read whole up to here; of anything longer the rest is not awaited and the connection dropped. */
-const ANSWER_READ_BYTES = 64 * 1024;
+/**
+ * A body is read up to here, and the connection dropped if there is more. A success that is longer is retried, so this
+ * leaves room for a service that returns a line for each employee of a census.
+ */
+export const ANSWER_READ_BYTES = 1024 * 1024;
 
 /** Reads what the service answered. Throws when the connection breaks before the answer's end. */
 export async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
@@ -21,19 +24,23 @@ export async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Pr
   return {
     answered: true,
     status,
-    jsonError: hasJsonError(body),
+    content: bytes > ANSWER_READ_BYTES ? 'too-long' : contentOf(body),
     retryAfterMs: retryAfterMs(textOf(headers['retry-after']), at),
     answer: body,
   };
 }
 
-/** Whether the service itself speaks (`{"error": …}`), or something in front of it that knows no such path. */
-function hasJsonError(body: Buffer): boolean {
+/** The content type is not looked at: some services send JSON as text. */
+function contentOf(body: Buffer): Content {
+  // Also removes a byte order mark, which JSON.parse rejects.
+  const text = body.toString('utf8').trim();
+  if (text === '') return 'empty';
   try {
-    const value: unknown = JSON.parse(body.toString('utf8'));
-    return typeof value === 'object' && value !== null && 'error' in value && Boolean(value.error);
+    const value: unknown = JSON.parse(text);
+    const isError = typeof value === 'object' && value !== null && 'error' in value && Boolean(value.error);
+    return isError ? 'json-error' : 'json';
   } catch {
-    return false;
+    return 'not-json';
   }
 }
 

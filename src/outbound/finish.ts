@@ -9,7 +9,7 @@ import { settleHeads } from './heads.ts';
 import { after } from './lease.ts';
 import { placeOf } from './outbox.ts';
 import { backToPending } from './pending.ts';
-import { backoffMs, isUnknown, judge, type Outcome, SLOW_RETRY_MS, type Verdict } from './retry.ts';
+import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
 import type { Claim, NotNow, Senders, Settlement } from './sender.ts';
 
 /** What is kept of a rejection: enough to read the reason, little enough to keep for ever. */
@@ -70,9 +70,15 @@ export async function finish(
   for (const one of all) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
   const subjects = all.map(({ end }) => end.claim.subject);
   await settleHeads(trx, subjects, new Set(subjects.filter((_, index) => all[index]?.delayMs === null)));
-  for (const { end, how, status, unknown } of all) {
+  for (const { end, how, status, reason, unknown } of all) {
     if (how === 'later' || how === 'cancelled') continue;
-    await by.senders[end.claim.kind]?.finished?.(trx, end.claim, { verdict: how, status, unknown, now });
+    await by.senders[end.claim.kind]?.finished?.(trx, end.claim, {
+      verdict: how,
+      status,
+      reason,
+      unknown,
+      now,
+    });
   }
   const gate = await tellGate(trx, all.map(saidOf), now);
   const finished = new Map(
@@ -122,7 +128,7 @@ async function judgeEnd(
     end,
     how,
     status: outcome.answered ? outcome.status : null,
-    reason: outcome.answered ? `answered ${outcome.status}` : `no answer: ${outcome.code}`,
+    reason: reasonOf(outcome),
     unknown: before.unknown || isUnknown(outcome),
     delayMs: delayMsOf(how, outcome, attempt, random),
   };

@@ -4,10 +4,13 @@
  */
 
 export type Outcome =
-  /** `jsonError`: the body is a JSON object with an `error`. `answer`: its first bytes, for a person. */
-  | { answered: true; status: number; jsonError: boolean; retryAfterMs: number | null; answer: Buffer }
+  /** `answer`: the first bytes of the body, for a person. */
+  | { answered: true; status: number; content: Content; retryAfterMs: number | null; answer: Buffer }
   /** No whole answer came. `sent`: the request may have reached the service. */
   | { answered: false; code: string; sent: boolean };
+
+/** The kind of a response body, found by parsing it. `json-error` is a JSON object with an `error`. */
+export type Content = 'empty' | 'json' | 'json-error' | 'not-json' | 'too-long';
 
 export type Verdict = 'delivered' | 'retry' | 'close-gate' | 'hold' | 'rejected';
 
@@ -32,11 +35,12 @@ const DOUBLINGS_MAX = 30;
 
 export function judge(outcome: Outcome): Verdict {
   if (!outcome.answered) return 'retry';
-  const { status, jsonError } = outcome;
-  if (status >= 200 && status < 300) return 'delivered';
+  const { status, content } = outcome;
+  if (isUnreadSuccess(outcome)) return 'retry';
+  if (isSuccess(status)) return 'delivered';
   if (status >= 300 && status < 400) return 'close-gate';
   if (status === 401) return 'close-gate';
-  if (status === 404 && !jsonError) return 'close-gate';
+  if (status === 404 && content !== 'json-error') return 'close-gate';
   if (status === 403) return 'hold';
   if (status >= 400 && status < 500 && !RETRIED_4XX.has(status)) return 'rejected';
   return 'retry';
@@ -44,7 +48,26 @@ export function judge(outcome: Outcome): Verdict {
 
 /** Whether the service may have applied the request although it did not say so. A 4xx says that it did not. */
 export function isUnknown(outcome: Outcome): boolean {
-  return outcome.answered ? outcome.status >= 500 : outcome.sent;
+  return outcome.answered ? outcome.status >= 500 || isUnreadSuccess(outcome) : outcome.sent;
+}
+
+/** Returns what came of an attempt in words, and nothing that the service wrote: that may be personal data. */
+export function reasonOf(outcome: Outcome): string {
+  if (!outcome.answered) return `no answer: ${outcome.code}`;
+  const { status, content } = outcome;
+  if (!isUnreadSuccess(outcome)) return `answered ${status}`;
+  return content === 'too-long'
+    ? `responded ${status} with a body over 1 MiB`
+    : `responded ${status} with a body that is not JSON`;
+}
+
+/** A success that is not JSON comes from something in front of the service, such as a maintenance page. */
+function isUnreadSuccess({ status, content }: { status: number; content: Content }): boolean {
+  return isSuccess(status) && (content === 'not-json' || content === 'too-long');
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
 }
 
 /**

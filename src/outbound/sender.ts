@@ -62,6 +62,8 @@ export type Sender = {
 export type AttemptEnd = {
   readonly verdict: Verdict;
   readonly status: number | null;
+  /** The outcome in words, without anything that the service wrote. */
+  readonly reason: string;
   readonly unknown: boolean;
   readonly now: Date;
 };

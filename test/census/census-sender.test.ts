@@ -284,6 +284,20 @@ t.test('a rejection fails the syncs with its status; a new census tries again', 
   t.notOk(JSON.stringify(await syncs()).includes('SECRET-VALUE'));
 });
 
+t.test('a success that is not JSON does not count as an upload', async (t) => {
+  const { db, put, ask, send, complete, syncs, requests } = await setUp(t, {
+    answer: (response) => response.writeHead(200).end('<h1>Maintenance</h1>'),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  const reason = 'the service responded 200 with a body that is not JSON: the upload is tried again';
+  t.match(await syncs(), [{ state: 'requested', uploaded_at: null, reason }]);
+  t.match(await requests(), [{ state: 'pending', status: 200 }]);
+  t.equal(await lastUpload(db, 'a'), null);
+  t.equal(await complete(), 1, 'the service may have taken it all the same');
+});
+
 t.test('a census whose data key is missing is not sent, and people see which key', async (t) => {
   const { db, clock, ask, send, syncs, requests, received } = await setUp(t);
   const old = createSealer([{ id: 'old', key: Buffer.alloc(32, 9) }]);

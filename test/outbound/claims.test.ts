@@ -17,7 +17,7 @@ const DAY_MS = 86_400_000;
 const ok: Outcome = {
   answered: true,
   status: 200,
-  jsonError: false,
+  content: 'empty',
   retryAfterMs: null,
   answer: Buffer.alloc(0),
 };

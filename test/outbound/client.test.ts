@@ -2,8 +2,9 @@ import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import t from 'tap';
+import { ANSWER_READ_BYTES } from '../../src/outbound/answer.ts';
 import { createClient, pathSegment } from '../../src/outbound/client.ts';
-import type { Outcome } from '../../src/outbound/retry.ts';
+import type { Content, Outcome } from '../../src/outbound/retry.ts';
 import type { Post } from '../../src/outbound/sender.ts';
 import { client, SHORT, START } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
@@ -120,23 +121,34 @@ t.test('an answer without end is read to its bound, and the connection dropped',
   });
   const outcome = answeredOf(await client(t, url).post(post, never));
   t.equal(outcome.status, 422);
-  t.equal(outcome.answer.length, 64 * 1024);
+  t.equal(outcome.answer.length, ANSWER_READ_BYTES);
+  t.equal(outcome.content, 'too-long');
   await dropped;
 });
 
-t.test('a JSON error is told from other bodies', async (t) => {
-  const bodies = [
-    '{"error":"no such employee","details":{}}',
-    '{"error":""}',
-    '{"message":"x"}',
-    '"error"',
-    '<h1>',
-  ];
-  const { url } = await stubService(t, (response, _, index) => response.writeHead(404).end(bodies[index]));
+const CONTENTS: [string, Content][] = [
+  ['', 'empty'],
+  ['\r\n', 'empty'],
+  ['{"error":"no such employee","details":{}}', 'json-error'],
+  ['{"error":""}', 'json'],
+  ['{"message":"x"}', 'json'],
+  ['\ufeff{"message":"x"}\n', 'json'],
+  ['"error"', 'json'],
+  ['null', 'json'],
+  ['<h1>We will be back soon</h1>', 'not-json'],
+  ['{"half":', 'not-json'],
+  [JSON.stringify('x'.repeat(ANSWER_READ_BYTES - 2)), 'json'],
+  [JSON.stringify('x'.repeat(ANSWER_READ_BYTES - 1)), 'too-long'],
+];
+
+t.test('what a body is follows from parsing it, not from its content type', async (t) => {
+  const { url } = await stubService(t, (response, _, index) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end(CONTENTS[index]?.[0]),
+  );
   const sender = client(t, url);
-  const seen = [];
-  for (const _ of bodies) seen.push(answeredOf(await sender.post(post, never)).jsonError);
-  t.strictSame(seen, [true, false, false, false, false]);
+  for (const [body, content] of CONTENTS) {
+    t.equal(answeredOf(await sender.post(post, never)).content, content, body.slice(0, 50));
+  }
 });
 
 t.test("Retry-After as a date is counted from the service's own clock", async (t) => {
@@ -176,12 +188,13 @@ t.test('a connection that is reset, or ends in the middle of the answer, is no a
   const { url } = await stubService(t, (response, request) => {
     if (request.path.endsWith('reset')) response.socket?.resetAndDestroy();
     else {
-      response.writeHead(200, { 'content-length': '100' }).write('{"half":');
+      const headers = request.path.endsWith('half') ? { 'content-length': '100' } : {};
+      response.writeHead(200, headers).write('{}');
       setImmediate(() => response.destroy());
     }
   });
   const sender = client(t, url);
-  for (const path of ['reset', 'half']) {
+  for (const path of ['reset', 'half', 'chunked']) {
     t.match(await sender.post({ ...post, path: [path] }, never), { answered: false, sent: true }, path);
   }
 });

@@ -93,7 +93,7 @@ async function assertHeads(db: Db): Promise<void> {
 
 function outcomeOf(status: number): Outcome {
   if (status === 0) return { answered: false, code: 'ECONNRESET', sent: true };
-  return { answered: true, status, jsonError: true, retryAfterMs: null, answer: Buffer.from('{}') };
+  return { answered: true, status, content: 'json-error', retryAfterMs: null, answer: Buffer.from('{}') };
 }
 
 async function empty(db: Db): Promise<void> {

@@ -74,7 +74,7 @@ t.test('what failed together does not come back together', async (t) => {
   const unwell: Outcome = {
     answered: true,
     status: 503,
-    jsonError: false,
+    content: 'empty',
     retryAfterMs: null,
     answer: Buffer.alloc(0),
   };

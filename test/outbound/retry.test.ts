@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import {
   backoffMs,
+  type Content,
   isUnknown,
   judge,
   type Outcome,
@@ -12,10 +13,10 @@ import {
   type Verdict,
 } from '../../src/outbound/retry.ts';
 
-const answered = (status: number, jsonError = false): Outcome => ({
+const answered = (status: number, content: Content = 'empty'): Outcome => ({
   answered: true,
   status,
-  jsonError,
+  content,
   retryAfterMs: null,
   answer: Buffer.alloc(0),
 });
@@ -24,19 +25,25 @@ const verdicts: [Outcome, Verdict][] = [
   [answered(200), 'delivered'],
   [answered(202), 'delivered'],
   [answered(204), 'delivered'],
+  [answered(200, 'json'), 'delivered'],
+  [answered(200, 'json-error'), 'delivered'],
+  [answered(200, 'not-json'), 'retry'],
+  [answered(201, 'too-long'), 'retry'],
   [answered(300), 'close-gate'],
   [answered(301), 'close-gate'],
   [answered(308), 'close-gate'],
   [answered(400), 'rejected'],
   [answered(401), 'close-gate'],
-  [answered(401, true), 'close-gate'],
+  [answered(401, 'json-error'), 'close-gate'],
   [answered(403), 'hold'],
   [answered(404), 'close-gate'],
-  [answered(404, true), 'rejected'],
+  [answered(404, 'json'), 'close-gate'],
+  [answered(404, 'json-error'), 'rejected'],
+  [answered(422, 'not-json'), 'rejected'],
   [answered(408), 'retry'],
   [answered(409), 'rejected'],
   [answered(413), 'rejected'],
-  [answered(422, true), 'rejected'],
+  [answered(422, 'json-error'), 'rejected'],
   [answered(425), 'retry'],
   [answered(429), 'retry'],
   [answered(500), 'retry'],
@@ -46,21 +53,24 @@ const verdicts: [Outcome, Verdict][] = [
   [{ answered: false, code: 'ECONNRESET', sent: true }, 'retry'],
 ];
 for (const [outcome, verdict] of verdicts) {
-  const name = outcome.answered
-    ? `${outcome.status}${outcome.jsonError ? ' with a JSON error' : ''}`
-    : `no answer (${outcome.code})`;
+  const name = outcome.answered ? `${outcome.status} (${outcome.content})` : `no answer (${outcome.code})`;
   t.test(`${name} is judged ${verdict}`, async (t) => {
     t.equal(judge(outcome), verdict);
   });
 }
 
-t.test('an attempt may have been applied when it got no answer after it was sent, or a 5xx', async (t) => {
-  t.equal(isUnknown({ answered: false, code: 'ECONNRESET', sent: true }), true);
-  t.equal(isUnknown({ answered: false, code: 'ECONNREFUSED', sent: false }), false);
-  t.equal(isUnknown(answered(502)), true);
-  t.equal(isUnknown(answered(429)), false);
-  t.equal(isUnknown(answered(422)), false);
-});
+t.test(
+  'an attempt may have been applied when it got no answer after it was sent, a 5xx, or a success that is not JSON',
+  async (t) => {
+    t.equal(isUnknown({ answered: false, code: 'ECONNRESET', sent: true }), true);
+    t.equal(isUnknown({ answered: false, code: 'ECONNREFUSED', sent: false }), false);
+    t.equal(isUnknown(answered(502)), true);
+    t.equal(isUnknown(answered(200, 'not-json')), true);
+    t.equal(isUnknown(answered(200, 'json')), false);
+    t.equal(isUnknown(answered(429)), false);
+    t.equal(isUnknown(answered(422)), false);
+  },
+);
 
 t.test('the backoff grows from one second to fifteen minutes, with full jitter', async (t) => {
   t.strictSame(

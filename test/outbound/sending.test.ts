@@ -1,6 +1,7 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { silentLog } from '../../src/observe/log.ts';
+import { ANSWER_READ_BYTES } from '../../src/outbound/answer.ts';
 import { createChangeSenders } from '../../src/outbound/change-sender.ts';
 import { enqueue, placeOf, sealBody } from '../../src/outbound/outbox.ts';
 import { openHasher } from '../../src/security/hashing.ts';
@@ -9,6 +10,8 @@ import { scratch } from '../database/scratch.ts';
 import { rawBytes } from '../support/engine.ts';
 import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
+
+const HOUR_MS = 3_600_000;
 
 t.test('a request whose data key is missing waits, and says which key it is', async (t) => {
   const { db } = await scratch(t);
@@ -108,6 +111,39 @@ t.test('what may pass is tried again with backoff, under the same idempotency ke
       [4, 200],
     ],
   );
+});
+
+t.test('a success that is not JSON, or too long, is retried like a 503, with its reason', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const bodies = ['<h1>Maintenance</h1>', JSON.stringify('x'.repeat(ANSWER_READ_BYTES)), '{"taken":true}'];
+  const { url, received } = await stubService(t, (response, _, index) =>
+    response.writeHead(200, { 'content-type': 'application/json' }).end(bodies[index]),
+  );
+  await owe(db, 'r-1', 'e-1');
+  const loop = sendLoop(t, db, url, clock);
+  const reasons = ['responded 200 with a body that is not JSON', 'responded 200 with a body over 1 MiB'];
+  for (const reason of reasons) {
+    t.equal((await loop.runOnce()).retry, 1);
+    t.match(await request(db, 'r-1'), { state: 'pending', status: 200, reason, unknown_outcome: 1 });
+    clock.advance(HOUR_MS);
+  }
+  t.equal((await loop.runOnce()).delivered, 1);
+  t.strictSame(new Set(received.map(({ headers }) => headers['idempotency-key'])), new Set(['r-1']));
+  const attempts = await db.selectFrom('attempts').select(['status', 'reason']).orderBy('attempt').execute();
+  t.strictSame(attempts, [
+    ...reasons.map((reason) => ({ status: 200, reason })),
+    { status: 200, reason: 'answered 200' },
+  ]);
+});
+
+t.test('a success without a body is delivered', async (t) => {
+  const { db } = await scratch(t);
+  const { url } = await stubService(t, (response, _, index) =>
+    response.writeHead(index === 0 ? 204 : 200).end(),
+  );
+  for (const id of ['r-1', 'r-2']) await owe(db, id, id);
+  t.equal((await sendLoop(t, db, url, setClock()).runOnce()).delivered, 2);
 });
 
 t.test('429 waits as long as the service asks, in seconds or until a date', async (t) => {

@@ -155,7 +155,7 @@ async function fillOutbox(db: Db): Promise<void> {
     const outcome: Outcome = {
       answered: true,
       status,
-      jsonError: status === 422,
+      content: status === 422 ? 'json-error' : 'json',
       retryAfterMs: null,
       answer: Buffer.from('{"error":"no"}'),
     };
