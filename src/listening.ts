@@ -8,6 +8,13 @@ const LOOK_EVERY_MS = 20;
 /** From the last response on a connection to its end, if the client doesn't close it before. */
 const LINGER_MS = 2_000;
 
+/**
+ * The slowest body that is read: 16 KiB/s, measured over each 10 s. That is an uplink of 128 kbit/s, an eighth of what
+ * 60 MB need to arrive within the ten minutes that a request has, so only stalled and hostile clients are slower.
+ */
+const SLOWEST = { bytes: 160 * 1024, withinMs: 10_000 };
+const RATE_CHECK_MS = 1_000;
+
 /** Closes a listener: no new connections, what is being served is answered, and then every connection ends. */
 export async function closeListener(app: { server: Server; close(): PromiseLike<unknown> }): Promise<void> {
   const idle = setInterval(() => app.server.closeIdleConnections(), LOOK_EVERY_MS);
@@ -65,6 +72,37 @@ function linger(socket: Socket, closing: Set<Socket>): void {
 export function isBodyPending({ headers, complete }: IncomingMessage): boolean {
   if (complete) return false;
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+/**
+ * Ends requests whose body arrives slower than `slowest`, with a 408. Time in which the body waits for us, because its
+ * reader is busy, doesn't count.
+ */
+export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_CHECK_MS): void {
+  const arriving = new Map<IncomingMessage, { at: number; bytes: number }>();
+  const measure = (request: IncomingMessage) =>
+    arriving.set(request, { at: performance.now(), bytes: request.socket.bytesRead });
+  server.on('request', (request: IncomingMessage) => {
+    if (isBodyPending(request)) measure(request);
+  });
+  const checking = setInterval(() => {
+    for (const [request, before] of arriving) {
+      const { complete, readableLength, socket } = request;
+      if (complete || socket.destroyed) arriving.delete(request);
+      else if (readableLength > 0) measure(request);
+      else if (performance.now() - before.at >= slowest.withinMs) {
+        measure(request);
+        if (socket.bytesRead - before.bytes < slowest.bytes)
+          server.emit('clientError', new TooSlow(), socket);
+      }
+    }
+  }, checkMs);
+  checking.unref();
+  server.once('close', () => clearInterval(checking));
+}
+
+class TooSlow extends Error {
+  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
 }
 
 const PROTOCOL_ERRORS: Readonly<Record<string, string>> = {

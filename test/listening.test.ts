@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test } from 'tap';
 import { createReceiver } from '../src/inbound/receiver.ts';
-import { closeListener } from '../src/listening.ts';
+import { closeListener, endSlowBodies, limitConnections, refuseProtocol } from '../src/listening.ts';
 import { createReceivingCounts } from '../src/observe/receiving.ts';
 
 const parts = {
@@ -92,6 +94,56 @@ t.test('a client that ignores the end of its connection loses it', async (t) => 
   await once(socket, 'end');
   await writeUntilClosed(socket, 'x');
   t.pass('while it is still sending');
+});
+
+t.test('a body that arrives slower than the slowest rate is ended with a 408, and no other', async (t) => {
+  const slowest = { bytes: 1_000, withinMs: 1_000 };
+  const server = createServer(async (request, response) => {
+    // A reader that is busy for longer than the rate is measured over.
+    if (request.url === '/busy') await pause(2_500);
+    let bytes = 0;
+    try {
+      for await (const part of request) bytes += part.length;
+    } catch {
+      // Ended for its slowness.
+      return;
+    }
+    response.end(`${bytes}`);
+  });
+  limitConnections(server, 10);
+  endSlowBodies(server, slowest, 20);
+  server.on('clientError', refuseProtocol);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const { port } = server.address() as { port: number };
+  /** Sends a body of so many parts, and returns the first line and the end of the response. */
+  const send = async (path: string, part: number, parts: number, everyMs: number) => {
+    const socket = connect(port, '127.0.0.1');
+    t.teardown(() => socket.destroy());
+    let heard = '';
+    socket
+      .on('error', () => {})
+      .on('data', (text) => {
+        heard += text;
+      });
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: ${part * parts}\r\nconnection: close\r\n\r\n`,
+    );
+    for (let sent = 0; sent < parts && !socket.destroyed && heard === ''; sent += 1) {
+      socket.write('x'.repeat(part));
+      if (everyMs > 0) await pause(everyMs);
+    }
+    if (!socket.destroyed) await new Promise((resolve) => socket.once('close', resolve));
+    return `${heard.split('\r\n')[0]} ${heard.split('\r\n').at(-1)}`;
+  };
+  const [dripping, steady, busy] = await Promise.all([
+    send('/', 1, 10_000, 20),
+    send('/', 20_000, 30, 50),
+    send('/busy', 2_000_000, 1, 0),
+  ]);
+  t.match(dripping, /^HTTP\/1.1 408 /, 'a byte now and then');
+  t.match(steady, /^HTTP\/1.1 200 OK .*600000$/, 'slow and steady');
+  t.match(busy, /^HTTP\/1.1 200 OK .*2000000$/, 'a body that waits for its reader');
 });
 
 /** Resolves when the other side has closed the connection, which the text written shows. */

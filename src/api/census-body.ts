@@ -36,7 +36,8 @@ export const CENSUSES_AT_ONCE = 3;
 
 async function* bounded(body: Readable): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  for await (const part of body as AsyncIterable<Uint8Array>) {
+  // Destroying the body, as the iterator otherwise does when its reader stops early, would destroy the response too.
+  for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     bytes += part.length;
     if (bytes > CENSUS_BYTES_MAX) throw tooLarge();
     yield part;

@@ -105,8 +105,6 @@ export function problemOf({ code, message, errors, errorCount }: Refusal): Probl
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
-  // A body that was refused before it was read would keep its connection until the sender has sent it all.
-  if (!reply.request.raw.complete) reply.header('connection', 'close');
   return reply
     .code(REFUSALS[refusal.code].status)
     .headers(refusal.headers)

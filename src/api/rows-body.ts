@@ -43,7 +43,8 @@ export function rowsRefused({
 
 async function* bounded(body: Readable): AsyncGenerator<Uint8Array> {
   let bytes = 0;
-  for await (const part of body as AsyncIterable<Uint8Array>) {
+  // Destroying the body, as the iterator otherwise does when its reader stops early, would destroy the response too.
+  for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     bytes += part.length;
     if (bytes > ROWS_BODY_BYTES_MAX) throw tooLarge();
     yield part;

@@ -6,6 +6,7 @@ import fastify, {
   type FastifyRequest,
   type FastifyServerOptions,
 } from 'fastify';
+import { endSlowBodies, isBodyPending, limitConnections, refuseProtocol } from '../listening.ts';
 import { createAuthorize } from './auth.ts';
 import { readJsonBodies } from './body.ts';
 import { refusalOf, tellRefusal } from './failure.ts';
@@ -79,11 +80,12 @@ export function createApi(parts: ApiParts): Api {
     routerOptions: { maxParamLength: PATH_PARAMETER_MAX_LENGTH },
     schemaController: { compilersFactory },
     http: { headersTimeout: HEADERS_TIMEOUT_MS, connectionsCheckingInterval: TIMEOUT_CHECK_MS },
-    frameworkErrors: (error, _request, reply) => sendRefusal(reply, refusalOf(error)),
+    frameworkErrors: (error, _request, reply) =>
+      sendRefusal(reply.header('connection', 'close'), refusalOf(error)),
+    clientErrorHandler: refuseProtocol,
   });
-  app.server.maxConnections = CONNECTIONS;
-  // Whoever only holds connections makes room for those who have a request.
-  app.server.on('drop', () => app.server.closeIdleConnections());
+  limitConnections(app.server, CONNECTIONS);
+  endSlowBodies(app.server);
   const table = createRouteTable();
   app.decorate('routeTable', table);
   app.decorate('unknownPage', null);
@@ -92,8 +94,16 @@ export function createApi(parts: ApiParts): Api {
   app.addHook('onRoute', table.declare);
   shedLoad(app, parts);
   app.register(fastifyCookie);
+  // The framework would read the body of a request to an unknown path first, which needs no token.
+  app.addHook('onRequest', async (request) => {
+    if (request.is404 && isBodyPending(request.raw)) throw noRoute(table, request);
+  });
   app.addHook('onRequest', createAuthorize(db, now, firstToken));
   app.addHook('onSend', protect);
+  // The rest of a body that no route reads would keep the connection open.
+  app.addHook('onSend', async (request, reply) => {
+    if (isBodyPending(request.raw)) reply.header('connection', 'close');
+  });
   measureRequests(app, counts);
   readJsonBodies(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {

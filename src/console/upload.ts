@@ -1,5 +1,6 @@
 /** Files that people bring: streamed on to the API as they come. Nothing of one is kept here, nor written anywhere. */
 import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import type { Multipart, MultipartFile } from '@fastify/multipart';
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -67,9 +68,10 @@ export function upload(
   act: (given: Upload) => Promise<Html | Done>,
 ): void {
   app.post(url, { config: { scope }, schema: { hide: true } }, async (request, reply) => {
+    let did: Html | Done;
     try {
       const { form, small, brought } = await readForm(request, file).catch(refuseBroken);
-      const did = await act({
+      did = await act({
         ...visitOf(app, request, parts),
         form,
         small,
@@ -77,13 +79,13 @@ export function upload(
         file: Readable.from(untilCut(brought.file), { objectMode: false }),
         send: (call) => sendOn(app, request, call),
       });
-      if ('go' in did) return await reply.code(204).header('hx-redirect', did.go).send();
-      return sendPart(reply, did);
     } finally {
-      // What nobody wanted of it is read all the same: a browser looks at no answer before it has sent everything.
+      // A browser reads no response before it has sent the whole form.
       request.raw.unpipe();
-      request.raw.resume();
+      await finished(request.raw.resume()).catch(() => {});
     }
+    if ('go' in did) return reply.code(204).header('hx-redirect', did.go).send();
+    return sendPart(reply, did);
   });
 }
 

@@ -66,7 +66,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     forceCloseConnections: 'idle',
     // An address that can't be decoded is one that is not served; the framework's own answer would repeat it.
     frameworkErrors: (_error, _request, reply) =>
-      void reply.raw.writeHead(404, { 'content-length': 0 }).end(),
+      void reply.raw.writeHead(404, { 'content-length': 0, connection: 'close' }).end(),
     clientErrorHandler: refuseProtocol,
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });

@@ -1,9 +1,11 @@
-import { request } from 'node:http';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import { createApi } from '../../src/api/server.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
 import { census, employee } from '../contract/samples.ts';
+import { rawSocket, statusOf } from '../inbound/raw-socket.ts';
 import { eventually } from '../support/eventually.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
 
@@ -58,6 +60,42 @@ t.test('a census that says it is too large is refused before it is read', async 
   });
   t.equal(answer.status, 413);
   t.match(answer.text, '256 MiB');
+});
+
+t.test('a census that is refused while it is still being sent is refused in words', async (t) => {
+  const { port } = await listen(t);
+  const put = request({
+    port,
+    method: 'PUT',
+    path: '/v1/employers/acme/census',
+    headers: { authorization, 'content-type': 'application/json', 'content-length': 10_000_000 },
+  });
+  put.on('error', () => {});
+  put.write('this is no JSON');
+  const [response] = (await once(put, 'response')) as [IncomingMessage];
+  let text = '';
+  for await (const part of response) text += part;
+  put.destroy();
+  t.equal(response.statusCode, 422);
+  t.match(text, 'census-refused');
+});
+
+t.test('a response to a request whose body no route reads ends the connection', async (t) => {
+  const { port } = await listen(t);
+  const unread: Record<string, number> = {
+    'GET /livez': 200,
+    'GET /v1/events': 401,
+    'POST /v1/employers/acme/census': 405,
+    'POST /nowhere': 404,
+    'GET /%zz': 400,
+  };
+  for (const [line, status] of Object.entries(unread)) {
+    const { socket, closed } = await rawSocket(t, port);
+    socket.write(`${line} HTTP/1.1\r\nhost: a\r\ncontent-length: 1000\r\n\r\nx`);
+    const heard = await closed;
+    t.equal(statusOf(heard), status, line);
+    t.match(heard, /^connection: close/im, line);
+  }
 });
 
 t.test('an upload that breaks off leaves nothing behind and is no failure of ours', async (t) => {
