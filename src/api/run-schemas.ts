@@ -3,13 +3,7 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../contract/pay-rate.ts';
-import {
-  APPLIES_ON,
-  EXTRA_PAYCHECKS,
-  REMAINDERS,
-  ROUNDINGS,
-  SCHEMES,
-} from '../payroll/arithmetic/options.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/arithmetic/options.ts';
 import { COLLECTIONS, KINDS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
 import { TREATMENTS } from '../payroll/runs/codes.ts';
 import { CHANGES, FLAGS, LINE_KINDS } from '../payroll/runs/line.ts';
@@ -31,23 +25,21 @@ const WORDS: Readonly<Record<keyof Run, string>> = {
     "The calendar year's regular pay dates, the run's own among them. Else those of the employer's pay schedule, " +
     'else, for weekly and biweekly, stepped from the pay date.',
   scheme: 'Which checks share which part of a year.',
-  applies_on:
-    'The day on which a deduction must be in effect. By default `period_end` with `annualized`, else `pay_date`.',
-  rounding: 'What becomes of less than a cent.',
-  remainder: 'Which check takes the cents that a division leaves.',
+  applies_on: 'The day on which a deduction must be in effect.',
+  remainder: 'Which check takes the cents that a division leaves. Always `none` without a list of pay dates.',
   extra_paycheck:
     'Whether a contribution for the period of the run is taken on a check beyond the usual number of a year.',
   adjustments:
-    'Differences of earlier finalized runs, by what is known now: shown, taken with this paycheck, or left out.',
-  arrears: 'What payroll took too little of earlier runs: shown, taken with this paycheck, or left out.',
+    'Differences of earlier finalized runs, by what is known now: only reported, or included in this paycheck.',
+  arrears: 'Amounts that payroll did not take in earlier runs: only reported, or included in this paycheck.',
 };
 
 /** What holds where a body says nothing. */
 export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
   kind: 'regular',
   scheme: 'annualized',
-  rounding: 'half-up',
-  remainder: 'spread',
+  remainder: 'last',
+  applies_on: 'pay_date',
   extra_paycheck: 'take',
   adjustments: 'report',
   arrears: 'report',
@@ -92,7 +84,6 @@ const RUN = {
   pay_dates: said(nullable(Type.Array(day)), 'pay_dates'),
   scheme: said(oneOf(SCHEMES), 'scheme'),
   applies_on: said(oneOf(APPLIES_ON), 'applies_on'),
-  rounding: said(oneOf(ROUNDINGS), 'rounding'),
   remainder: said(oneOf(REMAINDERS), 'remainder'),
   extra_paycheck: said(oneOf(EXTRA_PAYCHECKS), 'extra_paycheck'),
   adjustments: said(oneOf(COLLECTIONS), 'adjustments'),

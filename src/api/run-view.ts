@@ -82,7 +82,6 @@ export function fieldsOf(run: Run) {
     pay_dates: listOf(run.pay_dates),
     scheme: run.scheme,
     applies_on: run.applies_on,
-    rounding: run.rounding,
     remainder: run.remainder,
     extra_paycheck: run.extra_paycheck,
     adjustments: run.adjustments,

@@ -32,7 +32,7 @@ function printLine(out: Output, line: Line): void {
 
 /** How the amounts came about: the employee's, the employer's, and of an adjustment the difference. */
 export function sentencesOf({ explanation }: Line): string[] {
-  return explanation.split('; ');
+  return explanation.split('; plus ');
 }
 
 /** Against the previous finalized run: what the employee paid then, where that is not what is paid now. */

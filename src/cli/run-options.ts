@@ -19,7 +19,6 @@ const FIELDS = {
   payDates: 'pay_dates',
   scheme: 'scheme',
   appliesOn: 'applies_on',
-  rounding: 'rounding',
   remainder: 'remainder',
   extraPaycheck: 'extra_paycheck',
   adjustments: 'adjustments',

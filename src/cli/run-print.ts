@@ -36,7 +36,7 @@ function askedPairs(run: PayrollRun | PayrollRunPreview) {
     period: `${run.period_start} to ${run.period_end}`,
     'pay date': run.pay_date,
     'pay dates of the year': payDatesOf(run),
-    scheme: `${run.scheme}, remainder ${run.remainder}, rounding ${run.rounding}`,
+    scheme: `${run.scheme}, remainder ${run.remainder}`,
     'in effect on': run.applies_on,
     'extra paycheck': run.extra_paycheck,
     adjustments: run.adjustments,

@@ -1,12 +1,6 @@
 /** The commands of payroll runs, of what payroll says of an employer, and of what it begins with. */
 import { type Command, Option } from 'commander';
-import {
-  APPLIES_ON,
-  EXTRA_PAYCHECKS,
-  REMAINDERS,
-  ROUNDINGS,
-  SCHEMES,
-} from '../payroll/arithmetic/options.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/arithmetic/options.ts';
 import { jsonOption } from './arguments.ts';
 import type { Lazily } from './context.ts';
 import { cursorOption, employerOption, limitOption } from './tree-records.ts';
@@ -60,14 +54,13 @@ function asked(command: Command): Command {
     .option('--pay-dates <day...>', "the calendar year's pay dates, if the employer has no pay schedule")
     .option('--scheme <scheme>', `${listed(SCHEMES)}: which checks share which part of a year`)
     .option('--applies-on <day>', `${listed(APPLIES_ON)}: when a deduction must be in effect`)
-    .option('--rounding <mode>', listed(ROUNDINGS))
-    .option('--remainder <way>', `${listed(REMAINDERS)}: which check takes the cents that are left`)
+    .option('--remainder <way>', `${listed(REMAINDERS)}: which check takes the remaining cents`)
     .option(
       '--extra-paycheck <way>',
       `${listed(EXTRA_PAYCHECKS)} on checks beyond the usual number of a year`,
     )
-    .option('--adjustments <way>', 'report, include or off: differences of earlier runs')
-    .option('--arrears <way>', 'report, include or off: what payroll took too little of');
+    .option('--adjustments <way>', 'report or include differences of earlier runs')
+    .option('--arrears <way>', 'report or include amounts that payroll did not take in earlier runs');
 }
 
 function listed(values: readonly string[]): string {

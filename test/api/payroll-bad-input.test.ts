@@ -83,12 +83,7 @@ const CASES: Record<string, Case> = {
   'a scheme that needs a list without one': put(
     { pay_frequency: 'monthly', scheme: 'month-even' },
     'pay_dates',
-    /^is required: without a list a monthly run can only have scheme annualized and remainder none$/,
-  ),
-  'a remainder that needs a list without one': put(
-    { pay_frequency: 'semimonthly' },
-    'pay_dates',
-    /^is required: without a list a semimonthly run/,
+    /^is required: without a list of pay dates a monthly run can only have scheme annualized$/,
   ),
   'an off-cycle run of everybody': put(
     { kind: 'off_cycle' },
@@ -113,10 +108,11 @@ const CASES: Record<string, Case> = {
   },
   'several at once': {
     ...put({}, '', /./),
-    body: bodyOn(PAY_DATE, { pay_date: 'x', rounding: 'x' }),
+    body: bodyOn(PAY_DATE, { pay_date: 'x', remainder: 'x', adjustments: 'decided' }),
     errors: [
       ['pay_date', /real date/],
-      ['rounding', /one of half-up/],
+      ['remainder', /one of last/],
+      ['adjustments', /decided is not available until open items exist/],
     ],
   },
   'all that is required': {

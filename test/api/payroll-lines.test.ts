@@ -56,7 +56,7 @@ t.test('a line has every field of the reference', async (t) => {
     member_contribution: '150.00',
     employer_contribution: '350',
     member_amount: '69.23',
-    employer_amount: '161.54',
+    employer_amount: '161.53',
     kind: 'regular',
     adjustment_for: null,
     change: 'new',

@@ -12,9 +12,8 @@ const DEFAULTS = {
   final_checks: [],
   pay_dates: null,
   scheme: 'annualized',
-  applies_on: 'period_end',
-  rounding: 'half-up',
-  remainder: 'spread',
+  applies_on: 'pay_date',
+  remainder: 'last',
   extra_paycheck: 'take',
   adjustments: 'report',
   arrears: 'report',
@@ -22,7 +21,7 @@ const DEFAULTS = {
 
 t.test('what a run was put with is answered without computing it', async (t) => {
   const { put, get, post } = await startPayroll(t);
-  const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'off' })).json;
+  const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
   const open = (await get('/r/outline')).json;
   const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...kept } = put1;
   t.strictSame(open, { ...kept, etag: null, totals: null });
@@ -49,13 +48,13 @@ t.test('a run that is put answers its defaults, what it comes to, and its ETag',
     taken_reports: [],
     pay_dates_used: BIWEEKLY.map((date) => date.pay_date),
     calendar_assumed: false,
-    rules_version: '1',
+    rules_version: '2',
     employees: 2,
     totals: {
       employees: 2,
       lines: 2,
       member_amount: '138.46',
-      employer_amount: '323.08',
+      employer_amount: '323.06',
       by_line_of_coverage: [
         { line_of_coverage: 'dental', employees: 1, lines: 1, member_amount: '69.23' },
         { line_of_coverage: 'medical', employees: 1, lines: 1, member_amount: '69.23' },
@@ -120,7 +119,7 @@ t.test('an open run is computed anew at each read, and its ETag changes with its
   t.equal((await get('/r')).json.etag, before.etag, 'nothing new, the same ETag');
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
   const { json, headers } = await get('/r');
-  t.equal(json.totals.member_amount, '161.54');
+  t.equal(json.totals.member_amount, '161.53');
   t.not(json.etag, before.etag);
   t.equal(headers.etag, `"${json.etag}"`);
   t.ok(json.position > before.position);
@@ -215,7 +214,7 @@ t.test('a preview of one employee has the lines, each cent explained', async (t)
       employee_id: 'emp-1',
       deduction_id: 'ded-1',
       member_amount: '69.23',
-      explanation: /^150\.00 monthly x 12 = 1800\.00 a year, check 15 of 26, spread: /,
+      explanation: /^150\.00 monthly × 12 = 1,800\.00 a year; check 15 of 26; 69\.23/,
     },
   ]);
   t.equal(json.totals.employees, 1);

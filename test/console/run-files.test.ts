@@ -119,7 +119,7 @@ t.test('payroll’s file that is dropped on the page falls into heaps', async (t
     ],
   );
   t.strictSame(await cells(page, 'The amount differs'), [
-    ['emp-1', 'medical', '69.23', '69.22', '161.54', '–'],
+    ['emp-1', 'medical', '69.23', '69.22', '161.53', '–'],
   ]);
   t.match(await cells(page, 'Only in payroll'), [['emp-1', 'voluntary critical illness', '–', '6.00']]);
   t.match(await cells(page, 'Employee unknown'), [[HOSTILE, 'dental', '–', '1.00']]);
@@ -137,11 +137,11 @@ t.test('payroll’s file that is dropped on the page falls into heaps', async (t
   );
   await page.getByText('They are the same').waitFor();
   await file.setInputFiles(
-    csv('employee_id,line_of_coverage,member_amount,employer_amount', 'emp-1,medical,69.23,161.54'),
+    csv('employee_id,line_of_coverage,member_amount,employer_amount', 'emp-1,medical,69.23,161.53'),
   );
   await page.getByRole('heading', { name: '1 difference' }).waitFor();
   t.strictSame((await cells(page, 'Heaps')).at(-1), [
-    ...['The same in both', '1', '69.23', '69.23', '161.54', '161.54'],
+    ...['The same in both', '1', '69.23', '69.23', '161.53', '161.53'],
   ]);
   await file.setInputFiles(
     csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,1.234', ',dental,2'),

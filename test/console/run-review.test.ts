@@ -27,14 +27,14 @@ t.test(
       ['Lines', '2'],
       ['Employees', '2'],
       ['Employees pay', '138.46'],
-      ['Employer pays', '323.08'],
+      ['Employer pays', '323.06'],
     ]);
     await open(page, '/runs/r');
     await finalize.waitFor();
     await contribute('175.00');
     await finalize.click();
     await page.getByText('The lines changed since you looked at the run.').waitFor();
-    t.match((await cells(page, 'Totals'))[2], ['Employees pay', '138.46', '150.00']);
+    t.match((await cells(page, 'Totals'))[2], ['Employees pay', '138.46', '149.99']);
     await assertGood(t, page, 'the page that asks before finalizing');
     await contribute('200.00');
     await click(page, 'Finalize these lines');
@@ -43,12 +43,12 @@ t.test(
     t.strictSame(await cells(page, 'Totals'), [
       ['Lines', '2', '2'],
       ['Employees', '2', '2'],
-      ['Employees pay', '150.00', '161.54'],
-      ['Employer pays', '323.08', '323.08'],
+      ['Employees pay', '149.99', '161.53'],
+      ['Employer pays', '323.06', '323.06'],
     ]);
     await click(page, 'Finalize these lines');
     await page.waitForURL('**/runs/r');
-    t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.54' }, force_reason: null });
+    t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.53' }, force_reason: null });
     t.match(await page.locator('main').textContent(), 'it stands as it was frozen');
     await click(page, 'Verify');
     await page.getByText('2 lines come out as they were frozen, to the cent.').waitFor();

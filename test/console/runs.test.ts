@@ -25,12 +25,12 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
   await page.getByLabel('Pay period to').fill('2026-07-12');
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-17');
   await page.getByText('How amounts come about').click();
-  await page.getByLabel('first', { exact: true }).check();
+  await page.getByLabel('spread', { exact: true }).check();
   await click(page, 'Preview');
   await page.getByRole('heading', { name: 'Preview: nothing is kept' }).waitFor();
   t.match(await cells(page, 'By line of coverage'), [
-    ['dental', '1', '1', '69.23', '', '161.53', ''],
-    ['medical', '1', '1', '69.23', '', '161.53', ''],
+    ['dental', '1', '1', '69.23', '', '161.54', ''],
+    ['medical', '1', '1', '69.23', '', '161.54', ''],
   ]);
   t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'as lines say it');
   t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview keeps nothing');
@@ -38,11 +38,11 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
   await page.getByLabel('Only these employees').fill('emp-1\n\n');
   await click(page, 'Preview');
   await page.locator('details.line').waitFor();
-  t.strictSame(await lines(page), ['medical, pre-tax new employee pays 69.23 employer pays 161.53']);
+  t.strictSame(await lines(page), ['medical, pre-tax new employee pays 69.23 employer pays 161.54']);
   await page.getByLabel('Only these employees').fill('');
   await click(page, 'Save the run');
   await page.waitForURL('**/runs/acme-1');
-  t.match((await call({ url: '/v1/payroll-runs/acme-1' })).json, { remainder: 'first', employee_ids: null });
+  t.match((await call({ url: '/v1/payroll-runs/acme-1' })).json, { remainder: 'spread', employee_ids: null });
 
   await page.getByRole('heading', { name: 'What it comes to now' }).waitFor();
   await page.getByRole('heading', { name: 'Ready to be finalized' }).waitFor();
@@ -51,8 +51,8 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
   await line.locator('summary').focus();
   await page.keyboard.press('Enter');
   t.strictSame(await line.locator('.explanation li').allTextContents(), [
-    '150.00 monthly x 12 = 1800.00 a year, check 15 of 26 (the first check takes the cents that are left): 1800.00 / 26 cut = 69.23',
-    'employer 350.00 monthly x 12 = 4200.00 a year, check 15 of 26 (the first check takes the cents that are left): 4200.00 / 26 cut = 161.53',
+    '150.00 monthly × 12 = 1,800.00 a year; check 15 of 26, spread: 1,038.46 − 969.23 = 69.23',
+    'employer 350.00 monthly × 12 = 4,200.00 a year; check 15 of 26, spread: 2,423.08 − 2,261.54 = 161.54',
   ]);
   t.equal(await page.locator('svg.bar rect').count(), 6, 'a bar for each sum');
   await assertGood(t, page, 'a run');
@@ -126,9 +126,9 @@ t.test('what earlier runs left is told apart, and leads to the run that it settl
   const page = await signedIn();
   await open(page, '/runs/r2');
   t.strictSame(await lines(page), [
-    'medical, pre-tax changed from 69.23 employee pays 92.31 employer pays 161.54',
-    'medical, pre-tax adjustment retro pre tax employee pays 23.08 employer pays 0.00',
-    'dental, pre-tax employee pays 69.23 employer pays 161.54',
+    'medical, pre-tax changed from 69.23 employee pays 92.30 employer pays 161.53',
+    'medical, pre-tax adjustment retro pre tax employee pays 23.07 employer pays 0.00',
+    'dental, pre-tax employee pays 69.23 employer pays 161.53',
     'dental, pre-tax arrears only shown employee pays 29.23 employer pays 0.00',
   ]);
   t.match(

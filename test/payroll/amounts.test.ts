@@ -1,8 +1,9 @@
 import t from 'tap';
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
-import { type Contribution, calculator } from '../../src/payroll/arithmetic/amounts.ts';
-import type { PlannedRun } from '../../src/payroll/arithmetic/plan.ts';
-import { every, plan, yearOfDates } from './calendars.ts';
+import { type Contribution, calculator, cycleTotal } from '../../src/payroll/arithmetic/amounts.ts';
+import { isPartialCycle, type PlannedRun, planOf } from '../../src/payroll/arithmetic/plan.ts';
+import { total } from '../../src/payroll/arithmetic/sums.ts';
+import { every, plan, plannedRun, yearOfDates } from './calendars.ts';
 
 /** 2026 has 26 of these, three in January and in July. */
 const FRIDAYS = every(14, '2026-01-02', 26);
@@ -15,8 +16,6 @@ function contribution(member: string, period: PayFrequency, more: Partial<Contri
     member_contribution: member,
     employer_contribution: '0',
     period,
-    starts_on: null,
-    ends_on: null,
     ...more,
   };
 }
@@ -50,12 +49,12 @@ const examples: Record<string, Example> = {
     dates: FRIDAYS,
     amounts: { 7: '69.24' },
   },
-  'the same, first': {
+  'the same, last': {
     member: '150.00',
     period: 'monthly',
-    run: { remainder: 'first' },
+    run: { remainder: 'last' },
     dates: FRIDAYS,
-    amounts: { 1: '69.25', 2: '69.23', 26: '69.23' },
+    amounts: { 1: '69.23', 25: '69.23', 26: '69.25' },
   },
   '100.00 semimonthly, biweekly, 26 dates, last': {
     member: '100.00',
@@ -120,10 +119,10 @@ const examples: Record<string, Example> = {
     dates: FRIDAYS,
     amounts: { 1: '14.44', 2: '14.45', 3: '14.44' },
   },
-  '-0.05 monthly, month-even, 2 dates, half-up, none': {
+  '-0.05 monthly, month-even, 2 dates, none': {
     member: '-0.05',
     period: 'monthly',
-    run: { scheme: 'month-even', rounding: 'half-up', remainder: 'none' },
+    run: { scheme: 'month-even', remainder: 'none' },
     dates: FRIDAYS,
     amounts: { 4: '-0.03', 5: '-0.03' },
   },
@@ -165,7 +164,7 @@ t.test('an off-cycle check takes an even share, whatever the remainder', async (
       { kind: 'off_cycle', pay_date: '2026-07-08', pay_dates: FRIDAYS, ...run },
       contribution('150', 'monthly'),
     ).member_amount;
-  t.equal(amount({ remainder: 'first' }), '69.23');
+  t.equal(amount({ remainder: 'last' }), '69.23');
   t.equal(amount({ scheme: 'month-even' }), '50.00');
   t.equal(amount({ scheme: 'first-checks', remainder: 'last' }), '75.00');
 });
@@ -179,113 +178,126 @@ t.test('the sides are rounded separately', async (t) => {
   t.strictSame([member_amount, employer_amount], ['0.02', '0.05']);
 });
 
-/** One explanation of each kind, all for 150.00 monthly unless said otherwise. */
+t.test('without a list of pay dates the remainder is none, whatever the run says', async (t) => {
+  const amount = (pay_date: string) => amountsOf({ pay_date }, contribution('150', 'monthly')).member_amount;
+  t.strictSame([amount('2026-01-02'), amount('2026-12-18')], ['69.23', '69.23'], 'stepped');
+  const unknown = { pay_frequency: 'semimonthly', pay_date: '2026-12-31', pay_dates: null } as const;
+  t.equal(amountsOf(unknown, contribution('100.01', 'monthly')).member_amount, '50.01', '1200.12 / 24');
+});
+
+t.test('150.00 monthly is 26 checks that sum to 1800.00', async (t) => {
+  const amounts = FRIDAYS.map((pay_date) =>
+    amountsOf({ pay_date, pay_dates: FRIDAYS }, contribution('150', 'monthly')),
+  );
+  t.equal(total(amounts.map((one) => one.member_amount)), '1800.00');
+});
+
+t.test('the total of a cycle is T of payroll.md in cents', async (t) => {
+  const of = (run: Partial<PlannedRun>, period: PayFrequency = 'monthly') =>
+    cycleTotal('33.333', period, plan({ pay_dates: FRIDAYS, ...run }));
+  t.equal(of({}), 40000n, '399.996');
+  t.equal(of({ scheme: 'month-even', pay_date: '2026-01-02' }), 3333n);
+  t.equal(of({ scheme: 'month-even', pay_date: '2026-02-13' }), 3334n, '66.67 less 33.33');
+  t.equal(of({}, 'biweekly'), 3333n, 'a contribution for the run’s own frequency');
+});
+
+/** One explanation of each kind, all for 150.00 monthly unless given otherwise. */
 const explanations: [run: Partial<PlannedRun>, given: Partial<Contribution>, text: string][] = [
-  [{}, {}, '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, spread: 484.62 - 415.38 = 69.24'],
+  [{}, {}, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23'],
+  [{}, { member_contribution: '+150' }, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23'],
   [
+    { pay_date: '2026-12-18' },
     {},
-    { member_contribution: '+150' },
-    '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, spread: 484.62 - 415.38 = 69.24',
+    '150.00 monthly × 12 = 1,800.00 a year; check 26 of 26 takes the rest: 1,800.00 − 25 × 69.23 = 69.25',
   ],
   [
-    { remainder: 'none' },
+    { remainder: 'spread' },
     {},
-    '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, none: 1800.00 / 26 = 69.23',
+    '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26, spread: 484.62 − 415.38 = 69.24',
   ],
+  [{ remainder: 'none' }, {}, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23'],
   [
-    { remainder: 'none', rounding: 'up' },
-    {},
-    '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, none, up: 1800.00 / 26 = 69.24',
-  ],
-  [
-    { remainder: 'first' },
-    {},
-    '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, first: 1800.00 / 26 cut = 69.23',
-  ],
-  [
-    { remainder: 'first', pay_date: '2026-01-02' },
-    {},
-    '150.00 monthly x 12 = 1800.00 a year, check 1 of 26, first: 1800.00 - 25 x 69.23 = 69.25',
-  ],
-  [
-    { remainder: 'last', pay_date: '2026-12-18' },
-    { member_contribution: '100.00', period: 'semimonthly' },
-    '100.00 semimonthly x 24 = 2400.00 a year, check 26 of 26, last: 2400.00 - 25 x 92.30 = 92.50',
+    { pay_date: '2026-12-18' },
+    { member_contribution: '1000.00', period: 'semimonthly' },
+    '1,000.00 semimonthly × 24 = 24,000.00 a year; check 26 of 26 takes the rest: 24,000.00 − 25 × 923.07 = 923.25',
   ],
   [
     {},
     { member_contribution: '33.3333' },
-    '33.3333 monthly x 12 = 399.9996 a year, rounded 400.00, check 7 of 26, spread: 107.69 - 92.31 = 15.38',
+    '33.3333 monthly × 12 = 399.9996 a year, rounded 400.00; check 7 of 26; 15.38',
   ],
   [
     { remainder: 'none' },
     { member_contribution: '33.3333' },
-    '33.3333 monthly x 12 = 399.9996 a year, check 7 of 26, none: 399.9996 / 26 = 15.38',
+    '33.3333 monthly × 12 = 399.9996 a year; check 7 of 26: 399.9996 / 26 = 15.38',
   ],
   [
-    { scheme: 'month-even', pay_date: '2026-01-16' },
+    { scheme: 'month-even', pay_date: '2026-01-16', remainder: 'spread' },
     { member_contribution: '10.00', period: 'weekly' },
-    '10.00 weekly x 52 = 520.00 a year, in January 43.33 - 0.00 = 43.33, check 2 of 3, spread: 28.89 - 14.44 = 14.45',
+    '10.00 weekly × 52 = 520.00 a year; January 43.33 − 0.00 = 43.33; check 2 of 3 in January, spread: 28.89 − 14.44 = 14.45',
+  ],
+  [
+    { scheme: 'month-even', pay_date: '2026-07-03' },
+    {},
+    '150.00 monthly × 12 = 1,800.00 a year; July 1,050.00 − 900.00 = 150.00; check 1 of 3 in July; 50.00',
   ],
   [
     { scheme: 'month-even', pay_date: '2026-07-31', remainder: 'none' },
     {},
-    '150.00 monthly x 12 = 1800.00 a year, in July check 3 of 3, none: 1800.00 / 12 / 3 = 50.00',
+    '150.00 monthly × 12 = 1,800.00 a year; check 3 of 3 in July: 1,800.00 / 12 / 3 = 50.00',
   ],
   [
-    { scheme: 'first-checks', pay_date: '2026-07-17', remainder: 'last' },
+    { scheme: 'first-checks', pay_date: '2026-07-17' },
     {},
-    '150.00 monthly x 12 = 1800.00 a year, in July 1050.00 - 900.00 = 150.00, check 2 of the first 2, last: 150.00 - 1 x 75.00 = 75.00',
+    '150.00 monthly × 12 = 1,800.00 a year; July 1,050.00 − 900.00 = 150.00; check 2 of the first 2 in July takes the rest: 150.00 − 1 × 75.00 = 75.00',
   ],
   [
     { scheme: 'first-checks', pay_date: '2026-07-31' },
     {},
-    '150.00 monthly x 12 = 1800.00 a year, in July check 3 after the first 2 = 0.00',
+    '150.00 monthly × 12 = 1,800.00 a year; check 3, after the first 2 of July; 0.00',
   ],
-  [{}, { period: 'biweekly' }, '150.00 biweekly on each biweekly check = 150.00'],
-  [
-    { rounding: 'half-even' },
-    { period: 'biweekly', member_contribution: '0.125' },
-    '0.125 biweekly on each biweekly check, half-even = 0.12',
-  ],
+  [{}, { period: 'biweekly' }, '150.00 biweekly on each biweekly check; 150.00'],
+  [{}, { period: 'biweekly', member_contribution: '0.125' }, '0.125 biweekly on each biweekly check; 0.13'],
   [
     { pay_date: '2026-12-31', pay_dates: BIWEEKLY_THURSDAYS, extra_paycheck: 'skip' },
     { period: 'biweekly' },
-    '150.00 biweekly, check 27 after the first 26, skip = 0.00',
+    '150.00 biweekly; check 27, after the first 26, is skipped; 0.00',
   ],
   [
-    { pay_frequency: 'semimonthly', pay_date: '2026-03-31', pay_dates: null, remainder: 'none' },
+    { pay_frequency: 'semimonthly', pay_date: '2026-03-31', pay_dates: null },
     {},
-    '150.00 monthly x 12 = 1800.00 a year, one of 24 checks, none: 1800.00 / 24 = 75.00',
+    '150.00 monthly × 12 = 1,800.00 a year; one of 24 checks: 1,800.00 / 24 = 75.00',
   ],
+  [{ pay_dates: null }, {}, '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23'],
   [
     { kind: 'off_cycle', pay_date: '2026-07-08' },
     {},
-    '150.00 monthly x 12 = 1800.00 a year, off-cycle beside 26, none: 1800.00 / 26 = 69.23',
+    '150.00 monthly × 12 = 1,800.00 a year; off-cycle, as one of 26 checks: 1,800.00 / 26 = 69.23',
   ],
   [
+    { kind: 'off_cycle', pay_date: '2026-07-08', scheme: 'first-checks' },
     {},
+    '150.00 monthly × 12 = 1,800.00 a year; off-cycle, as one of the first 2 checks in July: 1,800.00 / 12 / 2 = 75.00',
+  ],
+  [
+    { remainder: 'spread' },
     { member_contribution: '-0.05' },
-    '-0.05 monthly x 12 = -0.60 a year, check 7 of 26, spread: -0.16 - -0.14 = -0.02',
+    '-0.05 monthly × 12 = -0.60 a year; check 7 of 26, spread: -0.16 − -0.14 = -0.02',
   ],
-  [
-    {},
-    { member_contribution: '0' },
-    '0.00 monthly x 12 = 0.00 a year, check 7 of 26, spread: 0.00 - 0.00 = 0.00',
-  ],
+  [{}, { member_contribution: '0' }, '0.00 monthly × 12 = 0.00 a year; check 7 of 26; 0.00'],
   [
     {},
     { employer_contribution: '300.00' },
-    '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, spread: 484.62 - 415.38 = 69.24; employer 300.00 monthly x 12 = 3600.00 a year, check 7 of 26, spread: 969.23 - 830.77 = 138.46',
+    '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26; 69.23; plus employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26; 138.46',
   ],
   [
     {},
     { member_contribution: '0.00', employer_contribution: '300.00' },
-    'employer 300.00 monthly x 12 = 3600.00 a year, check 7 of 26, spread: 969.23 - 830.77 = 138.46',
+    'employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26; 138.46',
   ],
 ];
 
-t.test('the explanation shows every number that the amount is made of', async (t) => {
+t.test('the explanation shows every number of the calculation', async (t) => {
   for (const [run, given, text] of explanations) {
     const computed = amountsOf(
       { pay_date: '2026-03-27', pay_dates: FRIDAYS, ...run },
@@ -295,9 +307,9 @@ t.test('the explanation shows every number that the amount is made of', async (t
   }
 });
 
-t.test('what a person should look at is flagged', async (t) => {
+t.test('negative contributions and unusual periods are flagged', async (t) => {
   const annualized = { pay_date: '2026-03-27', pay_dates: FRIDAYS };
-  const july = { scheme: 'first-checks', pay_date: '2026-07-17', pay_dates: FRIDAYS } as const;
+  const firstChecks = { ...annualized, scheme: 'first-checks' } as const;
   const flags = (run: Partial<PlannedRun>, given: Partial<Contribution>) =>
     amountsOf(run, contribution('150.00', 'monthly', given)).flags.join(' ');
 
@@ -305,23 +317,66 @@ t.test('what a person should look at is flagged', async (t) => {
   t.equal(flags(annualized, { period: 'biweekly' }), '');
   t.equal(flags(annualized, { period: 'weekly' }), 'frequency_mismatch');
   t.equal(flags(annualized, { period: 'semimonthly' }), 'frequency_mismatch');
+  t.equal(flags(firstChecks, { period: 'semimonthly' }), '', '24 of 26');
+  t.equal(flags(firstChecks, { period: 'weekly' }), 'frequency_mismatch');
+  const weekly = { ...firstChecks, pay_frequency: 'weekly', pay_dates: null } as const;
+  t.equal(flags(weekly, { period: 'semimonthly' }), 'frequency_mismatch');
 
   t.equal(flags(annualized, { member_contribution: '-0.001' }), 'negative');
   t.equal(flags(annualized, { employer_contribution: '-1' }), 'negative');
   t.equal(flags(annualized, { member_contribution: '-0.00' }), '');
-
-  t.equal(flags(annualized, { starts_on: '2026-01-02', ends_on: '2026-12-18' }), '', 'on all 26 dates');
-  t.equal(flags(annualized, { starts_on: '2026-01-03' }), 'partial_cycle');
-  t.equal(flags(annualized, { ends_on: '2026-12-17' }), 'partial_cycle');
-  t.equal(
-    flags(annualized, { starts_on: '2026-03-01', period: 'biweekly' }),
-    '',
-    'its own period has no cycle',
-  );
-  t.equal(flags(july, { starts_on: '2026-07-03', ends_on: '2026-07-17' }), '', 'the month’s first checks');
-  t.equal(flags(july, { starts_on: '2026-07-04' }), 'partial_cycle');
-  t.equal(flags({ ...july, scheme: 'month-even' }, { ends_on: '2026-07-30' }), 'partial_cycle');
-
-  const all = { member_contribution: '-5', period: 'weekly', ends_on: '2026-06-30' } as const;
-  t.equal(flags(annualized, all), 'frequency_mismatch negative partial_cycle');
+  t.equal(flags(annualized, { member_contribution: '-5', period: 'weekly' }), 'frequency_mismatch negative');
 });
+
+t.test('only the first and last lines within a cycle that is not covered are partial', async (t) => {
+  const flagged = (
+    run: Partial<PlannedRun>,
+    [starts, ends]: [string, string],
+    period: PayFrequency = 'monthly',
+  ) =>
+    FRIDAYS.filter((pay_date) => pay_date >= starts && pay_date <= ends)
+      .filter((pay_date) => {
+        const planned = plan({ pay_dates: FRIDAYS, ...run, pay_date });
+        return isPartialCycle(planned, period, (day) => day >= starts && day <= ends);
+      })
+      .join(' ');
+  t.equal(flagged({}, ['2026-01-02', '2026-12-18']), '', 'on all 26 dates');
+  t.equal(flagged({}, ['2026-01-03', '2026-12-31']), '2026-01-16 2026-12-18');
+  t.equal(flagged({}, ['2025-01-01', '2026-12-17']), '2026-01-02 2026-12-04');
+  t.equal(flagged({}, ['2026-03-01', '2026-03-14']), '2026-03-13', 'one line is both');
+  t.equal(flagged({}, ['2026-03-01', '2026-12-31'], 'biweekly'), '', 'its own frequency has no cycle');
+  const july: [string, string] = ['2026-07-17', '2026-08-31'];
+  t.equal(flagged({ scheme: 'month-even' }, july), '2026-07-17 2026-07-31', 'August is covered');
+  t.equal(flagged({ scheme: 'first-checks' }, july), '2026-07-17', 'the third check is not in the cycle');
+});
+
+t.test('an off-cycle check and one of unknown pay dates are never partial', async (t) => {
+  const never = () => false;
+  const offCycle = plan({ kind: 'off_cycle', pay_date: '2026-07-08', pay_dates: FRIDAYS });
+  t.equal(isPartialCycle(offCycle, 'monthly', never), false);
+  t.equal(isPartialCycle(plan({ pay_frequency: 'semimonthly' }), 'monthly', never), false);
+});
+
+t.test(
+  'with period_end the days of a cycle are the schedule’s period ends, else its pay dates',
+  async (t) => {
+    const run = plannedRun({ pay_date: '2026-01-02', applies_on: 'period_end' });
+    const ends = every(14, '2025-12-28', 26);
+    const dated = FRIDAYS.map((pay_date, index) => ({ pay_date, period_end: ends[index] as string }));
+    const planned = planOf(run, dated);
+    if (!planned.ok) throw new Error(planned.problem.rule);
+    t.strictSame(planned.plan.cycleDays, ends);
+    // In effect all year: the first period ends in December, the last one before the end of the year.
+    t.equal(
+      isPartialCycle(planned.plan, 'monthly', (day) => day >= '2025-12-28'),
+      false,
+    );
+    t.equal(
+      isPartialCycle(planned.plan, 'monthly', (day) => day >= '2026-01-01'),
+      true,
+    );
+    t.strictSame(plan({ applies_on: 'period_end', pay_dates: FRIDAYS }).cycleDays, FRIDAYS);
+    const byPayDate = planOf({ ...run, applies_on: 'pay_date' }, dated);
+    t.strictSame(byPayDate.ok && byPayDate.plan.cycleDays, FRIDAYS);
+  },
+);

@@ -318,8 +318,8 @@ t.test('an open run and a finalized one are compared with a CSV as payroll expor
   });
   const csv = [
     'employee_id,line_of_coverage,member_amount,employer_amount',
-    'emp-1,medical,69.23,161.54',
-    'emp-2,dental,69.22,161.54',
+    'emp-1,medical,69.23,161.53',
+    'emp-2,dental,69.22,161.53',
     'emp-9,dental,1.00,0.00',
   ].join('\r\n');
   const audit = async () => {

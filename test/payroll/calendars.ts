@@ -1,7 +1,7 @@
 /** Pay dates of a year as employers have them, made with `Date` alone. */
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
 import { type AmountOptions, withDefaults } from '../../src/payroll/arithmetic/options.ts';
-import { type Plan, type PlannedRun, planOf } from '../../src/payroll/arithmetic/plan.ts';
+import { type Plan, type PlannedRun, planOf, type ScheduledDate } from '../../src/payroll/arithmetic/plan.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -26,13 +26,18 @@ export function yearOfDates(frequency: PayFrequency, year: number, first = 1): s
 }
 
 export function plannedRun(given: Partial<PlannedRun> & Partial<AmountOptions> = {}): PlannedRun {
-  const { applies_on: _, ...options } = withDefaults(given);
-  return { kind: 'regular', pay_frequency: 'biweekly', pay_date: '2026-03-27', ...given, ...options };
+  const run = { kind: 'regular', pay_frequency: 'biweekly', pay_date: '2026-03-27' } as const;
+  return { ...run, ...given, ...withDefaults(given) };
+}
+
+/** A pay schedule whose periods end on the pay dates. */
+export function scheduled(dates: readonly string[] | null): ScheduledDate[] | null {
+  return dates?.map((pay_date) => ({ pay_date, period_end: pay_date })) ?? null;
 }
 
 /** The plan of a run that can be planned. */
 export function plan(given: Partial<PlannedRun> = {}, schedule: readonly string[] | null = null): Plan {
-  const planned = planOf(plannedRun(given), schedule);
+  const planned = planOf(plannedRun(given), scheduled(schedule));
   if (!planned.ok) throw new Error(`${planned.problem.path}: ${planned.problem.rule}`);
   return planned.plan;
 }

@@ -72,7 +72,7 @@ t.test(
       etag: open.view.etag,
       force_reason: null,
     });
-    t.match(frozenOf(stored), { employees: 2, basis: { run: { rounding: 'half-up' }, pay_dates: null } });
+    t.match(frozenOf(stored), { employees: 2, basis: { run: { remainder: 'last' }, pay_dates: null } });
     t.strictSame(await linesOf(db, 'r'), open.lines);
     t.strictSame((await view(db, 'r')).totals, open.view.totals);
     t.strictSame(
@@ -120,7 +120,10 @@ t.test('an employer, pay group and pay date has one finalized regular run, until
     const { outcome: is, ...rest } = await finalize(db, runId);
     return is === 'date-taken' ? { is, ...rest } : is;
   };
-  t.strictSame(await outcome('second', body(2, { rounding: 'up' })), { is: 'date-taken', by: 'first' });
+  t.strictSame(await outcome('second', body(2, { extra_paycheck: 'skip' })), {
+    is: 'date-taken',
+    by: 'first',
+  });
   t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
   t.equal(await outcome('group', body(2, { pay_group: 'north' })), 'finalized');
   t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
@@ -135,7 +138,7 @@ t.test('an employer, pay group and pay date has one finalized regular run, until
 t.test('of two runs of one date that are finalized at once one stands', async (t) => {
   const db = await staged(t);
   await put(db, 'one', body(2));
-  await put(db, 'two', body(2, { rounding: 'up' }));
+  await put(db, 'two', body(2, { extra_paycheck: 'skip' }));
   const outcomes = await Promise.all([finalize(db, 'one'), finalize(db, 'two')]);
   t.equal(outcomes.filter(({ outcome }) => outcome === 'finalized').length, 1);
   const [winner] = outcomes[0].outcome === 'finalized' ? ['one'] : ['two'];
@@ -198,7 +201,7 @@ const meanwhile: [what: string, work: (db: Db) => Promise<unknown>, outcome: Fin
     'the run is removed, and another one put under its id',
     async (db) => {
       await transact(db, (trx) => deleteRun(trx, 'r'));
-      await put(db, 'r', body(2, { rounding: 'up' }));
+      await put(db, 'r', body(2, { extra_paycheck: 'skip' }));
     },
     'changed',
   ],

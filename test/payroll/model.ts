@@ -76,14 +76,12 @@ export function modelOf(world: World, id: string, run: Run): { roster: Set<strin
 type Status = 'in' | 'left' | 'unclear' | 'out';
 
 function dayOf(run: Run): string {
-  return { period_end: run.period_end, pay_date: run.pay_date, period_start: run.period_start }[
-    run.applies_on
-  ];
+  return { period_end: run.period_end, pay_date: run.pay_date }[run.applies_on];
 }
 
 /** `left`: this employer pays no more. `unclear`: readiness must name the employee. `out`: not in this run. */
 export function statusOf({ facts, schedules }: World, run: Run, employee: string): Status {
-  const day = dayOf(run);
+  const day = run.period_end;
   const known = new Map<string, ModelFact>();
   for (const fact of facts) if (fact.employee_id === employee) known.set(fact.employer_id, fact);
   const own = known.get(run.employer_id);
@@ -135,9 +133,17 @@ function effective(
   employee: string,
   run: Run,
 ): ModelVersion | null {
-  const day = dayOf(run);
   const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
   if (named !== null && !named.includes(deduction)) return null;
+  return effectiveOn(versions, deduction, employee, dayOf(run));
+}
+
+function effectiveOn(
+  versions: readonly ModelVersion[],
+  deduction: string,
+  employee: string,
+  day: string,
+): ModelVersion | null {
   const state = greatest(
     versions.filter((one) => one.deduction === deduction && (one.start === null || one.start <= day)),
   );
@@ -158,37 +164,52 @@ function datesOf(run: Run): readonly string[] | null {
   return dates;
 }
 
-function centsOf(text: string, { period }: ModelVersion, run: Run): bigint {
+/** Whether the pay dates are given. The worlds have a schedule of each date, biweekly first. */
+function isListed({ schedules }: World, run: Run): boolean {
+  return run.pay_dates !== null || schedules > (run.pay_frequency === 'biweekly' ? 0 : 1);
+}
+
+function centsOf(world: World, text: string, { period }: ModelVersion, run: Run): bigint {
   const dates = datesOf(run);
-  if (run.kind === 'regular' && dates !== null) return expectedCents(text, period, run, dates);
+  if (run.kind === 'regular' && dates !== null) {
+    const remainder = isListed(world, run) ? run.remainder : 'none';
+    return expectedCents(text, period, { ...run, remainder }, dates);
+  }
   const [numerator, denominator] = fraction(text);
-  if (period === run.pay_frequency) return roundToCents([numerator, denominator], run.rounding);
+  if (period === run.pay_frequency) return roundToCents([numerator, denominator]);
   const shared = dates === null ? CHECKS[run.pay_frequency] : Math.max(1, cycleDates(run, dates).length);
   const parts = BigInt(shared) * (run.scheme === 'annualized' ? 1n : 12n);
-  return roundToCents([numerator * BigInt(CHECKS[period]), denominator * parts], run.rounding);
+  return roundToCents([numerator * BigInt(CHECKS[period]), denominator * parts]);
 }
 
 function amountFlags(version: ModelVersion, run: Run): string[] {
   const flags: string[] = [];
-  const isOwn = version.period === run.pay_frequency;
-  if (!isOwn && version.period !== 'monthly') flags.push('frequency_mismatch');
+  const isHalves =
+    version.period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks';
+  if (version.period !== run.pay_frequency && version.period !== 'monthly' && !isHalves)
+    flags.push('frequency_mismatch');
   if ([version.member, version.employer].some((text) => text.startsWith('-') && /[1-9]/.test(text)))
     flags.push('negative');
-  const dates = datesOf(run);
-  const year = run.pay_date.slice(0, 4);
-  const cycle = dates === null ? [`${year}-01-01`, `${year}-12-31`] : cycleDates(run, dates);
-  const [first, last] = [cycle[0] ?? run.pay_date, cycle.at(-1) ?? run.pay_date];
-  const covers =
-    (version.start === null || version.start <= first) && (version.end === null || version.end >= last);
-  if (!isOwn && !covers) flags.push('partial_cycle');
   return flags;
+}
+
+/** The first or last line of a deduction that is not in effect on all dates of the cycle. */
+function isPartial(world: World, version: ModelVersion, employee: string, run: Run): boolean {
+  const dates = datesOf(run);
+  if (version.period === run.pay_frequency || run.kind === 'off_cycle' || dates === null) return false;
+  const cycle = cycleDates(run, dates);
+  const place = cycle.indexOf(run.pay_date);
+  if (place === -1) return false;
+  const covered = cycle.map((day) => effectiveOn(world.versions, version.deduction, employee, day) !== null);
+  if (!covered.includes(false)) return false;
+  return !covered.slice(0, place).includes(true) || !covered.slice(place + 1).includes(true);
 }
 
 const isZero = ({ member, employer }: ModelVersion) => !/[1-9]/.test(member) && !/[1-9]/.test(employer);
 
 function linesNow(world: World, run: Run, employee: string, status: Status): ModelLine[] {
   if (status !== 'in') return [];
-  const day = dayOf(run);
+  const day = run.period_end;
   const own = world.facts.findLast(
     (fact) => fact.employee_id === employee && fact.employer_id === run.employer_id,
   ) as ModelFact;
@@ -198,6 +219,7 @@ function linesNow(world: World, run: Run, employee: string, status: Status): Mod
     .filter((state) => state !== null);
   return states.map((state): ModelLine => {
     const flags = amountFlags(state, run);
+    if (isPartial(world, state, employee, run)) flags.push('partial_cycle');
     const isRival = (other: ModelVersion) =>
       other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
     if (states.some(isRival)) flags.push('overlap');
@@ -211,8 +233,8 @@ function linesNow(world: World, run: Run, employee: string, status: Status): Mod
       ...contentOf(state),
       kind: 'regular',
       of: null,
-      member: centsOf(state.member, state, run),
-      employer: centsOf(state.employer, state, run),
+      member: centsOf(world, state.member, state, run),
+      employer: centsOf(world, state.employer, state, run),
       change: null,
       previous: null,
       flags,
@@ -274,7 +296,10 @@ type Pair = { member: bigint; employer: bigint };
 export function amountNow(world: World, of: ModelRun, employee: string, deduction: string): Pair {
   const state = effective(world.versions, deduction, employee, of.run);
   if (state === null) return { member: 0n, employer: 0n };
-  return { member: centsOf(state.member, state, of.run), employer: centsOf(state.employer, state, of.run) };
+  return {
+    member: centsOf(world, state.member, state, of.run),
+    employer: centsOf(world, state.employer, state, of.run),
+  };
 }
 
 /** What was finalized of it, with what later finalized runs have settled. */
@@ -302,7 +327,7 @@ function adjustments(
   employee: string,
   status: Status,
 ): ModelLine[] {
-  if (run.adjustments === 'off' || status === 'unclear' || status === 'out') return [];
+  if (status === 'unclear' || status === 'out') return [];
   const lines = finalized
     .filter((of) => of.roster.has(employee))
     .filter(({ run: one }) => [0, 1].includes(Number(run.pay_date.slice(0, 4)) - yearOf(one)))

@@ -1,38 +1,53 @@
 import t from 'tap';
-import { decimal, minus, print, rounded, times, ZERO } from '../../src/payroll/arithmetic/money.ts';
-import { ROUNDINGS } from '../../src/payroll/arithmetic/options.ts';
+import {
+  cut,
+  decimal,
+  minus,
+  print,
+  printReadable,
+  rounded,
+  times,
+  ZERO,
+} from '../../src/payroll/arithmetic/money.ts';
 
-/** A fraction and what it rounds to: half-up, half-even, down, up. */
-const quotients: [dividend: string, divisor: number, ...expected: string[]][] = [
-  ['0', 1, '0.00', '0.00', '0.00', '0.00'],
-  ['0.01', 1, '0.01', '0.01', '0.01', '0.01'],
-  ['0.004', 1, '0.00', '0.00', '0.00', '0.01'],
-  ['0.005', 1, '0.01', '0.00', '0.00', '0.01'],
-  ['0.015', 1, '0.02', '0.02', '0.01', '0.02'],
-  ['0.025', 1, '0.03', '0.02', '0.02', '0.03'],
-  ['0.025000000000000000000000000000000000001', 1, '0.03', '0.03', '0.02', '0.03'],
-  ['0.024999999999999999999999999999999999999', 1, '0.02', '0.02', '0.02', '0.03'],
+/** A fraction, what it rounds to, and what it is cut to. */
+const quotients: [dividend: string, divisor: number, rounded: string, cut: string][] = [
+  ['0', 1, '0.00', '0.00'],
+  ['0.01', 1, '0.01', '0.01'],
+  ['0.004', 1, '0.00', '0.00'],
+  ['0.005', 1, '0.01', '0.00'],
+  ['0.015', 1, '0.02', '0.01'],
+  ['0.025', 1, '0.03', '0.02'],
+  ['0.025000000000000000000000000000000000001', 1, '0.03', '0.02'],
+  ['0.024999999999999999999999999999999999999', 1, '0.02', '0.02'],
   // 0.005 less than a half of a cent and more, told apart only by a remainder far behind.
-  ['0.0349999999999999999999999999999999999999', 7, '0.00', '0.00', '0.00', '0.01'],
-  ['0.035', 7, '0.01', '0.00', '0.00', '0.01'],
-  ['0.0350000000000000000000000000000000000001', 7, '0.01', '0.01', '0.00', '0.01'],
-  ['0.0000000000000000000000000000000000000001', 624, '0.00', '0.00', '0.00', '0.01'],
-  ['9.995', 1, '10.00', '10.00', '9.99', '10.00'],
-  ['1800', 26, '69.23', '69.23', '69.23', '69.24'],
-  ['2', 3, '0.67', '0.67', '0.66', '0.67'],
-  ['1', 3, '0.33', '0.33', '0.33', '0.34'],
+  ['0.0349999999999999999999999999999999999999', 7, '0.00', '0.00'],
+  ['0.035', 7, '0.01', '0.00'],
+  ['0.0350000000000000000000000000000000000001', 7, '0.01', '0.00'],
+  ['0.0000000000000000000000000000000000000001', 624, '0.00', '0.00'],
+  ['9.995', 1, '10.00', '9.99'],
+  ['1800', 26, '69.23', '69.23'],
+  ['2', 3, '0.67', '0.66'],
+  ['1', 3, '0.33', '0.33'],
 ];
 
-t.test('a fraction is rounded once, on its magnitude, and the sign is restored', async (t) => {
-  for (const [dividend, divisor, ...expected] of quotients) {
-    for (const [index, rounding] of ROUNDINGS.entries()) {
-      const result = (text: string) => print(rounded(decimal(text), 1, divisor, rounding));
-      const magnitude = expected[index] as string;
-      t.equal(result(dividend), magnitude, `${dividend} / ${divisor} ${rounding}`);
-      const negative = magnitude === '0.00' ? magnitude : `-${magnitude}`;
-      t.equal(result(`-${dividend}`), negative, `-${dividend} / ${divisor} ${rounding}`);
-    }
+t.test('a fraction is rounded half away from zero, or cut toward zero', async (t) => {
+  const negative = (amount: string) => (amount === '0.00' ? amount : `-${amount}`);
+  for (const [dividend, divisor, nearest, toward] of quotients) {
+    t.equal(print(rounded(decimal(dividend), 1, divisor)), nearest, `${dividend} / ${divisor}`);
+    t.equal(
+      print(rounded(decimal(`-${dividend}`), 1, divisor)),
+      negative(nearest),
+      `-${dividend} / ${divisor}`,
+    );
+    t.equal(print(cut(decimal(dividend), divisor)), toward, `${dividend} / ${divisor} cut`);
+    t.equal(print(cut(decimal(`-${dividend}`), divisor)), negative(toward), `-${dividend} / ${divisor} cut`);
   }
+});
+
+t.test('amounts for people have thousands separators', async (t) => {
+  const texts = { '1800': '1,800.00', '-1234567.5': '-1,234,567.50', '999.999': '999.999', '-0.05': '-0.05' };
+  for (const [text, printed] of Object.entries(texts)) t.equal(printReadable(decimal(text)), printed);
 });
 
 t.test('a decimal is what its text says, and prints with two decimals or with all it has', async (t) => {
@@ -54,9 +69,9 @@ t.test('a decimal is what its text says, and prints with two decimals or with al
 });
 
 t.test('a part of an amount is rounded from the exact product, not from a rounded part', async (t) => {
-  t.equal(print(rounded(decimal('1800.00'), 7, 26, 'half-up')), '484.62');
-  t.equal(print(rounded(decimal('0.01'), 3, 2, 'half-up')), '0.02');
-  t.equal(print(rounded(decimal('0.01'), 0, 2, 'up')), '0.00');
+  t.equal(print(rounded(decimal('1800.00'), 7, 26)), '484.62');
+  t.equal(print(rounded(decimal('0.01'), 3, 2)), '0.02');
+  t.equal(print(rounded(decimal('0.01'), 0, 2)), '0.00');
 });
 
 t.test('products and differences are exact', async (t) => {
@@ -68,6 +83,6 @@ t.test('products and differences are exact', async (t) => {
 
 t.test('a float is refused where it would touch money', async (t) => {
   t.throws(() => times(decimal('1.00'), 0.5), RangeError);
-  t.throws(() => rounded(decimal('1.00'), 0.5, 1, 'down'), RangeError);
-  t.throws(() => rounded(decimal('1.00'), 1, 0.5, 'down'), RangeError);
+  t.throws(() => rounded(decimal('1.00'), 0.5, 1), RangeError);
+  t.throws(() => rounded(decimal('1.00'), 1, 0.5), RangeError);
 });

@@ -3,7 +3,6 @@
  * with the code it judges but the names of options.
  */
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
-import type { Rounding } from '../../src/payroll/arithmetic/options.ts';
 import type { PlannedRun } from '../../src/payroll/arithmetic/plan.ts';
 
 /** numerator / denominator, the denominator positive. */
@@ -18,20 +17,11 @@ export function fraction(text: string): Fraction {
   return [sign === '-' ? -magnitude : magnitude, 10n ** BigInt(decimals.length)];
 }
 
-/** Cents of a fraction of dollars. */
-export function roundToCents([numerator, denominator]: Fraction, rounding: Rounding): bigint {
+/** Cents of a fraction of dollars, half away from zero. */
+export function roundToCents([numerator, denominator]: Fraction): bigint {
   const hundredfold = numerator * 100n;
   const magnitude = hundredfold < 0n ? -hundredfold : hundredfold;
-  const cut = magnitude / denominator;
-  const rest = magnitude - cut * denominator;
-  const half = rest * 2n - denominator;
-  const goesUp = {
-    'half-up': half >= 0n,
-    'half-even': half > 0n || (half === 0n && cut % 2n === 1n),
-    down: false,
-    up: rest > 0n,
-  }[rounding];
-  const cents = goesUp ? cut + 1n : cut;
+  const cents = (magnitude * 2n + denominator) / (denominator * 2n);
   return hundredfold < 0n ? -cents : cents;
 }
 
@@ -44,9 +34,9 @@ export function dollars(cents: bigint): string {
 export function expectedTotal(text: string, period: PayFrequency, run: PlannedRun): bigint {
   const [numerator, denominator] = fraction(text);
   const year = numerator * PERIODS[period];
-  if (run.scheme === 'annualized') return roundToCents([year, denominator], run.rounding);
+  if (run.scheme === 'annualized') return roundToCents([year, denominator]);
   const month = BigInt(run.pay_date.slice(5, 7));
-  const through = (months: bigint) => roundToCents([year * months, denominator * 12n], run.rounding);
+  const through = (months: bigint) => roundToCents([year * months, denominator * 12n]);
   return through(month) - through(month - 1n);
 }
 
@@ -67,9 +57,7 @@ export function expectedCents(
   const [numerator, denominator] = fraction(text);
   if (period === run.pay_frequency) {
     const isExtra = dates.indexOf(run.pay_date) >= Number(PERIODS[period]);
-    return isExtra && run.extra_paycheck === 'skip'
-      ? 0n
-      : roundToCents([numerator, denominator], run.rounding);
+    return isExtra && run.extra_paycheck === 'skip' ? 0n : roundToCents([numerator, denominator]);
   }
   const cycle = cycleDates(run, dates);
   const k = BigInt(cycle.indexOf(run.pay_date) + 1);
@@ -80,14 +68,12 @@ export function expectedCents(
   switch (run.remainder) {
     case 'none': {
       const parts = run.scheme === 'annualized' ? N : N * 12n;
-      return roundToCents([numerator * PERIODS[period], denominator * parts], run.rounding);
+      return roundToCents([numerator * PERIODS[period], denominator * parts]);
     }
     case 'spread': {
-      const through = (checks: bigint) => roundToCents([total * checks, 100n * N], run.rounding);
+      const through = (checks: bigint) => roundToCents([total * checks, 100n * N]);
       return through(k) - through(k - 1n);
     }
-    case 'first':
-      return k === 1n ? total - (N - 1n) * base : base;
     case 'last':
       return k === N ? total - (N - 1n) * base : base;
   }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { withDefaults } from '../../src/payroll/arithmetic/options.ts';
 import { type PlannedRun, planOf } from '../../src/payroll/arithmetic/plan.ts';
-import { every, plan, plannedRun, yearOfDates } from './calendars.ts';
+import { every, plan, plannedRun, scheduled, yearOfDates } from './calendars.ts';
 
 const FRIDAYS = every(14, '2026-01-02', 26);
 /** The same with a holiday: stepping does not find these. */
@@ -9,25 +9,22 @@ const MOVED = FRIDAYS.map((date) => (date === '2026-07-03' ? '2026-07-02' : date
 
 /** Why a run can't be planned; '' when it can. */
 function refusal(run: Partial<PlannedRun>, schedule: readonly string[] | null = null): string {
-  const planned = planOf(plannedRun(run), schedule);
+  const planned = planOf(plannedRun(run), scheduled(schedule));
   return planned.ok ? '' : `${planned.problem.path}: ${planned.problem.rule}`;
 }
 
-t.test('options that are left out are the usual ones', async (t) => {
+t.test('options that are left out have their defaults', async (t) => {
   t.strictSame(withDefaults({}), {
     scheme: 'annualized',
-    applies_on: 'period_end',
-    rounding: 'half-up',
-    remainder: 'spread',
+    applies_on: 'pay_date',
+    remainder: 'last',
     extra_paycheck: 'take',
   });
-  t.equal(withDefaults({ scheme: 'month-even' }).applies_on, 'pay_date');
-  t.equal(withDefaults({ scheme: 'first-checks' }).applies_on, 'pay_date');
+  t.equal(withDefaults({ scheme: 'month-even' }).applies_on, 'pay_date', 'one default for all schemes');
   const given = {
     scheme: 'first-checks',
-    applies_on: 'period_start',
-    rounding: 'up',
-    remainder: 'last',
+    applies_on: 'period_end',
+    remainder: 'none',
     extra_paycheck: 'skip',
   } as const;
   t.strictSame(withDefaults(given), given);
@@ -46,8 +43,8 @@ t.test('pay dates come from the run, else from the schedule of that year, else f
 
 t.test('k and N are the place among the pay dates of the cycle', async (t) => {
   const place = (run: Partial<PlannedRun>) => {
-    const { k, N, month, cycle, placeInYear } = plan(run);
-    return [k, N, month, cycle.first, cycle.last, placeInYear];
+    const { k, N, month, cycleDays, placeInYear } = plan(run);
+    return [k, N, month, cycleDays[0], cycleDays.at(-1), placeInYear];
   };
   const july = { pay_date: '2026-07-17', pay_dates: FRIDAYS };
   t.strictSame(place({ ...july }), [15, 26, 7, '2026-01-02', '2026-12-18', 15]);
@@ -81,25 +78,41 @@ t.test(
   },
 );
 
-t.test(
-  'semimonthly and monthly runs without a list are annualized without remainder, or refused',
-  async (t) => {
-    for (const [pay_frequency, N] of [
-      ['semimonthly', 24],
-      ['monthly', 12],
-    ] as const) {
-      const run = { pay_frequency, pay_date: '2026-03-31', remainder: 'none' } as const;
-      const { dates, calendarAssumed, k, placeInYear, cycle, ...rest } = plan(run);
-      t.strictSame([dates, calendarAssumed, k, placeInYear, rest.N], [null, false, null, null, N]);
-      t.strictSame(cycle, { first: '2026-01-01', last: '2026-12-31' });
-      const refused = `pay_dates: is required: without a list a ${pay_frequency} run can only have scheme annualized and remainder none`;
-      t.equal(refusal({ ...run, remainder: 'spread' }), refused);
-      t.equal(refusal({ ...run, scheme: 'month-even' }), refused);
-      t.equal(refusal({ ...run, scheme: 'first-checks' }), refused);
-      t.equal(refusal({ ...run, remainder: 'first', pay_dates: yearOfDates(pay_frequency, 2026) }), '');
+t.test('semimonthly and monthly runs without a list are annualized with remainder none', async (t) => {
+  for (const [pay_frequency, N] of [
+    ['semimonthly', 24],
+    ['monthly', 12],
+  ] as const) {
+    const run = { pay_frequency, pay_date: '2026-03-31', remainder: 'spread' } as const;
+    const { dates, calendarAssumed, k, placeInYear, cycleDays, remainder, ...rest } = plan(run);
+    t.strictSame([dates, calendarAssumed, k, placeInYear, rest.N], [null, false, null, null, N]);
+    t.strictSame([cycleDays, remainder], [[], 'none']);
+    const refused = `pay_dates: is required: without a list of pay dates a ${pay_frequency} run can only have scheme annualized`;
+    t.equal(refusal({ ...run, scheme: 'month-even' }), refused);
+    t.equal(refusal({ ...run, scheme: 'first-checks' }), refused);
+    t.equal(plan({ ...run, pay_dates: yearOfDates(pay_frequency, 2026) }).remainder, 'spread');
+  }
+});
+
+t.test('a stepped calendar has remainder none', async (t) => {
+  t.equal(plan({ remainder: 'spread' }).remainder, 'none');
+  t.equal(plan({ remainder: 'spread' }, FRIDAYS).remainder, 'spread');
+});
+
+t.test('the month schemes refuse a list that has a month without a date', async (t) => {
+  const pay_dates = yearOfDates('monthly', 2026).with(1, '2026-03-01');
+  const run = { pay_frequency: 'monthly', pay_date: '2026-03-31', pay_dates } as const;
+  t.equal(refusal(run), '');
+  for (const kind of ['regular', 'off_cycle'] as const) {
+    for (const scheme of ['month-even', 'first-checks'] as const) {
+      t.equal(
+        refusal({ ...run, kind, scheme }),
+        `pay_dates: must have a pay date in every month for scheme ${scheme}; February has none`,
+      );
     }
-  },
-);
+  }
+  t.match(refusal({ ...run, pay_dates: null, scheme: 'month-even' }, pay_dates), /^pay_schedule: /);
+});
 
 t.test('a run that is not on one of the pay dates is refused with those next to it', async (t) => {
   const pay_date = '2026-07-03';
@@ -132,7 +145,4 @@ t.test('an off-cycle check is none of the pay dates: it has no place, and needs 
   t.equal(plan({ ...offCycle, scheme: 'month-even' }, FRIDAYS).N, 3);
   t.equal(plan({ ...offCycle, scheme: 'first-checks' }, FRIDAYS).N, 2);
   t.equal(plan(offCycle).calendarAssumed, true);
-  const months = yearOfDates('monthly', 2026).with(1, '2026-03-01');
-  const february = { pay_frequency: 'monthly', pay_date: '2026-02-10', pay_dates: months } as const;
-  t.equal(plan({ ...offCycle, ...february, scheme: 'month-even' }).N, 1, 'a month without a pay date');
 });

@@ -45,13 +45,7 @@ const cases: [rule: string, facts: NewFact[], changes: Partial<RunBody>, isIn: b
   ['so is one who moved in the middle of the period', moved('2026-01-20'), {}, false],
   ['and one who moves on the day', moved('2026-01-29'), {}, false],
   ['who moves after the day is still here', moved('2026-01-30'), {}, true],
-  [
-    'with period_start the day before the move counts',
-    moved('2026-01-20'),
-    { applies_on: 'period_start' },
-    true,
-  ],
-  ['with pay_date a move behind the period counts', moved('2026-01-30'), { applies_on: 'pay_date' }, false],
+  ['whatever day deductions apply on', moved('2026-01-30'), { applies_on: 'pay_date' }, true],
   ['who is active with two employers is in neither', [one(), one({ employer_id: 'other' })], {}, false],
   [
     'who is active here and was elsewhere is here',

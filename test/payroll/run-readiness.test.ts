@@ -472,12 +472,12 @@ t.test('employees without a frequency are in the run while the employer has one 
   t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
 });
 
-t.test('two employers at once is asked about the day of the run', async (t) => {
+t.test('employees with two employers are those of the period end', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-2', { employer_id: 'globex', hire_date: '2026-07-13' });
   t.match(await check(db, 'employees-with-two-employers'), { result: 'pass' });
-  const byPayDate = runOn('2026-07-17', { applies_on: 'pay_date' });
-  t.match(await check(db, 'employees-with-two-employers', byPayDate), { examples: ['emp-2'] });
+  const next = runOn('2026-07-31');
+  t.match(await check(db, 'employees-with-two-employers', next), { examples: ['emp-2'] });
 });
 
 t.test('an overlap that a finalized run had is a warning, a new one beside it fails', async (t) => {

@@ -1,6 +1,7 @@
 /** The regular lines of a run: what they say, whose day counts, and what they are flagged for. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
+import { SCHEMES } from '../../src/payroll/arithmetic/options.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { scratch } from '../database/scratch.ts';
 import { body, codes, employment, event, learn, lines, send } from './runs-stage.ts';
@@ -46,11 +47,11 @@ t.test('a line says what the version said and what it comes to', async (t) => {
       period: 'monthly',
       member_contribution: '150',
       employer_contribution: '+300.0',
-      member_amount: '69.24',
+      member_amount: '69.23',
       employer_amount: '138.46',
       flags: [],
       explanation:
-        '150.00 monthly x 12 = 1800.00 a year, check 7 of 26, spread: 484.62 - 415.38 = 69.24; employer 300.00 monthly x 12 = 3600.00 a year, check 7 of 26, spread: 969.23 - 830.77 = 138.46',
+        '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23; plus employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26: 3,600.00 / 26 = 138.46',
       kind: 'regular',
       adjustment_for: null,
       change: 'new',
@@ -95,7 +96,7 @@ t.test(
   },
 );
 
-t.test('the state of the day is taken: by period_end, by pay_date or by period_start', async (t) => {
+t.test('a deduction applies if it is in effect on the pay date, or on the period end', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   // The period of the run is 2026-01-16 to 2026-01-29, its pay date 2026-01-30.
@@ -116,19 +117,10 @@ t.test('the state of the day is taken: by period_end, by pay_date or by period_s
   const taken = async (changes: Partial<RunBody>) =>
     (await lines(db, body(2, changes))).map((line) => line.deduction_id);
   const byEnd = ['end-29', 'end-30', 'start-16-0', 'start-17-1', 'start-29-2'];
-  t.strictSame(await taken({}), byEnd, 'annualized: at the end of the period');
+  t.strictSame(await taken({ applies_on: 'period_end' }), byEnd);
   t.strictSame(await taken({ applies_on: 'period_end', scheme: 'month-even' }), byEnd);
   const byPayDate = ['end-30', 'start-16-0', 'start-17-1', 'start-29-2', 'start-30-3'];
-  t.strictSame(await taken({ applies_on: 'pay_date' }), byPayDate);
-  t.strictSame(await taken({ scheme: 'month-even' }), byPayDate, 'by month: on the pay date');
-  t.strictSame(await taken({ scheme: 'first-checks' }), byPayDate);
-  t.strictSame(await taken({ applies_on: 'period_start' }), [
-    'end-16',
-    'end-28',
-    'end-29',
-    'end-30',
-    'start-16-0',
-  ]);
+  for (const scheme of SCHEMES) t.strictSame(await taken({ scheme }), byPayDate, `${scheme}: the pay date`);
 });
 
 t.test('a change that starts later does not erase what is in effect until then', async (t) => {
@@ -174,13 +166,18 @@ t.test('what outlives the last regular lines is flagged on them, and only there'
     return (await lines(db, body(place, more))).map((line) => line.flags);
   };
   const flagged = [['open_after_termination']];
+  const byPeriodEnd = { applies_on: 'period_end' } as const;
   t.strictSame(await flagsOf('2026-01-20'), flagged);
   t.strictSame(
     await flagsOf('2026-01-20', { effective_end: '2026-01-31' }),
     flagged,
     'until the end of the month',
   );
-  t.strictSame(await flagsOf('2026-01-20', { effective_end: '2026-01-29' }), [[]], 'it ends with the period');
+  t.strictSame(
+    await flagsOf('2026-01-20', { effective_end: '2026-01-29' }, 2, byPeriodEnd),
+    [[]],
+    'it ends with the period',
+  );
   t.strictSame(await flagsOf('2026-01-30'), [[]], 'the next run has the last lines');
   t.strictSame(await flagsOf('2026-01-20', {}, 3, { final_checks: ['e'] }), flagged, 'so has a final check');
 });
@@ -194,12 +191,12 @@ t.test('whom the newest census lacks is flagged as long as no termination is kno
   t.match(await lines(db, body(2)), [{ flags: ['open_after_termination'] }]);
 });
 
-t.test('flags of the amount stand on the line', async (t) => {
+t.test('the line has the flags of its amount', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(
     db,
-    each('2025-12-01', { period: 'weekly', member_contribution: '-1', effective_start: '2026-01-10' }),
+    each('2025-12-01', { period: 'weekly', member_contribution: '-1', effective_start: '2026-01-20' }),
   );
   t.match(await lines(db, body(2)), [{ flags: ['frequency_mismatch', 'negative', 'partial_cycle'] }]);
 });

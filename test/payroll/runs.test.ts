@@ -47,9 +47,9 @@ t.test('the same run again changes nothing, with its defaults left out or given,
   };
   t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'created');
   const stored = await found(db, 'r');
-  t.equal(await again(body(2, { rounding: 'half-up', kind: 'regular', employee_ids: ['e', 'f'] })), 'same');
+  t.equal(await again(body(2, { remainder: 'last', kind: 'regular', employee_ids: ['e', 'f'] })), 'same');
   t.equal(await again(body(2)), 'different');
-  t.equal(await again(body(2, { employee_ids: ['e', 'f'], rounding: 'up' })), 'different');
+  t.equal(await again(body(2, { employee_ids: ['e', 'f'], extra_paycheck: 'skip' })), 'different');
   t.strictSame(await found(db, 'r'), stored);
   await finalize(db, 'r');
   t.equal(await again(body(2, { employee_ids: ['f', 'e'] })), 'same', 'also when it is finalized');

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
 import { type Amounts, calculator } from '../../src/payroll/arithmetic/amounts.ts';
-import { REMAINDERS, ROUNDINGS, SCHEMES } from '../../src/payroll/arithmetic/options.ts';
+import { REMAINDERS, SCHEMES } from '../../src/payroll/arithmetic/options.ts';
 import type { PlannedRun } from '../../src/payroll/arithmetic/plan.ts';
 import { total } from '../../src/payroll/arithmetic/sums.ts';
 import { every, plan, yearOfDates } from './calendars.ts';
@@ -57,35 +57,6 @@ export const TABLES: Readonly<Record<string, () => string>> = {
         ['all 26', ...REMAINDERS.map((remainder) => yearOf({ remainder }, FRIDAYS))],
       ],
     ),
-  roundings: () => {
-    const exact: [
-      text: string,
-      share: string,
-      member: string,
-      period: PayFrequency,
-      run: Partial<PlannedRun>,
-    ][] = [
-      ['150.00 monthly', '1800.00 / 26 = 69.2307…', '150.00', 'monthly', {}],
-      ['0.13 monthly', '1.56 / 24 = 0.065', '0.13', 'monthly', SEMIMONTHLY],
-      ['0.05 monthly', '0.60 / 24 = 0.025', '0.05', 'monthly', SEMIMONTHLY],
-      ['-0.05 monthly', '-0.60 / 24 = -0.025', '-0.05', 'monthly', SEMIMONTHLY],
-      ['33.3349 biweekly', '33.3349', '33.3349', 'biweekly', {}],
-    ];
-    return table(
-      ['contribution', 'exact share', ...ROUNDINGS],
-      exact.map(([text, share, member, period, run]) => [
-        text,
-        share,
-        ...ROUNDINGS.map((rounding) =>
-          amountOf(
-            { pay_date: '2026-03-27', pay_dates: FRIDAYS, remainder: 'none', ...run, rounding },
-            member,
-            period,
-          ),
-        ),
-      ]),
-    );
-  },
   calendars: () => {
     const calendars: [member: string, period: PayFrequency, pay_frequency: PayFrequency, dates: string[]][] =
       [
@@ -129,14 +100,13 @@ export const TABLES: Readonly<Record<string, () => string>> = {
   explanations: () => {
     const runs: Partial<PlannedRun>[] = [
       {},
+      { pay_date: '2026-12-18' },
+      { remainder: 'spread' },
       { remainder: 'none' },
-      { remainder: 'none', rounding: 'up' },
-      { remainder: 'first', pay_date: '2026-01-02' },
-      { remainder: 'first' },
       { scheme: 'month-even', pay_date: '2026-07-17' },
       { scheme: 'month-even', pay_date: '2026-07-17', remainder: 'none' },
       { scheme: 'first-checks', pay_date: '2026-07-31' },
-      { ...SEMIMONTHLY, pay_dates: null, remainder: 'none' },
+      { ...SEMIMONTHLY, pay_dates: null },
       { kind: 'off_cycle', pay_date: '2026-07-08' },
     ];
     const texts = runs.map(
@@ -166,8 +136,6 @@ function amounts(run: Partial<PlannedRun>, member: string, period: PayFrequency,
     member_contribution: member,
     employer_contribution: employer,
     period,
-    starts_on: null,
-    ends_on: null,
   });
 }
 

@@ -11,7 +11,7 @@ export type Place = { check: number; checks: number };
 /** Premiums are for a month. */
 const MONTHS = 12n;
 
-/** What one paycheck takes of a contribution, in cents: all of it where it is for the pay period, else its share. */
+/** Returns the share of one paycheck in cents: checks are equal, and the last one takes the year's remaining cents. */
 export function shareOf(
   contribution: string,
   period: Deduction['period'],
@@ -21,12 +21,8 @@ export function shareOf(
   const cents = centsOf(contribution);
   if (period === frequency) return cents;
   const year = cents * MONTHS;
-  return upTo(year, check, checks) - upTo(year, check - 1, checks);
-}
-
-/** What the first `count` checks of a year take together, rounded half up to a cent. */
-function upTo(year: bigint, count: number, checks: number): bigint {
-  return (2n * year * BigInt(count) + BigInt(checks)) / (2n * BigInt(checks));
+  const each = year / BigInt(checks);
+  return check === checks ? year - each * BigInt(checks - 1) : each;
 }
 
 /** Of an amount with two decimals. */

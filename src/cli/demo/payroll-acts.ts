@@ -58,7 +58,7 @@ async function runPayroll(scene: Scene): Promise<void> {
       expectByHand(scene, line, payroll, first);
     }
     if (lines.some((line) => line.flags.includes('partial_cycle'))) {
-      tell('partial_cycle: it began in the year. Each check takes its own share, and none catches up.');
+      tell('partial_cycle: its first or last check in the year. Each check takes its own share only.');
     }
     holds(`${counted(lines.length, 'line')}: each cent is the one that is worked out by hand.`);
     await finalize(scene, run, lines);
@@ -131,7 +131,13 @@ async function putRun(
   date: PayDate,
   adjustments: 'report' | 'include',
 ): Promise<PayrollRun> {
-  const body = { employer_id: employerId, pay_frequency: frequency, ...date, adjustments };
+  const body = {
+    employer_id: employerId,
+    pay_frequency: frequency,
+    ...date,
+    applies_on: 'period_end',
+    adjustments,
+  };
   const run_id = runIdOf(employerId, date);
   const run = await stage.api.send<PayrollRun>('PUT', pathOf({ run_id }), body);
   tell(

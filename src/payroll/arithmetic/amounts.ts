@@ -1,12 +1,12 @@
 /** What a deduction takes from one paycheck, to the cent: "Amounts" of payroll.md. */
 import type { PayFrequency } from '../../contract/pay-rate.ts';
-import { type Decimal, decimal, print, rounded, times, ZERO } from './money.ts';
+import { type Decimal, decimal, print, printReadable, rounded, times, ZERO } from './money.ts';
 import { PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
-import { type Share, shareOfYear } from './shares.ts';
+import { type Share, shareOfYear, totalOf } from './shares.ts';
 
-/** Rises with every change that can move a cent or change a flag; a finalized run says by which it was computed. */
-export const RULES_VERSION = '1';
+/** Rises with every change that can move a cent or change a flag. A finalized run records the one that computed it. */
+export const RULES_VERSION = '2';
 
 /** A deduction's state as far as its amounts are concerned. */
 export type Contribution = {
@@ -14,13 +14,10 @@ export type Contribution = {
   member_contribution: string;
   employer_contribution: string;
   period: PayFrequency;
-  /** Days on which the state begins and ends, both inclusive; null: open. */
-  starts_on: string | null;
-  ends_on: string | null;
 };
 
-/** What the arithmetic alone can tell that a person should look at. */
-export const AMOUNT_FLAGS = ['frequency_mismatch', 'negative', 'partial_cycle'] as const;
+/** The flags that follow from a contribution and the plan. */
+export const AMOUNT_FLAGS = ['frequency_mismatch', 'negative'] as const;
 export type AmountFlag = (typeof AMOUNT_FLAGS)[number];
 
 export type Amounts = {
@@ -61,10 +58,20 @@ export function calculator(plan: Plan): (contribution: Contribution) => Amounts 
     return {
       member_amount: member.amount,
       employer_amount: employer.amount,
-      flags: flagsOf(contribution, [member, employer], plan),
+      flags: flagsOf(contribution.period, [member, employer], plan),
       explanation: explain(member, employer),
     };
   };
+}
+
+/**
+ * Returns T, the sum of the cycle's checks in cents, for one side of a contribution. The cycle of a contribution for
+ * the run's own frequency is the check.
+ */
+export function cycleTotal(contribution: string, period: PayFrequency, plan: Plan): bigint {
+  const amount = decimal(contribution);
+  if (period === plan.run.pay_frequency) return rounded(amount, 1, 1).units;
+  return totalOf(times(amount, PERIODS_PER_YEAR[period]), plan).units;
 }
 
 function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side {
@@ -72,51 +79,43 @@ function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side 
     period === plan.run.pay_frequency ? ownShare(contribution, plan) : yearShare(contribution, period, plan);
   return {
     amount: print(amount),
-    explanation: `${print(contribution)} ${period}${working} = ${print(amount)}`,
+    explanation: `${printReadable(contribution)} ${period}${working} ${printReadable(amount)}`,
     isZero: contribution.units === 0n,
     isNegative: contribution.units < 0n,
   };
 }
 
-/** The contribution's period is the run's frequency: it is taken as it is, scheme and remainder don't matter. */
+/** Takes the contribution as it is, whatever the scheme and the remainder. */
 function ownShare(contribution: Decimal, { run, placeInYear }: Plan): Share {
   const most = PERIODS_PER_YEAR[run.pay_frequency];
   if (run.extra_paycheck === 'skip' && placeInYear !== null && placeInYear > most) {
-    return { amount: ZERO, working: `, check ${placeInYear} after the first ${most}, skip` };
+    return { amount: ZERO, working: `; check ${placeInYear}, after the first ${most}, is skipped;` };
   }
-  const label = run.rounding === 'half-up' ? '' : `, ${run.rounding}`;
-  return {
-    amount: rounded(contribution, 1, 1, run.rounding),
-    working: ` on each ${run.pay_frequency} check${label}`,
-  };
+  return { amount: rounded(contribution, 1, 1), working: ` on each ${run.pay_frequency} check;` };
 }
 
 function yearShare(contribution: Decimal, period: PayFrequency, plan: Plan): Share {
   const periods = PERIODS_PER_YEAR[period];
   const year = times(contribution, periods);
   const { amount, working } = shareOfYear(year, plan);
-  return { amount, working: ` x ${periods} = ${print(year)} a year, ${working}` };
+  return { amount, working: ` × ${periods} = ${printReadable(year)} a year${working}` };
 }
 
-/** The member's side, and the employer's behind it where it pays something. */
+/** Joins the member's side and the employer's. A side that contributes nothing is left out. */
 function explain(member: Side, employer: Side): string {
   if (employer.isZero) return member.explanation;
   if (member.isZero) return `employer ${employer.explanation}`;
-  return `${member.explanation}; employer ${employer.explanation}`;
+  return `${member.explanation}; plus employer ${employer.explanation}`;
 }
 
-function flagsOf(
-  { period, starts_on, ends_on }: Contribution,
-  sides: readonly Side[],
-  plan: Plan,
-): AmountFlag[] {
+function flagsOf(period: PayFrequency, sides: readonly Side[], { run }: Plan): AmountFlag[] {
   const flags: AmountFlag[] = [];
-  const isOwn = period === plan.run.pay_frequency;
-  if (!isOwn && period !== 'monthly') flags.push('frequency_mismatch');
+  // "24 of 26": first-checks of a biweekly payroll takes a semimonthly contribution on two checks of each month.
+  const isNormal =
+    period === 'monthly' ||
+    period === run.pay_frequency ||
+    (period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks');
+  if (!isNormal) flags.push('frequency_mismatch');
   if (sides.some(({ isNegative }) => isNegative)) flags.push('negative');
-  // A contribution for the run's own period belongs to no cycle.
-  const { first, last } = plan.cycle;
-  const isCovered = (starts_on === null || starts_on <= first) && (ends_on === null || ends_on >= last);
-  if (!isOwn && !isCovered) flags.push('partial_cycle');
   return flags;
 }

@@ -1,9 +1,7 @@
 /**
- * Amounts as whole numbers of a decimal unit, exact at any length. A share of one is a fraction of whole numbers and
- * is rounded once, from its remainder: no quotient is ever cut before. BigInt takes no JavaScript number, so no float
- * can touch money.
+ * Amounts as whole numbers of a decimal unit, exact at any length. A share of an amount is a fraction of whole numbers
+ * and is rounded once. BigInt accepts no JavaScript number, so no float can touch money.
  */
-import type { Rounding } from './options.ts';
 
 /** units / 10^decimals dollars. */
 export type Decimal = { readonly units: bigint; readonly decimals: number };
@@ -35,31 +33,30 @@ export function minus(amount: Decimal, other: Decimal): Decimal {
   return { units: amount.units - other.units, decimals: CENT_DECIMALS };
 }
 
-/**
- * `round` of payroll.md for the fraction value x part / of: to the cent, on the magnitude, with the sign restored.
- * The only place where money is divided.
- */
-export function rounded(value: Decimal, part: number, of: number, rounding: Rounding): Decimal {
-  const isNegative = value.units < 0n;
-  const dividend = (isNegative ? -value.units : value.units) * CENTS_PER_DOLLAR * BigInt(part);
-  const divisor = 10n ** BigInt(value.decimals) * BigInt(of);
-  const cut = dividend / divisor;
-  const rest = dividend - cut * divisor;
-  const cents = goesUp(rounding, cut, rest * 2n, divisor) ? cut + 1n : cut;
+/** Returns the fraction value × part / of, rounded to the cent, half away from zero. */
+export function rounded(value: Decimal, part: number, of: number): Decimal {
+  const { cents, isHalfOrMore, isNegative } = divided(value, part, of);
+  const magnitude = isHalfOrMore ? cents + 1n : cents;
+  return { units: isNegative ? -magnitude : magnitude, decimals: CENT_DECIMALS };
+}
+
+/** Returns value / of, cut to the cent toward zero. */
+export function cut(value: Decimal, of: number): Decimal {
+  const { cents, isNegative } = divided(value, 1, of);
   return { units: isNegative ? -cents : cents, decimals: CENT_DECIMALS };
 }
 
-function goesUp(rounding: Rounding, cut: bigint, doubledRest: bigint, divisor: bigint): boolean {
-  switch (rounding) {
-    case 'half-up':
-      return doubledRest >= divisor;
-    case 'half-even':
-      return doubledRest > divisor || (doubledRest === divisor && cut % 2n === 1n);
-    case 'down':
-      return false;
-    case 'up':
-      return doubledRest > 0n;
-  }
+/** Divides the magnitude into whole cents. Money is divided nowhere else. */
+function divided(
+  value: Decimal,
+  part: number,
+  of: number,
+): { cents: bigint; isHalfOrMore: boolean; isNegative: boolean } {
+  const isNegative = value.units < 0n;
+  const dividend = (isNegative ? -value.units : value.units) * CENTS_PER_DOLLAR * BigInt(part);
+  const divisor = 10n ** BigInt(value.decimals) * BigInt(of);
+  const cents = dividend / divisor;
+  return { cents, isHalfOrMore: (dividend - cents * divisor) * 2n >= divisor, isNegative };
 }
 
 /** The exact number with two decimals, or more where it has more; never `-0.00`. */
@@ -76,4 +73,10 @@ function trimmed(fraction: string): string {
   let end = fraction.length;
   while (end > CENT_DECIMALS && fraction[end - 1] === '0') end -= 1;
   return fraction.slice(0, end);
+}
+
+/** Prints an amount for people, with thousands separators: `1,800.00`. */
+export function printReadable(value: Decimal): string {
+  const [whole = '', fraction = ''] = print(value).split('.');
+  return `${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${fraction}`;
 }

@@ -29,6 +29,21 @@ const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
 /** Days of a step. The other frequencies have no even step: without a list their dates are not known. */
 const STEP_DAYS: Readonly<Partial<Record<PayFrequency, number>>> = { weekly: 7, biweekly: 14 };
 
+export const MONTH_NAMES = [
+  'January',
+  'February',
+  'March',
+  'April',
+  'May',
+  'June',
+  'July',
+  'August',
+  'September',
+  'October',
+  'November',
+  'December',
+] as const;
+
 export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
 
 /**
@@ -49,6 +64,12 @@ export function listProblem(
   }
   const rule = coverRule(dates, year, frequency);
   return rule === null ? null : { path, rule };
+}
+
+/** Returns the first month of the year that has none of the dates; null if every month has one. */
+export function monthWithoutDate(dates: readonly string[]): string | null {
+  const months = new Set(dates.map((date) => Number(date.slice('YYYY-'.length, 'YYYY-MM'.length))));
+  return MONTH_NAMES.find((_, index) => !months.has(index + 1)) ?? null;
 }
 
 /** The dates of a list that lie next to a day that is not in it, before and after: one or two of a list of some. */

@@ -2,9 +2,10 @@
 import type { Problem } from '../../contract/check.ts';
 import { isDay } from '../../contract/instant.ts';
 import type { PayFrequency } from '../../contract/pay-rate.ts';
-import type { AmountOptions, Scheme } from './options.ts';
+import type { AmountOptions, Remainder, Scheme } from './options.ts';
 import {
   listProblem,
+  monthWithoutDate,
   nearestDates,
   PERIODS_PER_YEAR,
   REAL_DAY_RULE,
@@ -12,35 +13,44 @@ import {
   yearOf,
 } from './pay-dates.ts';
 
-export type PlannedRun = Omit<AmountOptions, 'applies_on'> & {
+export type PlannedRun = AmountOptions & {
   kind: 'regular' | 'off_cycle';
   pay_frequency: PayFrequency;
   pay_date: string;
-  /** The calendar year's pay dates, where the run brings them. */
+  /** The calendar year's pay dates, if the run has its own list. */
   pay_dates?: readonly string[] | null | undefined;
+  /** The last day of the pay period of each of `pay_dates`; null if they are unknown. */
+  period_ends?: readonly string[] | null | undefined;
 };
+
+/** A date of a pay schedule. */
+export type ScheduledDate = { pay_date: string; period_end: string };
 
 export type Plan = {
   run: PlannedRun;
-  /** C: the regular pay dates of the year; null when they are not known, and N is then the periods of a year. */
+  /** C: the regular pay dates of the year. Null if unknown; N is then the periods of a year. */
   dates: readonly string[] | null;
-  /** C was stepped, not given: readiness warns (`calendar_assumed`), because bank holidays move pay dates over New Year. */
+  /** The last day of the pay period of each of `dates`; null if they are unknown. */
+  periodEnds: readonly string[] | null;
+  /** C was stepped, not given: readiness warns, because bank holidays move pay dates over New Year. */
   calendarAssumed: boolean;
+  /** The run's remainder, or `none` without a list of pay dates: a stepped calendar can miss the last check. */
+  remainder: Remainder;
   /** The month of the pay date, 1 to 12. */
   month: number;
   /** How many checks share the cycle: the year's, or the month's that count. */
   N: number;
-  /** Place of the check in the cycle, from 1; greater than N past the month's first checks. Null when it has none. */
+  /** Place of the check in the cycle, from 1; greater than N past the month's first checks. Null if it has none. */
   k: number | null;
-  /** Place of the check in the year, from 1. Null when it has none. */
+  /** Place of the check in the year, from 1. Null if it has none. */
   placeInYear: number | null;
-  /** The days that a deduction must cover to be taken on every check of the cycle. */
-  cycle: { first: string; last: string };
+  /** The day of each of the N checks on which a deduction must be in effect. Empty if C is unknown. */
+  cycleDays: readonly string[];
 };
 
 export type Planned = { ok: true; plan: Plan } | { ok: false; problem: Problem };
 
-/** S of payroll.md: the checks of a month that "first-checks" takes from. */
+/** S of payroll.md: the checks of a month that `first-checks` takes from. */
 const FIRST_CHECKS: Readonly<Record<PayFrequency, number>> = {
   monthly: 1,
   semimonthly: 2,
@@ -48,40 +58,70 @@ const FIRST_CHECKS: Readonly<Record<PayFrequency, number>> = {
   weekly: 4,
 };
 
+type Calendar = { dates: readonly string[]; periodEnds: readonly string[] | null; isAssumed: boolean };
+
 /**
- * Plans a run. A check that is not one of the regular pay dates (`off_cycle`), or whose place among them is not known,
- * has no k: it takes E/N, as with remainder `none`.
+ * Plans a run. A check that is not a regular pay date (`off_cycle`), or whose place among them is unknown, has no k: it
+ * takes E/N, as with remainder `none`.
  *
  * @param schedule the employer's pay dates for this frequency and pay group, of any years; null without a schedule
  */
-export function planOf(run: PlannedRun, schedule: readonly string[] | null): Planned {
+export function planOf(run: PlannedRun, schedule: readonly ScheduledDate[] | null): Planned {
   if (!isDay(run.pay_date)) return refused('pay_date', REAL_DAY_RULE);
-  const given = run.pay_dates ?? datesOfYear(schedule, run.pay_date);
+  const given = givenCalendar(run, schedule);
   if (given !== null) {
-    const problem = givenProblem(run, given);
-    return problem === null ? planned(run, given, false) : { ok: false, problem };
+    const problem = givenProblem(run, given.dates);
+    return problem === null ? planned(run, given) : { ok: false, problem };
   }
   const stepped = steppedDates(run.pay_date, run.pay_frequency);
-  if (stepped !== null) return planned(run, stepped, true);
-  if (run.scheme !== 'annualized' || run.remainder !== 'none') {
-    return refused(
-      'pay_dates',
-      `is required: without a list a ${run.pay_frequency} run can only have scheme annualized and remainder none`,
-    );
-  }
-  return planned(run, null, false);
+  if (stepped !== null) return planned(run, { dates: stepped, periodEnds: null, isAssumed: true });
+  if (run.scheme === 'annualized') return planned(run, null);
+  return refused(
+    'pay_dates',
+    `is required: without a list of pay dates a ${run.pay_frequency} run can only have scheme annualized`,
+  );
 }
 
-function datesOfYear(schedule: readonly string[] | null, payDate: string): readonly string[] | null {
-  const dates = (schedule ?? []).filter((date) => yearOf(date) === yearOf(payDate));
-  return dates.length === 0 ? null : dates;
+/**
+ * Returns whether the run's line of a deduction gets the flag `partial_cycle`: it is the first or the last line within
+ * its cycle, and the deduction is not in effect on all days of the cycle.
+ *
+ * @param period the deduction's own; a contribution for the run's frequency belongs to no cycle
+ */
+export function isPartialCycle(
+  { run, cycleDays, k, N }: Plan,
+  period: PayFrequency,
+  isInEffectOn: (day: string) => boolean,
+): boolean {
+  if (period === run.pay_frequency || k === null || k > N || cycleDays.every(isInEffectOn)) return false;
+  const hasLine = cycleDays.map((day, index) => index === k - 1 || isInEffectOn(day));
+  return hasLine.indexOf(true) === k - 1 || hasLine.lastIndexOf(true) === k - 1;
+}
+
+function givenCalendar(run: PlannedRun, schedule: readonly ScheduledDate[] | null): Calendar | null {
+  if (run.pay_dates) {
+    return { dates: run.pay_dates, periodEnds: run.period_ends ?? null, isAssumed: false };
+  }
+  const ofYear = (schedule ?? []).filter(({ pay_date }) => yearOf(pay_date) === yearOf(run.pay_date));
+  if (ofYear.length === 0) return null;
+  return {
+    dates: ofYear.map(({ pay_date }) => pay_date),
+    periodEnds: ofYear.map(({ period_end }) => period_end),
+    isAssumed: false,
+  };
 }
 
 function givenProblem(run: PlannedRun, dates: readonly string[]): Problem | null {
-  const { pay_date, pay_frequency } = run;
+  const { pay_date, pay_frequency, scheme } = run;
   const isOwn = Array.isArray(run.pay_dates);
-  const problem = listProblem(dates, yearOf(pay_date), pay_frequency, isOwn ? 'pay_dates' : 'pay_schedule');
-  if (problem !== null || run.kind === 'off_cycle' || dates.includes(pay_date)) return problem;
+  const path = isOwn ? 'pay_dates' : 'pay_schedule';
+  const problem = listProblem(dates, yearOf(pay_date), pay_frequency, path);
+  if (problem !== null) return problem;
+  const month = scheme === 'annualized' ? null : monthWithoutDate(dates);
+  if (month !== null) {
+    return { path, rule: `must have a pay date in every month for scheme ${scheme}; ${month} has none` };
+  }
+  if (run.kind === 'off_cycle' || dates.includes(pay_date)) return null;
   const nearest = nearestDates(dates, pay_date).join(' and ');
   return isOwn
     ? { path: 'pay_dates', rule: `must contain the pay date ${pay_date}; next to it are ${nearest}` }
@@ -92,24 +132,25 @@ function refused(path: string, rule: string): Planned {
   return { ok: false, problem: { path, rule } };
 }
 
-function planned(run: PlannedRun, dates: readonly string[] | null, calendarAssumed: boolean): Planned {
-  const { pay_date, pay_frequency, scheme, kind } = run;
+function planned(run: PlannedRun, calendar: Calendar | null): Planned {
+  const { pay_date, pay_frequency, scheme, kind, applies_on } = run;
+  const { dates, periodEnds, isAssumed } = calendar ?? { dates: null, periodEnds: null, isAssumed: false };
   const isPlaced = dates !== null && kind === 'regular';
   const inScheme = dates === null ? [] : datesOfScheme(scheme, dates, pay_date);
   const counted = scheme === 'first-checks' ? inScheme.slice(0, FIRST_CHECKS[pay_frequency]) : inScheme;
+  const dayOf = (date: string): string =>
+    (applies_on === 'period_end' ? periodEnds?.[dates?.indexOf(date) ?? -1] : undefined) ?? date;
   const plan: Plan = {
     run,
     dates,
-    calendarAssumed,
+    periodEnds,
+    calendarAssumed: isAssumed,
+    remainder: dates === null || isAssumed ? 'none' : run.remainder,
     month: Number(pay_date.slice('YYYY-'.length, 'YYYY-MM'.length)),
-    // A month may have no regular date, and an off-cycle check in it all the same: it takes the month's share.
-    N: dates === null ? PERIODS_PER_YEAR[pay_frequency] : Math.max(1, counted.length),
+    N: dates === null ? PERIODS_PER_YEAR[pay_frequency] : counted.length,
     k: isPlaced ? inScheme.indexOf(pay_date) + 1 : null,
     placeInYear: isPlaced ? dates.indexOf(pay_date) + 1 : null,
-    cycle:
-      dates === null
-        ? { first: `${yearOf(pay_date)}-01-01`, last: `${yearOf(pay_date)}-12-31` }
-        : { first: counted[0] ?? pay_date, last: counted.at(-1) ?? pay_date },
+    cycleDays: counted.map(dayOf),
   };
   return { ok: true, plan };
 }

@@ -14,6 +14,8 @@ export type Basis = {
   position: number;
   /** Given or of the schedule; null where they are stepped, or not known. */
   pay_dates: readonly string[] | null;
+  /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
+  period_ends: readonly string[] | null;
   has_one_schedule_at_most: boolean;
   codes: readonly PayrollCode[];
   /** The finalized regular run before it, that changes are told against. */
@@ -54,7 +56,7 @@ export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
     // Each group has pay dates of its own: to step from this one's would ignore them all.
     if (groups.length > 0) throw new RunRefused([GROUP_NEEDED]);
   }
-  const planned = planOf(run, schedule?.pay_dates.map((date) => date.pay_date) ?? null);
+  const planned = planOf(run, schedule?.pay_dates ?? null);
   if (!planned.ok) throw new RunRefused([planned.problem]);
   return planned.plan;
 }
@@ -65,8 +67,12 @@ const GROUP_NEEDED: Problem = {
 };
 
 /** The calendar of a run by its basis. */
-export function planOfBasis({ run, pay_dates }: Pick<Basis, 'run' | 'pay_dates'>): Plan {
-  const planned = planOf({ ...run, pay_dates }, null);
+export function planOfBasis({
+  run,
+  pay_dates,
+  period_ends,
+}: Pick<Basis, 'run' | 'pay_dates' | 'period_ends'>): Plan {
+  const planned = planOf({ ...run, pay_dates, period_ends }, null);
   if (!planned.ok) throw new RunRefused([planned.problem]);
   return planned.plan;
 }
@@ -85,6 +91,7 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, run: Run)
     run,
     position,
     pay_dates: plan.calendarAssumed ? null : plan.dates,
+    period_ends: plan.periodEnds,
     has_one_schedule_at_most: schedules.length <= 1,
     codes,
     previous: previousOf(run, others),

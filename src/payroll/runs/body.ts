@@ -3,20 +3,13 @@ import Type, { type Static } from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { day, identifier, oneOf } from '../../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
-import {
-  APPLIES_ON,
-  EXTRA_PAYCHECKS,
-  REMAINDERS,
-  ROUNDINGS,
-  SCHEMES,
-  withDefaults,
-} from '../arithmetic/options.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES, withDefaults } from '../arithmetic/options.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 export type RunKind = (typeof KINDS)[number];
 
-/** What becomes of differences of earlier runs: shown, taken with this paycheck, or not looked at. */
-export const COLLECTIONS = ['report', 'include', 'off'] as const;
+/** Differences of earlier runs are shown, or taken with this paycheck. */
+export const COLLECTIONS = ['report', 'include'] as const;
 export type Collection = (typeof COLLECTIONS)[number];
 
 /** A single or double dot would be taken out of an address by whoever asks for it. */
@@ -33,6 +26,11 @@ const ids = Type.Array(identifier, {
   uniqueItems: true,
   rule: `must be a list of 1 to ${LIST_MAX} different ids`,
 });
+
+const collection = oneOf(
+  COLLECTIONS,
+  `must be ${COLLECTIONS.join(' or ')}; decided is not available until open items exist`,
+);
 
 export const RunBody = Type.Object(
   {
@@ -55,11 +53,10 @@ export const RunBody = Type.Object(
     ),
     scheme: Type.Optional(oneOf(SCHEMES)),
     applies_on: Type.Optional(oneOf(APPLIES_ON)),
-    rounding: Type.Optional(oneOf(ROUNDINGS)),
     remainder: Type.Optional(oneOf(REMAINDERS)),
     extra_paycheck: Type.Optional(oneOf(EXTRA_PAYCHECKS)),
-    adjustments: Type.Optional(oneOf(COLLECTIONS)),
-    arrears: Type.Optional(oneOf(COLLECTIONS)),
+    adjustments: Type.Optional(collection),
+    arrears: Type.Optional(collection),
   },
   { additionalProperties: false },
 );
@@ -80,7 +77,6 @@ export type Run = {
   pay_dates: readonly string[] | null;
   scheme: (typeof SCHEMES)[number];
   applies_on: (typeof APPLIES_ON)[number];
-  rounding: (typeof ROUNDINGS)[number];
   remainder: (typeof REMAINDERS)[number];
   extra_paycheck: (typeof EXTRA_PAYCHECKS)[number];
   adjustments: Collection;

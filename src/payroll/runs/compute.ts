@@ -4,6 +4,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { rosterAt } from '../../ledger/roster.ts';
 import { calculator } from '../arithmetic/amounts.ts';
 import { yearOf } from '../arithmetic/pay-dates.ts';
+import type { Plan } from '../arithmetic/plan.ts';
 import type { Earlier } from './adjustments.ts';
 import { type Basis, planOfBasis } from './basis.ts';
 import { codeFinder } from './codes.ts';
@@ -119,14 +120,14 @@ async function readEmployees(
   const facts = await rosterAt(db, employees, basis.position);
   const histories = await historiesOf(db, employees, basis.position);
   const previous = await frozenLines(db, previousFreeze === null ? [] : [previousFreeze], employees);
-  const owed = basis.run.arrears === 'off' ? null : await owedBy(db, basis, employees);
+  const owed = await owedBy(db, basis, employees);
   const all = employees.map(
     (employeeId): Read => ({
       employeeId,
       membership: membershipOf(facts.get(employeeId) ?? [], scope),
       histories: histories.get(employeeId) ?? [],
       before: standingOf(previous.get(employeeId)?.[0]?.lines ?? []),
-      owed: owed?.get(employeeId) ?? [],
+      owed: owed.get(employeeId) ?? [],
     }),
   );
   return { all, frozen: await rowsToSettle(db, settling, all) };
@@ -204,12 +205,18 @@ function rulesOf(basis: Basis): LineRules {
   const { run } = basis;
   const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
   // Of most earlier runs nothing is computed, and an employer of many pay groups has hundreds.
+  let plan: Plan | null = null;
   let calculate: LineRules['calculate'] | null = null;
+  const planned = (): Plan => {
+    plan ??= planOfBasis(basis);
+    return plan;
+  };
   return {
     run,
     deductions: named === null ? null : new Set(named),
+    plan: planned,
     calculate(contribution) {
-      calculate ??= calculator(planOfBasis(basis));
+      calculate ??= calculator(planned());
       return calculate(contribution);
     },
     codesOf: codeFinder(basis.codes),

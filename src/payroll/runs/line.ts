@@ -22,6 +22,8 @@ export const FLAGS = [
   'open_after_termination',
   /** Two deductions of the employee for the same line of coverage are in effect. */
   'overlap',
+  /** The first or last line of a deduction that is not in effect on all checks of the cycle. */
+  'partial_cycle',
   /** Of a run of another tax year. */
   'prior_year',
   /** Shown, but not part of what to deduct. */

@@ -4,6 +4,7 @@ import type { RosterFact } from '../../ledger/employer-of.ts';
 import type { Version } from '../../ledger/fold.ts';
 import { appliesOn, latestOf, stateOn } from '../../ledger/state.ts';
 import type { Amounts, Contribution } from '../arithmetic/amounts.ts';
+import { isPartialCycle, type Plan } from '../arithmetic/plan.ts';
 import { dayOfRun, type Run } from './body.ts';
 import type { CodesOfLine } from './codes.ts';
 import type { Change, Flag, Line } from './line.ts';
@@ -36,6 +37,7 @@ export type LineRules = {
   run: Run;
   /** Null: not narrowed. An off-cycle run takes only what it names. */
   deductions: ReadonlySet<string> | null;
+  plan: () => Plan;
   calculate: (contribution: Contribution) => Amounts;
   codesOf: (lineOfCoverage: string, taxability: string) => CodesOfLine;
 };
@@ -46,11 +48,14 @@ export function stateInRun(
   employeeId: string,
   { run, deductions }: Pick<LineRules, 'run' | 'deductions'>,
 ): RunVersion | null {
-  const day = dayOfRun(run);
-  const state = stateOn(history, day);
-  if (state === null || state.employee_id !== employeeId || !appliesOn(state, day)) return null;
-  if (deductions !== null && !deductions.has(state.deduction_id)) return null;
+  const state = stateInEffect(history, employeeId, dayOfRun(run));
+  if (state === null || (deductions !== null && !deductions.has(state.deduction_id))) return null;
   return state;
+}
+
+function stateInEffect(history: History, employeeId: string, day: string): RunVersion | null {
+  const state = stateOn(history, day);
+  return state?.employee_id === employeeId && appliesOn(state, day) ? state : null;
 }
 
 /** The contribution that a version stands for. */
@@ -93,6 +98,10 @@ export function regularLines(
     const state = stateInRun(history, fact.employee_id, rules);
     if (state === null) continue;
     const line = regularLine(state, rules, before.get(state.deduction_id));
+    const isInEffectOn = (day: string) => stateInEffect(history, fact.employee_id, day) !== null;
+    if (isPartialCycle(rules.plan(), line.period as PayFrequency, isInEffectOn)) {
+      line.flags.push('partial_cycle');
+    }
     line.flags.push(...rosterFlags(fact, state, rules.run));
     if (isStartMovedLater(history, state)) line.flags.push('start_moved_later');
     lines.push(line);
@@ -197,7 +206,7 @@ function endedLine(old: Line): Line {
 
 /** What the roster says against a deduction. */
 function rosterFlags(fact: RosterFact, { ends_on }: RunVersion, run: Run): Flag[] {
-  const termination = terminationOn(fact, dayOfRun(run));
+  const termination = terminationOn(fact, run.period_end);
   if (termination === null || termination > run.period_end) {
     return fact.absent === 1 && termination === null ? ['absent_from_census'] : [];
   }

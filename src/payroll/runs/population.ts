@@ -1,6 +1,6 @@
 /** Who is in a run: "Who is in a run" of payroll.md. Pure. */
 import { employerOf, isActive, type RosterFact } from '../../ledger/employer-of.ts';
-import { dayOfRun, type Run } from './body.ts';
+import type { Run } from './body.ts';
 
 export type Membership =
   | { isIn: true; fact: RosterFact }
@@ -26,7 +26,7 @@ export type Scope = {
 /** Whether an employee is in a run, by the newest fact known with every employer. */
 export function membershipOf(facts: readonly RosterFact[], scope: Scope): Membership {
   const { run } = scope;
-  const day = dayOfRun(run);
+  const day = run.period_end;
   const fact = facts.find((one) => one.employer_id === run.employer_id);
   if (fact === undefined || scope.employees?.has(fact.employee_id) === false) return out('elsewhere');
   const employer = employerOf(facts, day);

@@ -36,15 +36,14 @@ export type Debtor = {
 export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
 
 /** The earlier runs whose lines must be read for an employee: most often none. */
-export function runsToSettle({ run, earlier, settled }: Settling, debtor: Debtor): Earlier[] {
-  if (run.adjustments === 'off' && run.arrears === 'off') return [];
+export function runsToSettle({ earlier, settled }: Settling, debtor: Debtor): Earlier[] {
   const { employeeId, histories, owed } = debtor;
   const known = settled.get(employeeId);
   return earlier.filter(
     (one) =>
       known?.has(one.runId) ||
       owed.some(({ runId }) => runId === one.runId) ||
-      (run.adjustments !== 'off' && isTouched(one, employeeId, histories)),
+      isTouched(one, employeeId, histories),
   );
 }
 
@@ -63,17 +62,13 @@ export function settlingLines(
       !isGone || (rules.run.pay_frequency === run.pay_frequency && rules.run.pay_group === run.pay_group),
   );
   const gone: Flag[] = isGone ? ['no_further_paycheck', 'reported'] : [];
-  const lines: Line[] = [];
-  if (run.adjustments !== 'off') {
-    const adjustments = concerned.flatMap((one) =>
-      adjustmentLines(one, employeeId, histories, frozen, carrier),
-    );
-    lines.push(...marked(adjustments, run.adjustments === 'report' ? [...gone, 'reported'] : gone));
-  }
-  if (run.arrears !== 'off') {
-    const flags: Flag[] = isGone ? gone : run.arrears === 'report' ? ['reported'] : [];
-    const arrears = arrearsLines(concerned, owed, frozen, carrier);
-    lines.push(...arrears.map((line) => ({ ...line, flags: [...flags] })));
-  }
-  return lines;
+  const adjustments = concerned.flatMap((one) =>
+    adjustmentLines(one, employeeId, histories, frozen, carrier),
+  );
+  const flags: Flag[] = isGone ? gone : run.arrears === 'report' ? ['reported'] : [];
+  const arrears = arrearsLines(concerned, owed, frozen, carrier);
+  return [
+    ...marked(adjustments, run.adjustments === 'report' ? [...gone, 'reported'] : gone),
+    ...arrears.map((line) => ({ ...line, flags: [...flags] })),
+  ];
 }

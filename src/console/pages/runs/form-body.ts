@@ -17,7 +17,6 @@ const WORDS = [
   'pay_group',
   'scheme',
   'applies_on',
-  'rounding',
   'remainder',
   'extra_paycheck',
   'adjustments',
@@ -50,8 +49,6 @@ export function typedLike(
   const fields: Record<string, string | null> = {
     ...Object.fromEntries(WORDS.map((name) => [name, run[name]])),
     ...(dates ?? { pay_date: null, period_start: null, period_end: null }),
-    // What follows from the scheme by itself is not said.
-    applies_on: run.applies_on === appliesBy(run.scheme) ? null : run.applies_on,
     employee_ids: employee_ids?.join('\n') ?? null,
     deductions: deductions?.join('\n') ?? null,
   };
@@ -64,11 +61,6 @@ export function typedLike(
 export function fieldOf(path: string): string | null {
   const [name] = /^[a-z_]+/.exec(path) ?? [];
   return name !== undefined && FIELDS.includes(name) ? name : null;
-}
-
-/** The day on which a deduction must be in effect, where the run does not say. */
-function appliesBy(scheme: Run['scheme']): Run['applies_on'] {
-  return scheme === 'annualized' ? 'period_end' : 'pay_date';
 }
 
 function linesOf(text = ''): string[] {

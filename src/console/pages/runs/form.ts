@@ -36,7 +36,7 @@ export function runForm({ typed, problem, below, maySave }: Shown): Html {
       <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
         ${paidFields(field)}
         ${earlierFields(field)}
-        ${rare('How amounts come about', ['scheme', 'remainder', 'rounding', 'extra_paycheck', 'applies_on'], field, amountFields(field))}
+        ${rare('How amounts come about', ['scheme', 'remainder', 'extra_paycheck', 'applies_on'], field, amountFields(field))}
         ${rare('The pay dates of the year', ['pay_dates'], field, calendarField(field))}
         ${rare('Off-cycle, and only some employees', ['kind', 'employee_ids', 'deductions', 'final_checks'], field, narrowFields(field))}
         <div class="actions">
@@ -74,7 +74,6 @@ const LABELS: Readonly<Record<string, string>> = {
   arrears: 'Arrears',
   scheme: 'Scheme',
   remainder: 'Remainder',
-  rounding: 'Rounding',
   extra_paycheck: 'Extra paycheck',
   applies_on: 'Day that counts',
   pay_dates: 'Pay dates',
@@ -100,7 +99,7 @@ function paidFields(field: Field): Html {
         })}
         ${textField({ ...field('pay_group'), hint: 'Only employees of this pay group. Leave it empty where there are none.' })}
         ${textField({ ...field('period_start'), type: 'date', required: true, hint: 'The first day that this check pays.' })}
-        ${textField({ ...field('period_end'), type: 'date', required: true, hint: 'The last day. A deduction must be in effect on it, unless you say otherwise below.' })}
+        ${textField({ ...field('period_end'), type: 'date', required: true, hint: 'The last day that this check pays.' })}
         ${textField({ ...field('pay_date'), type: 'date', required: true, hint: 'The day on which is paid. It tells the tax year, and the place of this check in it.' })}
       </div>
     </section>
@@ -132,20 +131,8 @@ function amountFields(field: Field): Html {
     <div class="columns">
       ${choiceField({ ...field('scheme'), hint: 'Which checks share which part of the year, where a deduction is for another period than this check.', choices: explained(words.SCHEMES) })}
       ${choiceField({ ...field('remainder'), hint: 'Which check takes the cents that a division leaves.', choices: explained(words.REMAINDERS) })}
-      ${choiceField({ ...field('rounding'), hint: 'What becomes of less than a cent. The only place where anything is rounded.', choices: explained(words.ROUNDINGS) })}
       ${choiceField({ ...field('extra_paycheck'), hint: 'Some years have a check more than usual.', choices: explained(words.EXTRA_PAYCHECKS) })}
-      ${choiceField({
-        ...field('applies_on'),
-        hint: 'A deduction is taken when it is in effect on this day.',
-        choices: [
-          {
-            value: '',
-            label: 'as the scheme has it',
-            hint: 'The last day of the period with annualized, the pay date with the other two.',
-          },
-          ...explained(words.APPLIES_ON),
-        ],
-      })}
+      ${choiceField({ ...field('applies_on'), hint: 'A deduction is taken if it is in effect on this day.', choices: explained(words.APPLIES_ON) })}
     </div>
   `;
 }

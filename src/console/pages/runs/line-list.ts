@@ -5,7 +5,6 @@ import { address } from '../../elements/pager.ts';
 import { plain, taxabilityWord } from '../../elements/plain.ts';
 import { toned } from '../../elements/state.ts';
 import { type Html, html } from '../../html.ts';
-import { stepsOf } from './explanation.ts';
 import { runLink } from './run-path.ts';
 import { CHANGES, FLAGS, flagWord, type Line } from './words.ts';
 
@@ -52,7 +51,7 @@ function lineOf(line: Line, showing: Showing): Html {
         <span class="pays soft"><span class="hidden-label">${'employer pays '}</span>${line.employer_amount}</span>
       </summary>
       <div class="why">
-        <ol class="explanation">${stepsOf(line.explanation).map((step) => html`<li>${step}</li>`)}</ol>
+        <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${step}</li>`)}</ol>
         ${line.flags.length > 0 && html`<ul>${line.flags.map((flag) => html`<li>${FLAGS[flag]}</li>`)}</ul>`}
         ${factsOf(line, showing)}
       </div>

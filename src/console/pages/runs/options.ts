@@ -13,7 +13,6 @@ export function options(run: words.Run): Html {
     ['Pay group', run.pay_group ?? 'employees of any, or of none'],
     ['Scheme', said(run.scheme, words.SCHEMES[run.scheme])],
     ['Remainder', said(run.remainder, words.REMAINDERS[run.remainder])],
-    ['Rounding', said(run.rounding, words.ROUNDINGS[run.rounding])],
     ['Extra paycheck', said(run.extra_paycheck, words.EXTRA_PAYCHECKS[run.extra_paycheck])],
     ['Day that counts', said(run.applies_on, words.APPLIES_ON[run.applies_on])],
     ['Adjustments', said(run.adjustments, words.ADJUSTMENTS[run.adjustments])],

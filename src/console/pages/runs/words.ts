@@ -33,17 +33,9 @@ export const SCHEMES: Readonly<Record<Run['scheme'], string>> = {
 };
 
 export const REMAINDERS: Readonly<Record<Run['remainder'], string>> = {
-  spread: 'The cents that a division leaves go to checks all over the year, so that it sums up to the cent.',
-  first: 'The first check takes the cents that are left.',
-  last: 'The last check takes the cents that are left.',
-  none: 'Each check is rounded by itself; the year may be some cents more or less.',
-};
-
-export const ROUNDINGS: Readonly<Record<Run['rounding'], string>> = {
-  'half-up': 'Half a cent is rounded up: 0.065 is 0.07.',
-  'half-even': 'Half a cent is rounded to the even cent: 0.065 is 0.06.',
-  down: 'Less than a cent is dropped.',
-  up: 'Any part of a cent is a whole one.',
+  last: 'Checks are equal, and the last one takes the remaining cents.',
+  spread: 'The remaining cents are spread over the checks, so that they sum up exactly.',
+  none: 'Each check is rounded on its own. The year may differ by a few cents.',
 };
 
 export const EXTRA_PAYCHECKS: Readonly<Record<Run['extra_paycheck'], string>> = {
@@ -52,21 +44,18 @@ export const EXTRA_PAYCHECKS: Readonly<Record<Run['extra_paycheck'], string>> = 
 };
 
 export const APPLIES_ON: Readonly<Record<Run['applies_on'], string>> = {
-  period_end: 'In effect on the last day of the pay period.',
   pay_date: 'In effect on the pay date.',
-  period_start: 'In effect on the first day of the pay period.',
+  period_end: 'In effect on the last day of the pay period.',
 };
 
 export const ADJUSTMENTS: Readonly<Record<Run['adjustments'], string>> = {
   report: 'They are shown, and not deducted.',
   include: 'They are deducted, or given back, with this paycheck.',
-  off: 'They are not looked at.',
 };
 
 export const ARREARS: Readonly<Record<Run['arrears'], string>> = {
   report: 'It is shown, and not deducted.',
   include: 'It is deducted with this paycheck.',
-  off: 'It is not looked at.',
 };
 
 export const LINE_KINDS: Readonly<Record<Line['kind'], string>> = {
@@ -88,7 +77,7 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
     'The contribution is neither monthly nor for this pay frequency: usually a stale frequency.',
   negative: 'The contribution is less than nothing: see whether a refund is meant.',
   partial_cycle:
-    'In effect on only some of the pay dates that share the amount, so they don’t sum up to the whole.',
+    'The first or last check of a deduction that is in effect on only some of the pay dates that share the amount.',
   absent_from_census: 'The newest census lacks the employee, of whom no termination is known.',
   no_further_paycheck: 'The employee left this employer: there is no paycheck to settle it on.',
   open_after_termination: 'The employment has ended, and the deduction has not.',
