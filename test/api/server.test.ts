@@ -6,6 +6,7 @@ import { createApi } from '../../src/api/server.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
 import { census, employee } from '../contract/samples.ts';
 import { rawSocket, statusOf } from '../inbound/raw-socket.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { eventually } from '../support/eventually.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';
 
@@ -149,9 +150,10 @@ t.test('limits are set on headers, bodies, silence and the number of connections
 
 t.test('the listener is ready within a second', async (t) => {
   const { parts } = await start(t);
-  const before = performance.now();
-  const app = createApi(parts);
-  t.teardown(() => app.close());
-  await app.ready();
-  t.ok(performance.now() - before < 1_000);
+  const { cpuMs } = await cpuTime(async () => {
+    const app = createApi(parts);
+    t.teardown(() => app.close());
+    await app.ready();
+  });
+  t.ok(cpuMs < 1_000, `${cpuMs} ms of CPU time`);
 });

@@ -8,14 +8,15 @@ import { putSchedules } from '../../src/payroll/runs/settings.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { schedule, schedules } from '../payroll/ready.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertFits, openConsole, type Page, type Stage } from './stage.ts';
 
 const CODES = '/v1/employers/acme/payroll-codes';
-/** What a page may take on the server, and room for a machine that is busy with other tests. */
+/** The CPU time that a page may take: 300 ms, and room for a slow machine. The server runs in this process. */
 const QUICK_MS = 300 * 3;
 
-/** Posts as the signed-in page would, without it; says how long the answer took. */
+/** Posts as the signed-in page would, without it; returns the CPU time of the response. */
 async function posting(stage: Stage, page: Page) {
   const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
   const own = await page.evaluate(() =>
@@ -23,10 +24,11 @@ async function posting(stage: Stage, page: Page) {
   );
   return async (path: string, body: string, type = 'application/x-www-form-urlencoded') => {
     const headers = { ...own, cookie, 'hx-request': 'true', 'content-type': type };
-    const began = performance.now();
-    const answer = await fetch(stage.base + path, { method: 'POST', headers, body });
-    const text = await answer.text();
-    return { status: answer.status, text, ms: performance.now() - began };
+    const { result, cpuMs } = await cpuTime(async () => {
+      const answer = await fetch(stage.base + path, { method: 'POST', headers, body });
+      return { status: answer.status, text: await answer.text() };
+    });
+    return { ...result, ms: cpuMs };
   };
 }
 
@@ -98,11 +100,13 @@ t.test('the longest lists are drawn quickly, and an employer with a hundred sche
   ]) {
     const took = [];
     for (let time = 0; time < 3; time += 1) {
-      const began = performance.now();
-      const answer = await fetch(stage.base + path, { headers: { cookie } });
-      await answer.text();
-      t.equal(answer.status, 200);
-      took.push(performance.now() - began);
+      const { result, cpuMs } = await cpuTime(async () => {
+        const answer = await fetch(stage.base + path, { headers: { cookie } });
+        await answer.text();
+        return answer.status;
+      });
+      t.equal(result, 200);
+      took.push(cpuMs);
     }
     t.ok(Math.min(...took) < QUICK_MS, `${path} took ${took.map(Math.round)} ms`);
   }

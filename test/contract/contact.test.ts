@@ -1,5 +1,6 @@
 import t from 'tap';
 import { contact } from '../../src/contract/contact.ts';
+import { cpuTime } from '../support/cpu-time.ts';
 import { checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
 
@@ -38,9 +39,9 @@ t.test('a hostile e-mail address is refused in time that grows with its length o
     `a@${'b-'.repeat(100_000)}`,
   ];
   for (const email of hostile) {
-    const start = performance.now();
-    t.equal(contact.accepts({ ...samples.contact, email }), false);
+    const { result, cpuMs } = await cpuTime(() => contact.accepts({ ...samples.contact, email }));
+    t.equal(result, false);
     // Milliseconds in practice; a check that backtracks would take minutes.
-    t.ok(performance.now() - start < 1_000);
+    t.ok(cpuMs < 1_000);
   }
 });

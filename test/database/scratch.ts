@@ -75,11 +75,11 @@ begin
   end loop;
 end $$`;
 
-/** Whoever left a lock behind is found out here. Without triggers, as the ledger lets nobody remove from it. */
+/** A lock that a test left behind fails here. Without triggers, as the ledger lets nobody remove from it. */
 const EMPTY = `do $$
 declare kept text;
 begin
-  set local lock_timeout = 2000;
+  set local lock_timeout = 60000;
   set local session_replication_role = replica;
   for kept in select tablename from pg_tables where schemaname = 'as_new' loop
     execute format('delete from public.%I', kept);

@@ -1,12 +1,15 @@
 import t, { type Test } from 'tap';
 import { BODY_LIMIT_BYTES } from '../../src/inbound/receiver.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
-import { deliver, post, SECRET, type Started, startReceiver } from './deliver.ts';
+import { post, SECRET, type Started, startReceiver } from './deliver.ts';
 import { answersIn, rawSocket, requestText, statusOf } from './raw-socket.ts';
 
 const BODY = '{"event_type":"a"}';
-/** The limits of these tests: so short that no test waits, so far apart that the order shows which one it was. */
-const TIMES = { headersMs: 400, requestMs: 800, idleMs: 5_000, checkMs: 50 };
+/**
+ * The limits of these tests: short enough to wait for, long enough for an honest request on a busy machine, and far
+ * enough apart that the time shows which one it was.
+ */
+const TIMES = { headersMs: 2_000, requestMs: 4_000, idleMs: 60_000, checkMs: 50 };
 
 function signed(body: string) {
   return signEvent(SECRET, 'msg_1', new Date(), body);
@@ -14,8 +17,11 @@ function signed(body: string) {
 
 /** Others are served while a connection hangs. */
 async function othersAreServed(t: Test, { port }: Started) {
-  for (const id of ['msg_a', 'msg_b'])
-    t.equal((await deliver(port, id, BODY)).status, 204, 'others are served');
+  for (const id of ['msg_a', 'msg_b']) {
+    // On a connection of its own: one that was kept may be at its limit on silence just now.
+    const headers = { ...signEvent(SECRET, id, new Date(), BODY), connection: 'close' };
+    t.equal((await post(port, headers, BODY)).status, 204, 'others are served');
+  }
 }
 
 t.test('a body of 256 KiB is accepted and one byte more refused', async (t) => {
@@ -125,7 +131,10 @@ t.test('a connection is closed in time, and others are served meanwhile, when', 
   await othersAreServed(t, started);
   for (const { name, answer, tookMs, atLeastMs } of await Promise.all(closing)) {
     t.ok([408, null].includes(statusOf(answer)), `${name}: ${statusOf(answer)}`);
-    t.ok(tookMs >= atLeastMs * 0.9 && tookMs < 5_000, `${name}: closed after ${Math.round(tookMs)} ms`);
+    t.ok(
+      tookMs >= atLeastMs * 0.9 && tookMs < TIMES.idleMs / 2,
+      `${name}: closed after ${Math.round(tookMs)} ms`,
+    );
   }
   t.equal(started.accepted.length, 2, 'only the others');
   t.strictSame(started.refused, []);
@@ -152,7 +161,7 @@ t.test(
     socket.on('error', resolve);
     t.match((await promise).code, /^(ECONNRESET|EPIPE)$/);
     const tookMs = performance.now() - began;
-    t.ok(tookMs < 20_000, `by the limit on silence: ${Math.round(tookMs)} ms`);
+    t.ok(tookMs < 50_000, `by the limit on silence: ${Math.round(tookMs)} ms`);
     await othersAreServed(t, started);
   },
 );

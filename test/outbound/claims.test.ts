@@ -10,7 +10,7 @@ import { type Outcome, RETRY_AFTER_MAX_MS } from '../../src/outbound/retry.ts';
 import type { Claim, Senders } from '../../src/outbound/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { engineOfTests } from '../support/engine.ts';
-import { owe, request, SHORT, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { owe, PATIENT, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const DAY_MS = 86_400_000;
@@ -246,7 +246,7 @@ t.test('a kind that coalesces takes in the newer pending request when it is retr
         path: ['employer', 'a', 'census'],
         idempotencyKey: requestId,
         body: Buffer.from('{}'),
-        patience: SHORT,
+        patience: PATIENT,
       }),
       merged: async (_, kept, cancelled) => {
         merged.push([kept, cancelled]);

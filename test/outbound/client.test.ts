@@ -6,7 +6,7 @@ import { ANSWER_READ_BYTES } from '../../src/outbound/answer.ts';
 import { createClient, pathSegment } from '../../src/outbound/client.ts';
 import type { Content, Outcome } from '../../src/outbound/retry.ts';
 import type { Post } from '../../src/outbound/sender.ts';
-import { client, SHORT, START } from './parts.ts';
+import { client, PATIENT, START } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const post: Post = {
@@ -14,7 +14,7 @@ const post: Post = {
   path: ['employee-changes', 'demographic'],
   idempotencyKey: 'r-1',
   body: Buffer.from('{"a":1}'),
-  patience: SHORT,
+  patience: PATIENT,
 };
 const never = new AbortController().signal;
 
@@ -174,8 +174,13 @@ t.test('silence before the answer, within it, and a drip are all ended', async (
     }
   });
   const sender = client(t, url);
+  const silence = { ...PATIENT, silenceMs: 300 };
+  const whole = { ...PATIENT, wholeMs: 2_000 };
+  const patience = { silent: silence, half: silence, drip: whole };
   const outcomes = await Promise.all(
-    ['silent', 'half', 'drip'].map((path) => sender.post({ ...post, path: [path] }, never)),
+    Object.entries(patience).map(([path, patience]) =>
+      sender.post({ ...post, path: [path], patience }, never),
+    ),
   );
   t.match(outcomes, [
     { answered: false, code: 'UND_ERR_HEADERS_TIMEOUT', sent: true },

@@ -271,6 +271,9 @@ t.test('connections that are lost while nobody uses them are replaced without a 
   t.strictSame(await counts(db), [4, 0]);
 });
 
+/** The driver gives up connecting after so long. */
+const CONNECTING_MS = 3_000;
+
 t.test('a server that is down is told within seconds, and used again when it is back', async (t) => {
   const { db } = await scratch(t);
   await withRows(db);
@@ -283,7 +286,7 @@ t.test('a server that is down is told within seconds, and used again when it is 
     t.ok(isUnavailable(error));
   }
   const tookMs = performance.now() - began;
-  t.ok(tookMs < 3_500, `${Math.round(tookMs)} ms`);
+  t.ok(tookMs < 2 * CONNECTING_MS, `it waits for neither: ${Math.round(tookMs)} ms`);
   await server.start();
   await transact(db, (trx) => countUp(trx, 'a'));
   t.strictSame(await counts(db), [1, 0]);
@@ -298,7 +301,8 @@ t.test('a server that says nothing is given up after three seconds', async (t) =
   const began = performance.now();
   await t.rejects(counts(db), { code: 'CONNECTION_LOST' });
   const tookMs = performance.now() - began;
-  t.ok(tookMs > 2_500 && tookMs < 4_500, `${Math.round(tookMs)} ms`);
+  // Any other limit of the driver is 12 s or more.
+  t.ok(tookMs > 0.9 * CONNECTING_MS && tookMs < 4 * CONNECTING_MS, `${Math.round(tookMs)} ms`);
 });
 
 t.test('numbers are numbers, bytes are bytes, and texts sort by their bytes', async (t) => {

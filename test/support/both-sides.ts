@@ -38,13 +38,9 @@ export async function allSent(api: Api): Promise<void> {
       `no change is ${state}`,
       () => api.get(`/v1/employee-changes?state=${state}&limit=1`),
       ({ data }) => data.length === 0,
-      SENT_WITHIN_MS,
     );
   }
 }
-
-/** Several backoffs of an employee, each as long as it may be. */
-const SENT_WITHIN_MS = 30_000;
 
 /** What the two sides don't agree about, in words; nothing when they do. Ask once nothing is under way. */
 export async function disagreements(

@@ -5,9 +5,12 @@ import { type Event, redeliver, startLoad } from './load.ts';
 import { breaches } from './oracle.ts';
 import { setStage } from './stage.ts';
 
-/** The promise: ready again within so much. A round may fall into a moment when the machine is busy with other tests. */
+/** The promise: ready again within so much. */
 const READY_WITHIN_MS = 5_000;
-const READY_AT_ALL_WITHIN_MS = 20_000;
+/** On a machine that takes longer for the start on an empty database: within so many times that start. */
+const READY_WITHIN_STARTS = 3;
+/** A single round may be so much slower than the promise. */
+const SLOWEST_ROUND = 4;
 /** Acknowledged events before the kill, drawn from these: at the start, in the first batches, later. */
 const KILLED_AFTER = { least: 1, most: 600 };
 
@@ -15,7 +18,10 @@ const KILLED_AFTER = { least: 1, most: 600 };
 export async function killRounds(t: Test, rounds: number, seed: number): Promise<void> {
   t.comment(`seed ${seed}`);
   const random = seededRandom('kills', seed);
-  const stage = await setStage(t);
+  const stage = await setStage(t, { start: false });
+  const begun = performance.now();
+  await stage.start();
+  const readyWithinMs = Math.max(READY_WITHIN_MS, READY_WITHIN_STARTS * (performance.now() - begun));
   const { databaseUrl, keys } = stage;
   const acknowledged = new Map<string, Event>();
   const readyAfterMs: number[] = [];
@@ -38,14 +44,14 @@ export async function killRounds(t: Test, rounds: number, seed: number): Promise
     const tookMs = Math.round(performance.now() - began);
     readyAfterMs.push(tookMs);
     t.equal(ready.status, 200);
-    t.ok(tookMs < READY_AT_ALL_WITHIN_MS, `round ${round}: ready again after ${tookMs} ms`);
+    t.ok(tookMs < SLOWEST_ROUND * readyWithinMs, `round ${round}: ready again after ${tookMs} ms`);
     await stage.settled();
     const found = await breaches({ databaseUrl, acknowledged: acknowledged.values() });
     t.strictSame(found, [], `round ${round}: ${acknowledged.size} acknowledged, ${inDoubt.length} in doubt`);
   }
 
   const median = readyAfterMs.toSorted((a, b) => a - b)[Math.floor(rounds / 2)] as number;
-  t.ok(median < READY_WITHIN_MS, `ready again after ${median} ms in the middle`);
+  t.ok(median < readyWithinMs, `ready again after ${median} ms in the middle`);
   t.strictSame(
     await redeliver(receiver(), inDoubt, acknowledged),
     [],
