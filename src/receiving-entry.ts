@@ -21,6 +21,7 @@ async function main(): Promise<void> {
   const side = await startReceivingSide(workerData as ReceivingConfig, {
     accept: crossings.accept,
     refused: (cause) => tell({ say: 'refused', cause }),
+    dropped: (count) => tell({ say: 'dropped', count }),
     isAlive: whether('alive'),
     isReady: whether('ready'),
   });

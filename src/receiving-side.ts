@@ -6,6 +6,7 @@ import { createReceiver, UNREADABLE } from './inbound/receiver.ts';
 import { createVerify, REFUSAL_CAUSES, type RefusalCause } from './inbound/signature.ts';
 import { addressOf, closeListener } from './listening.ts';
 import { createReceivingCounts, type Received } from './observe/receiving.ts';
+import { tellSeldom } from './observe/seldom.ts';
 import type { ThreadCounts } from './observe/thread.ts';
 
 /** What it needs of the configuration: it sees no key and no token. */
@@ -16,6 +17,8 @@ export type Behind = {
   /** Resolves when the event is on the disk; throws when it is not. */
   accept: (arrival: Arrival) => Promise<void>;
   refused: (cause: RefusalCause) => void;
+  /** Connections were dropped because the listener is full. Called at most once a second. */
+  dropped: (count: number) => void;
   /** Whether the thread that stores still answers. */
   isAlive: () => Promise<boolean>;
   /** Whether this process can commit now. */
@@ -39,6 +42,7 @@ export type ReceivingSide = {
 /** Starts it on the thread that calls. Rejects when the port is taken. */
 export async function startReceivingSide(config: ReceivingConfig, behind: Behind): Promise<ReceivingSide> {
   const counts = createReceivingCounts(systemClock, [...REFUSAL_CAUSES, UNREADABLE]);
+  const tellDropped = tellSeldom(({ count }) => behind.dropped(count));
   const receiver = createReceiver({
     verify: createVerify(config.webhookSecrets, systemClock),
     accept: behind.accept,
@@ -47,6 +51,7 @@ export async function startReceivingSide(config: ReceivingConfig, behind: Behind
       behind.refused(cause);
     },
     counts,
+    dropped: () => tellDropped({ code: '', count: 1 }),
     isAlive: behind.isAlive,
     isReady: behind.isReady,
   });

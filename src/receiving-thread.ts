@@ -13,6 +13,7 @@ export type ToReceiving =
 export type FromReceiving =
   | ({ say: 'arrived' } & Crossing)
   | { say: 'refused'; cause: RefusalCause }
+  | { say: 'dropped'; count: number }
   /** Whether this process can commit, or only whether the thread answers at all, is answered on the port. */
   | { say: 'ready'; port: MessagePort }
   | { say: 'alive'; port: MessagePort };
@@ -32,6 +33,7 @@ export async function startReceivingThread(
     {
       async message(message) {
         if (message.say === 'refused') behind.refused(message.cause);
+        else if (message.say === 'dropped') behind.dropped(message.count);
         else if (message.say === 'ready') answer(message.port, behind.isReady());
         else if (message.say === 'alive') answer(message.port, behind.isAlive());
         else {

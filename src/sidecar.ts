@@ -178,6 +178,7 @@ function behindReceiving(
   return {
     accept: (arrival) => (storing.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival)),
     refused,
+    dropped: (count) => log.warn({ count }, 'connections were dropped: the public listener is full'),
     isAlive: async () => true,
     isReady: async () => (await whyNotReady()) === null,
   };

@@ -14,9 +14,11 @@ async function start(t: Test, parts: Partial<Behind> = {}, receiver = LOCAL) {
   const arrived: Arrival[] = [];
   const refused: RefusalCause[] = [];
   const failed: Error[] = [];
+  const dropped: number[] = [];
   const behind: Behind = {
     accept: async (arrival) => void arrived.push(arrival),
     refused: (cause) => void refused.push(cause),
+    dropped: (count) => void dropped.push(count),
     isAlive: async () => true,
     isReady: async () => true,
     ...parts,
@@ -24,7 +26,7 @@ async function start(t: Test, parts: Partial<Behind> = {}, receiver = LOCAL) {
   const config = { receiver, webhookSecrets: [SECRET] };
   const side = await startReceivingThread(config, behind, (error) => failed.push(error));
   t.teardown(side.stop);
-  return { side, port: Number(new URL(side.address).port), arrived, refused, failed };
+  return { side, port: Number(new URL(side.address).port), arrived, refused, failed, dropped };
 }
 
 t.test('a delivery is answered when it is stored, and what was counted is told', async (t) => {

@@ -2,6 +2,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
+import type { Log } from '../observe/log.ts';
+import { tellSeldom } from '../observe/seldom.ts';
+import { createFailedAttempts } from '../security/failed-attempts.ts';
 import { isForgeryToken, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
 import { Refusal } from './problem.ts';
@@ -35,11 +38,39 @@ export const FORGERY_HEADER = 'x-csrf-token';
 
 const REALM = 'realm="benefits-sidecar"';
 
+/** Returns the refusal of a failed attempt to authenticate: 401, or 429 when the address has too many of them. */
+export type FailedAttempt = (request: FastifyRequest, unauthorized: Refusal) => Refusal;
+
+/**
+ * Tokens have 256 random bits, so guessing isn't what this limits, but the log lines that a flood or a program with a
+ * revoked token makes. Each token is therefore still checked: a valid one behind the same proxy is never refused.
+ */
+export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
+  const attempts = createFailedAttempts(now);
+  const tell = tellSeldom(({ count }) =>
+    log.warn(
+      { status: 429, count },
+      'failed attempts to authenticate were refused: too many from one address',
+    ),
+  );
+  return ({ ip }, unauthorized) => {
+    const seconds = attempts.failed(ip);
+    if (seconds === null) return unauthorized;
+    tell({ code: '', count: 1 });
+    return new Refusal('too-many-attempts', unauthorized.message, {
+      headers: { ...unauthorized.headers, 'retry-after': String(seconds) },
+    });
+  };
+}
+
 /**
  * The hook that runs before anything of a request is read. A token counts, or the session of a person at the console.
  * Throws 401 or 403 as a `Refusal`; an unknown path goes on to its 404.
  */
-export function createAuthorize(db: Db, now: Clock, firstToken: string | null) {
+export function createAuthorize(
+  { db, now, firstToken }: { db: Db; now: Clock; firstToken: string | null },
+  failedAttempt: FailedAttempt,
+) {
   return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
     const { scope } = request.routeOptions.config;
     if (request.is404 || scope === 'public') return;
@@ -48,7 +79,10 @@ export function createAuthorize(db: Db, now: Clock, firstToken: string | null) {
     let caller: Caller | null = null;
     if (token !== null) caller = await authenticate(db, token, now(), firstToken);
     else if (session !== null) caller = await sessionCaller(db, session, now(), firstToken);
-    if (caller === null) throw unauthorized(token !== null, scope === 'any');
+    if (caller === null) {
+      const refusal = unauthorized(token !== null, scope === 'any');
+      throw token === null ? refusal : failedAttempt(request, refusal);
+    }
     if (session !== null && !isSafe(request.method)) assertOwnPage(request, session);
     request.session = session;
     request.caller = caller;

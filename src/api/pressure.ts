@@ -53,10 +53,11 @@ export function pressureLimits(): PressureLimits {
 
 /** There was too much to do. Told once a second, and counted: a flood must not flood the log. */
 export class Shed extends Refusal {
-  constructor() {
-    super('unavailable', 'too much is asked for at once: send the request again later', {
-      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-    });
+  constructor(
+    detail = 'too much is asked for at once: send the request again later',
+    seconds = RETRY_AFTER_SECONDS,
+  ) {
+    super('unavailable', detail, { headers: { 'retry-after': String(seconds) } });
   }
 }
 

@@ -20,6 +20,7 @@ export const REFUSALS = {
   'run-refused': { status: 422, title: 'The run can not be computed as it is asked for' },
   'rows-refused': { status: 422, title: 'The rows of the file can not be used' },
   'settings-refused': { status: 422, title: 'The list can not be used' },
+  'too-many-attempts': { status: 429, title: 'Too many failed attempts' },
   internal: { status: 500, title: 'Something went wrong here' },
   unavailable: { status: 503, title: 'It can not be done at the moment' },
 } as const;

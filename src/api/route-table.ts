@@ -62,7 +62,7 @@ function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): Refusa
     schema?.params !== undefined || schema?.querystring !== undefined || schema?.body !== undefined;
   return [
     ...(checked ? (['invalid-request'] as const) : []),
-    ...(scope === 'public' ? [] : (['unauthorized'] as const)),
+    ...(scope === 'public' ? [] : (['unauthorized', 'too-many-attempts'] as const)),
     ...(scope === 'public' || scope === 'any' ? [] : (['forbidden'] as const)),
     ...(schema?.body === undefined ? [] : (['too-large', 'unsupported-media-type'] as const)),
     ...(config?.refuses ?? []),

@@ -6,8 +6,15 @@ import fastify, {
   type FastifyRequest,
   type FastifyServerOptions,
 } from 'fastify';
-import { endSlowBodies, isBodyPending, limitConnections, refuseProtocol } from '../listening.ts';
-import { createAuthorize } from './auth.ts';
+import {
+  endSlowBodies,
+  hasSeveralHosts,
+  isBodyPending,
+  limitConnections,
+  refuseProtocol,
+} from '../listening.ts';
+import { tellSeldom } from '../observe/seldom.ts';
+import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './body.ts';
 import { refusalOf, tellRefusal } from './failure.ts';
 import { measureRequests } from './measure.ts';
@@ -62,6 +69,8 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Every route as declared, for the tests that go through all of them. */
     routeTable: RouteTable;
+    /** For the console's page to sign in. */
+    failedAttempt: FailedAttempt;
     /** Answers a person who asked for a page that is not there; null: it is asked by none. The console sets it. */
     unknownPage: ((request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | null>) | null;
   }
@@ -69,7 +78,7 @@ declare module 'fastify' {
 
 /** Builds the listener without starting it; `ready()` and `listen()` reject when a route declares no scope. */
 export function createApi(parts: ApiParts): Api {
-  const { db, now, firstToken, version, counts } = parts;
+  const { now, log, version, counts } = parts;
   const app: Api = fastify({
     logger: false,
     bodyLimit: BODY_LIMIT_BYTES,
@@ -84,21 +93,29 @@ export function createApi(parts: ApiParts): Api {
       sendRefusal(reply.header('connection', 'close'), refusalOf(error)),
     clientErrorHandler: refuseProtocol,
   });
-  limitConnections(app.server, CONNECTIONS);
+  const tellDropped = tellSeldom(({ count }) =>
+    log.warn({ count }, 'connections were dropped: the private listener is full'),
+  );
+  limitConnections(app.server, CONNECTIONS, () => tellDropped({ code: '', count: 1 }));
   endSlowBodies(app.server);
   const table = createRouteTable();
   app.decorate('routeTable', table);
   app.decorate('unknownPage', null);
+  const failedAttempt = createFailedAttempt(now, log);
+  app.decorate('failedAttempt', failedAttempt);
   app.decorateRequest('caller', null);
   app.decorateRequest('session', null);
   app.addHook('onRoute', table.declare);
   shedLoad(app, parts);
   app.register(fastifyCookie);
+  app.addHook('onRequest', async ({ raw }) => {
+    if (hasSeveralHosts(raw)) throw new Refusal('invalid-request', 'Send exactly one Host header.');
+  });
   // The framework would read the body of a request to an unknown path first, which needs no token.
   app.addHook('onRequest', async (request) => {
     if (request.is404 && isBodyPending(request.raw)) throw noRoute(table, request);
   });
-  app.addHook('onRequest', createAuthorize(db, now, firstToken));
+  app.addHook('onRequest', createAuthorize(parts, failedAttempt));
   app.addHook('onSend', protect);
   // The rest of a body that no route reads would keep the connection open.
   app.addHook('onSend', async (request, reply) => {

@@ -17,7 +17,7 @@ export function liveRoute(app: FastifyInstance, { db, now, firstToken }: Console
     const { database_bytes: _grows, ...activity } = await readActivity(db);
     return JSON.stringify([activity, now().toISOString().slice(0, 16)]);
   });
-  const authorize = createAuthorize(db, now, firstToken);
+  const authorize = createAuthorize({ db, now, firstToken }, app.failedAttempt);
   // Else the listener would wait for streams that never end.
   app.addHook('preClose', async () => news.close());
 

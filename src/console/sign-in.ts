@@ -1,6 +1,7 @@
 /** Signing in with a token, and out again. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookie } from '../api/auth.ts';
+import { REFUSALS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
@@ -35,9 +36,12 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const given = typeof token === 'string' ? token.trim() : '';
     const caller = isOwn(request) ? await authenticate(db, given, now(), firstToken) : null;
     if (caller === null) {
-      log.warn({ route: `POST ${SIGN_IN_PATH}`, status: 401 }, 'a caller was refused');
-      const page = signInPage(wish, 'This token is unknown, expired or revoked.');
-      return sendPage(request, fromHere(reply), parts, { ...page, status: 401 });
+      const problem = 'This token is unknown, expired or revoked.';
+      const refusal = app.failedAttempt(request, new Refusal('unauthorized', problem));
+      const { status } = REFUSALS[refusal.code];
+      if (status === 401) log.warn({ route: `POST ${SIGN_IN_PATH}`, status }, 'a caller was refused');
+      const page = signInPage(wish, problem);
+      return sendPage(request, fromHere(reply.headers(refusal.headers)), parts, { ...page, status });
     }
     const secret = await transact(db, (trx) => beginSession(trx, given, now()));
     return reply

@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import { isBodyPending, limitConnections, refuseProtocol } from '../listening.ts';
+import { hasSeveralHosts, isBodyPending, limitConnections, refuseProtocol } from '../listening.ts';
 import type { ReceivingCounts } from '../observe/receiving.ts';
 import type { RefusalCause, Verify } from './signature.ts';
 
@@ -46,6 +46,8 @@ export type ReceiverParts = {
   isAlive: () => Promise<boolean>;
   /** Whether this process can commit now. */
   isReady: () => Promise<boolean>;
+  /** Called for each connection dropped because the listener is full. */
+  dropped?: () => void;
   /** Shorter times, for tests. */
   times?: Partial<typeof TIMES>;
 };
@@ -70,10 +72,11 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     clientErrorHandler: refuseProtocol,
     http: { headersTimeout: times.headersMs, connectionsCheckingInterval: times.checkMs },
   });
-  limitConnections(app.server, CONNECTIONS);
+  limitConnections(app.server, CONNECTIONS, parts.dropped);
   // The framework would read the body of a request to an unknown path first.
   app.addHook('onRequest', (request, reply, done) => {
-    if (request.is404) reply.code(404).send();
+    if (hasSeveralHosts(request.raw)) reply.code(400).send();
+    else if (request.is404) reply.code(404).send();
     else done();
   });
   // The rest of a body that no route reads would keep the connection open.

@@ -35,7 +35,8 @@ t.test(
 t.test(
   'without a token, or with one that does not count, no route but the public ones answers',
   async (t) => {
-    const { app, call, db, tokenWith } = await start(t);
+    let now = NOW;
+    const { app, call, db, tokenWith } = await start(t, { now: () => now });
     const expired = await transact(db, (trx) =>
       createToken(trx, { name: 'old', scopes: ['all'], expiresAt: NOW, now: new Date(0) }),
     );
@@ -48,6 +49,8 @@ t.test(
       'a revoked one': revoked,
     };
     for (const { methods, url, scope } of app.routeTable.routes) {
+      // Too many failed attempts in one minute would be refused with 429.
+      now = new Date(now.getTime() + 60_000);
       for (const [name, token] of Object.entries(given)) {
         const { status, headers } = await call({ method: methods[0] as 'GET', url: addressOf(url), token });
         if (scope === 'public') {
@@ -143,4 +146,27 @@ t.test('a HEAD request goes by the same rule as GET', async (t) => {
   t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token: null })).status, 401);
   t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token })).status, 200);
   t.equal((await call({ method: 'HEAD', url: '/v1/deductions', token })).status, 405, 'others have no HEAD');
+});
+
+t.test('too many failed attempts from one address are 429, and a valid token is still served', async (t) => {
+  let now = NOW;
+  const { call, logged } = await start(t, { now: () => now });
+  const failed = () => call({ url: '/v1/events', token: 'wrong' });
+  for (let count = 0; count < 20; count += 1) t.equal((await failed()).status, 401);
+  t.equal(
+    (await call({ url: '/v1/events', token: null })).status,
+    401,
+    'a request without a token is no attempt',
+  );
+  const refused = await failed();
+  t.equal(refused.status, 429);
+  t.equal(refused.headers['retry-after'], '60');
+  t.match(refused.json, {
+    type: 'urn:benefits-sidecar:problem:too-many-attempts',
+    detail: /expired or revoked/,
+  });
+  t.equal((await call({ url: '/v1/events' })).status, 200, 'the valid token of the same address');
+  t.match(logged.at(-1), { level: 'warn', fields: { status: 429, count: 1 } });
+  now = new Date(NOW.getTime() + 60_000);
+  t.equal((await failed()).status, 401, 'a minute later');
 });

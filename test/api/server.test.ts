@@ -99,6 +99,47 @@ t.test('a response to a request whose body no route reads ends the connection', 
   }
 });
 
+t.test('two Host headers are 400, on public routes too', async (t) => {
+  const { port } = await listen(t);
+  for (const path of ['/livez', '/v1/events']) {
+    const { socket, answers } = await rawSocket(t, port);
+    socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\nHost: a\r\nauthorization: ${authorization}\r\n\r\n`);
+    const [answer] = await answers(1);
+    t.equal(statusOf(answer as string), 400, path);
+  }
+});
+
+t.test('uploads refused because three are under way are logged in one line with their count', async (t) => {
+  const { port, call, logged } = await listen(t);
+  const uploads = Array.from({ length: 3 }, () => {
+    const put = request({
+      port,
+      method: 'PUT',
+      path: '/v1/employers/acme/census',
+      headers: { authorization, 'content-type': 'application/json', 'content-length': 1_000 },
+    });
+    put.on('error', () => {}).write('{');
+    return put;
+  });
+  const one = () => call({ method: 'PUT', url: '/v1/employers/acme/census', body: {} });
+  await eventually('every place is taken', one, ({ status }) => status === 503);
+  const statuses = await Promise.all(Array.from({ length: 20 }, one));
+  t.ok(statuses.every(({ status }) => status === 503));
+  for (const put of uploads) put.destroy();
+  const lines = () => logged.filter(({ message }) => message.startsWith('requests were refused'));
+  await eventually('the rest is in a second line', lines, (told) => told.length >= 2);
+  t.equal(
+    lines().reduce((sum, { fields }) => sum + Number(fields.count), 0),
+    21,
+  );
+  t.ok(lines().length < 6, `${lines().length} lines`);
+  t.match(lines()[0], { level: 'warn', fields: { reason: 'censuses' } });
+  t.strictSame(
+    logged.filter(({ level }) => level === 'error'),
+    [],
+  );
+});
+
 t.test('an upload that breaks off leaves nothing behind and is no failure of ours', async (t) => {
   const { port, db, logged, app } = await listen(t);
   const reached = Promise.withResolvers<void>();

@@ -8,11 +8,12 @@ import { createReceivingCounts } from '../../src/observe/receiving.ts';
 /** As many as the receiver takes at once. */
 const CROWD = 512;
 
-async function listening(t: Test): Promise<number> {
+async function listening(t: Test, dropped = () => {}): Promise<number> {
   const app = createReceiver({
     verify: () => ({ eventId: 'msg_1' }),
     accept: async () => {},
     refuse: () => {},
+    dropped,
     counts: createReceivingCounts(() => new Date(), []),
     isAlive: async () => true,
     isReady: async () => true,
@@ -23,7 +24,10 @@ async function listening(t: Test): Promise<number> {
 }
 
 t.test('connections that are only held make room for a delivery', async (t) => {
-  const port = await listening(t);
+  let dropped = 0;
+  const port = await listening(t, () => {
+    dropped += 1;
+  });
   const crowd: Socket[] = [];
   t.teardown(() => {
     for (const socket of crowd) socket.destroy();
@@ -40,6 +44,7 @@ t.test('connections that are only held make room for a delivery', async (t) => {
     () => 'dropped',
   );
   t.equal(first, 'dropped', 'the crowd takes every place');
+  t.equal(dropped, 1, 'which is counted, for the log');
   t.equal((await deliver()).status, 204, 'and has lost them at the next try');
 });
 

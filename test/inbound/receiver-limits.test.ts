@@ -165,3 +165,12 @@ t.test(
     await othersAreServed(t, started);
   },
 );
+
+t.test('two Host headers are 400', async (t) => {
+  const { port, accepted } = await startReceiver(t);
+  const { socket, answers } = await rawSocket(t, port);
+  socket.write(requestText('/webhooks', { Host: 'other', ...signed(BODY), 'content-length': '18' }, BODY));
+  const [answer] = await answers(1);
+  t.equal(statusOf(answer as string), 400);
+  t.strictSame(accepted, []);
+});

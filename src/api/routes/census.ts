@@ -90,7 +90,7 @@ const BODY_IN_WORDS =
 /** An employer's census: brought by payroll, checked as a whole, kept encrypted until the service asks. */
 export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiParts): void {
   readCensusStreams(app);
-  const inTurn = createTurns(CENSUSES_AT_ONCE, 'censuses');
+  const inTurn = createTurns(CENSUSES_AT_ONCE, 'censuses', log);
   const Body = Type.Unsafe<unknown>({
     content: {
       [CENSUS_TYPES.json]: { schema: named(app, 'Census', CENSUS) },

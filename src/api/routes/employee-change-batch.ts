@@ -51,7 +51,7 @@ const Line = Type.Union(
 export function employeeChangeBatchRoutes(app: Api, parts: ApiParts): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(BATCH_TYPES, (_request, payload, done) => done(null, payload));
-  const inTurn = createTurns(BATCHES_AT_ONCE, 'batches of changes');
+  const inTurn = createTurns(BATCHES_AT_ONCE, 'batches of changes', parts.log);
   const Batched = closed(
     {
       data: Type.Array(named(app, 'BatchedChange', Result), {

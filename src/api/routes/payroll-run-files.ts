@@ -129,7 +129,7 @@ const WORDS =
 /** What payroll tells of a run in a file: what it took, and what it would have taken. */
 export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void {
   readRowStreams(app);
-  const inTurn = createTurns(FILES_AT_ONCE, 'files');
+  const inTurn = createTurns(FILES_AT_ONCE, 'files', log);
 
   app.post(
     '/v1/payroll-runs/:run_id/taken',
