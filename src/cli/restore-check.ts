@@ -4,6 +4,7 @@ import { assertWhole, BackupFailed, withFile } from '../database/backup.ts';
 import { tableExists } from '../database/engine.ts';
 import { codeOf } from '../database/errors.ts';
 import { countDue, SchemaRefused } from '../database/migrate.ts';
+import { assertSchemaUnaltered } from '../database/schema-check.ts';
 import type { Db } from '../database/tables.ts';
 import { readTail, type Tail } from '../database/tail.ts';
 import { keysInUse } from '../security/rotation.ts';
@@ -29,6 +30,7 @@ export async function checkBackup(
     return await withFile(prepared, async (db, handle) => {
       assertWhole(handle, 'integrity_check');
       const due = await countDue(db, readEnvironment(env));
+      await assertSchemaUnaltered(db);
       if (!withoutKeys) await checkKeys(db, env, due);
       return { tail: await readTail(db), due };
     });

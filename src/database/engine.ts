@@ -103,7 +103,7 @@ export async function withoutTimeLimit(trx: Trx): Promise<void> {
 export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<boolean> {
   const found =
     engineOf(db) === 'sqlite'
-      ? await sql`select 1 from sqlite_schema where name = ${table}`.execute(db)
+      ? await sql`select 1 from sqlite_schema where type = 'table' and name = ${table}`.execute(db)
       : await sql`select 1 where to_regclass(${table}) is not null`.execute(db);
   return found.rows.length > 0;
 }

@@ -3,9 +3,10 @@ import { Worker } from 'node:worker_threads';
 import { sql } from 'kysely';
 import type { Verifying } from './difference.ts';
 import { engineOf, withoutTimeLimit } from './engine.ts';
-import { codeOf } from './errors.ts';
+import { codeOf, isFatal } from './errors.ts';
 import type { TableChecked } from './integrity-entry.ts';
 import { fileOf } from './open.ts';
+import { compareSchema, SchemaNotComparable } from './schema-check.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -30,8 +31,27 @@ const SAID = 5;
  * for longer than it takes. On PostgreSQL its files are the server's business: what it can say without an extension is
  * whether pages carry checksums and how many failed; with `amcheck` every index is walked.
  */
-export function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
-  return engineOf(db) === 'sqlite' ? checkSqlite(db, on) : checkPostgres(db, on);
+export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
+  const checks = engineOf(db) === 'sqlite' ? await checkSqlite(db, on) : await checkPostgres(db, on);
+  return [...checks, await checkSchemaObjects(db, on)];
+}
+
+/** Checks that tables, triggers and the rest of the schema are those of the migrations. */
+async function checkSchemaObjects(db: Db, { tell }: Verifying): Promise<EngineCheck> {
+  const name = 'schema';
+  try {
+    const differences = await compareSchema(db);
+    for (const { object, rule } of differences)
+      tell({ table: 'migrations', id: object, field: 'schema', rule });
+    const said = differences.map(({ object, rule }) => `${object} ${rule}`);
+    return answer(name, said, 'it is what the migrations create');
+  } catch (error) {
+    if (error instanceof SchemaNotComparable) return { name, result: 'unasked', says: error.message };
+    if (!isFatal(error)) throw error;
+    const rule = `can not be read (${codeOf(error)})`;
+    tell({ table: 'migrations', id: '-', field: 'schema', rule });
+    return answer(name, [rule], '');
+  }
 }
 
 /** On a thread of its own: meanwhile this one can be interrupted, and look at everything else. */

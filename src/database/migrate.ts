@@ -12,10 +12,13 @@ export class SchemaRefused extends Error {
   readonly code = 'SCHEMA_REFUSED';
 }
 
-type Migration = { number: number; name: string; text: string; hash: string };
+export type Migration = { number: number; name: string; text: string; hash: string };
 
 /** What this release knows: a folder of SQL an engine, with the same numbers. Tests pass another one. */
 const FOLDER = new URL('../../db/', import.meta.url);
+
+export const MIGRATIONS_TABLE =
+  'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
 /**
  * Brings the schema up to this code's, all due migrations in one transaction, and stamps a new database with its
@@ -26,10 +29,7 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
   return transact(db, async (trx) => {
     await withoutTimeLimit(trx);
     await lockName(trx, 'migrate');
-    await run(
-      trx,
-      'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)',
-    );
+    await run(trx, MIGRATIONS_TABLE);
     const due = await dueMigrations(trx, folder);
     const applied_at = now.toISOString();
     for (const { number, name, hash, text } of due) {
@@ -74,6 +74,13 @@ export async function countDue(db: Db, environment: Environment, folder = FOLDER
   return due.length;
 }
 
+/** Returns the migrations that a database has. Throws `SchemaRefused` as `checkSchema` does. */
+export async function appliedMigrations(db: Db): Promise<Migration[]> {
+  const due = await dueMigrations(db, FOLDER);
+  const known = knownMigrations(db, FOLDER);
+  return known.slice(0, known.length - due.length);
+}
+
 async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
   const known = knownMigrations(db, folder);
   const applied = await db.selectFrom('migrations').selectAll().orderBy('number').execute();
@@ -114,7 +121,7 @@ function knownMigrations(db: Db | Trx, within: URL): Migration[] {
 }
 
 /** A statement ends with a semicolon at the end of a line (db/README.md). */
-function statements(text: string): string[] {
+export function statements(text: string): string[] {
   const bare = text.replace(/^--.*$/gm, '');
   return bare
     .split(/;\s*$/m)

@@ -77,15 +77,23 @@ function onSqlite(t: Test, databaseUrl: string): Execute {
   const handle = new BetterSqlite3(sqlitePath(databaseUrl));
   t.teardown(() => handle.close());
   handle.pragma('ignore_check_constraints = ON');
-  const triggers = handle.prepare("select name from sqlite_schema where type = 'trigger'").pluck().all();
-  for (const name of triggers) handle.exec(`drop trigger ${name}`);
+  const triggers = handle
+    .prepare<[], { name: string; sql: string }>("select name, sql from sqlite_schema where type = 'trigger'")
+    .all();
+  // `verify` compares the schema, so the triggers are there again after each statement.
+  const untriggered = handle.transaction((text: string, values: Value[]) => {
+    for (const { name } of triggers) handle.exec(`drop trigger ${name}`);
+    const { changes } = handle
+      .prepare(text)
+      .run(Object.fromEntries(values.map((value, index) => [index + 1, value])));
+    for (const { sql } of triggers) handle.exec(sql);
+    return changes;
+  });
   return async (text, values) => {
-    const statement = handle.prepare(text.replaceAll(/\$(\d+)/g, '?$1'));
+    const numbered = text.replaceAll(/\$(\d+)/g, '?$1');
+    const statement = handle.prepare(numbered);
     if (statement.reader) return { rows: statement.all(values) as Row[], changed: 0 };
-    return {
-      rows: [],
-      changed: statement.run(Object.fromEntries(values.map((value, index) => [index + 1, value]))).changes,
-    };
+    return { rows: [], changed: untriggered(numbered, values) };
   };
 }
 

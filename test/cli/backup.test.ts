@@ -1,15 +1,18 @@
 import { execFileSync } from 'node:child_process';
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
@@ -17,7 +20,6 @@ import { backUp } from '../../src/database/backup.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { writeHint } from '../../src/database/tail-hint.ts';
-import { transact } from '../../src/database/transaction.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
@@ -243,6 +245,15 @@ t.test('what is no good backup replaces nothing', async (t) => {
   const newer = "insert into migrations values (999, '0999_later', 'x', '2030-01-01T00:00:00.000Z')";
   await refused(elsewhere, altered('newer.db', newer), /made by a newer one/);
   await refused(elsewhere, join(folder, 'none.db'), /there is no file/);
+  const spy = 'create trigger spy after insert on inbox begin delete from tokens; end';
+  await refused(elsewhere, altered('trigger.db', spy), /its schema was altered: trigger spy was added/);
+  const view = 'alter table tokens rename to x; create view tokens as select * from x';
+  await refused(elsewhere, altered('view.db', view), /its schema was altered: table tokens is missing/);
+  const endless = 'with recursive n as (select 1 as one union all select 1 from n) select one from n';
+  for (const table of ['migrations', 'instance']) {
+    const replaced = `drop table ${table}; create view ${table} as ${endless}`;
+    await refused(elsewhere, altered(`${table}.db`, replaced), /no database of benefits-sidecar/);
+  }
 
   const given = { ...elsewhere, DATA_KEYS: NEXT_KEY };
   t.equal((await here(t, given, ['restore', file, '--without-keys'])).code, 0, 'unless it is meant');
@@ -288,8 +299,11 @@ t.test('a backup of an earlier release is brought up to date by the next start',
   const emptied = environment(t);
   const folder = t.testdir();
   const older = openDatabase(`sqlite:${folder}/older.db`);
-  await migrate(older, 'sandbox', new Date());
-  await transact(older, (trx) => trx.deleteFrom('migrations').where('number', '=', 15).execute());
+  const released = new URL('../../db/', import.meta.url);
+  cpSync(released, join(folder, 'db'), { recursive: true });
+  const newest = readdirSync(join(folder, 'db/sqlite')).sort().at(-1) as string;
+  rmSync(join(folder, 'db/sqlite', newest));
+  await migrate(older, 'sandbox', new Date(), pathToFileURL(`${folder}/db/`));
   await older.destroy();
   const env = { ...emptied, DATABASE_URL: `sqlite:${folder}/sidecar.db` };
   const ran = await here(t, env, ['restore', `${folder}/older.db`, '--json']);

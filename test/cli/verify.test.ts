@@ -1,12 +1,15 @@
-import t from 'tap';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { migrate } from '../../src/database/migrate.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { putSchedules } from '../../src/payroll/runs/settings.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
+import { open } from '../database/scratch.ts';
 import { finalized, hireMany, taken } from '../payroll/finalized.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
-import { engineOfTests } from '../support/engine.ts';
+import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
 import { altering } from './alter.ts';
-import { here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
+import { environment, here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
 import { staged } from './verify-stage.ts';
 
 t.test('a database of all fixtures, and one with a row of everything else, is clean', async (t) => {
@@ -33,6 +36,28 @@ t.test('what differs is named without any value, and the exit code says so', asy
   const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
   t.match(differences, { count: 1, by_field: { 'versions.member_contribution': 1 }, named: [{ id: '1' }] });
 });
+
+t.test('an altered schema is told, and undone it is clean', async (t) => {
+  const { db, env } = await withSchemaOfItsOwn(t);
+  const change = (statement: string) => transact(db, (trx) => sql.raw(statement).execute(trx));
+  await change('create index one_more on inbox (event_type)');
+  const ran = await here(t, env, ['verify']);
+  t.match(ran, { code: 1, stdout: /^migrations index one_more: schema: was added$/m });
+  t.match(ran.stdout, /^schema +fail: index one_more was added$/m);
+  await change('drop index one_more');
+  const { clean, engine } = jsonOf(await here(t, env, ['verify', '--json']));
+  const schema = { name: 'schema', result: 'pass', says: 'it is what the migrations create' };
+  t.match([clean, engine.at(-1)], [true, schema]);
+});
+
+/** Tests on PostgreSQL share their databases: one whose schema changes must not be among them. */
+async function withSchemaOfItsOwn(t: Test) {
+  const env = environment(t);
+  const url = engineOfTests() === 'sqlite' ? (env.DATABASE_URL as string) : await newDatabaseUrl(t);
+  const db = open(t, url);
+  await migrate(db, 'sandbox', new Date());
+  return { db, env: { ...env, DATABASE_URL: url } };
+}
 
 t.test('where retention dropped a body its version is proved as far as the rest goes', async (t) => {
   const { env, db } = await staged(t);

@@ -38,3 +38,5 @@ t.test('PostgreSQL compares every text by its bytes, as SQLite does, whatever it
   const language = await sql<{ before: boolean }>`select 'B' < 'a' as before`.execute(db);
   t.strictSame(language.rows, [{ before: false }], 'the server itself would sort by its language');
 });
+
+await import('../database/schema-check.test.ts');

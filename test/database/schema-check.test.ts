@@ -1,0 +1,194 @@
+import { cpSync, mkdirSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import { migrate } from '../../src/database/migrate.ts';
+import { assertSchemaUnaltered, compareSchema } from '../../src/database/schema-check.ts';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
+import { open } from './scratch.ts';
+
+const IS_SQLITE = engineOfTests() === 'sqlite';
+const RELEASED = new URL('../../db/', import.meta.url);
+
+async function migrated(t: Test): Promise<{ db: Db; url: string }> {
+  const url = await newDatabaseUrl(t);
+  const db = open(t, url);
+  await migrate(db, 'sandbox', new Date());
+  return { db, url };
+}
+
+async function alter(db: Db, ...statements: string[]): Promise<void> {
+  await transact(db, async (trx) => {
+    for (const statement of statements) await sql.raw(statement).execute(trx);
+  });
+}
+
+type Case = { name: string; statements: string[]; found: string[] };
+
+const INDEX: Case = {
+  name: 'an added index',
+  statements: ['create unique index one_more on deductions (employee_id)'],
+  found: ['index one_more was added'],
+};
+const COLUMN: Case = {
+  name: 'an added column',
+  statements: ['alter table sessions add column more text'],
+  found: [IS_SQLITE ? 'table sessions is not what the migrations create' : 'column sessions.more was added'],
+};
+
+const ON_SQLITE: Case[] = [
+  INDEX,
+  COLUMN,
+  {
+    name: 'an added trigger',
+    statements: ['create trigger spy after insert on inbox begin delete from tokens; end'],
+    found: ['trigger spy was added'],
+  },
+  {
+    name: 'a view in place of a table',
+    statements: [
+      'alter table tokens rename to others',
+      "create view tokens as select * from others where '1' = '1'",
+    ],
+    found: ['table tokens is missing', 'view tokens was added'],
+  },
+  {
+    name: 'a dropped trigger',
+    statements: ['drop trigger versions_are_never_changed'],
+    found: ['trigger versions_are_never_changed is missing'],
+  },
+  {
+    name: 'a trigger of the same name that does nothing',
+    statements: [
+      'drop trigger versions_are_never_changed',
+      'create trigger versions_are_never_changed before update on versions begin select 1; end',
+    ],
+    found: ['trigger versions_are_never_changed is not what the migrations create'],
+  },
+];
+
+const ON_POSTGRES: Case[] = [
+  INDEX,
+  COLUMN,
+  {
+    name: 'an added trigger',
+    statements: [
+      'create function spy() returns trigger language plpgsql as $$ begin return new; end $$',
+      'create trigger spy after insert on inbox for each row execute function spy()',
+    ],
+    found: ['trigger inbox.spy was added', 'function inbox.spy was added'],
+  },
+  {
+    name: 'a view in place of a table',
+    statements: ['alter table sessions rename to others', 'create view sessions as select * from others'],
+    found: ['table sessions is missing', 'view sessions was added', 'rule sessions._RETURN was added'],
+  },
+  {
+    name: 'a rule',
+    statements: ['create rule lost as on insert to inbox do instead nothing'],
+    found: ['rule inbox.lost was added'],
+  },
+  {
+    name: 'a disabled trigger',
+    statements: ['alter table versions disable trigger versions_are_append_only'],
+    found: ['trigger versions.versions_are_append_only is not what the migrations create'],
+  },
+  {
+    name: 'a trigger function that does nothing',
+    statements: [
+      'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
+    ],
+    found: ['function versions.refuse_change is not what the migrations create'],
+  },
+  {
+    name: 'a table that does not survive a crash',
+    statements: ['alter table pii_reads set unlogged'],
+    found: ['table pii_reads is not what the migrations create'],
+  },
+  {
+    name: 'a policy that hides rows',
+    statements: [
+      'alter table inbox enable row level security',
+      'create policy hidden on inbox using (seq > 1)',
+    ],
+    found: ['table inbox is not what the migrations create', 'policy inbox.hidden was added'],
+  },
+  {
+    name: 'a table whose rows are read with those of another',
+    statements: ['create table more () inherits (tokens)'],
+    found: ['child tokens.more was added'],
+  },
+];
+
+for (const { name, statements, found } of IS_SQLITE ? ON_SQLITE : ON_POSTGRES) {
+  t.test(`an altered schema is found: ${name}`, async (t) => {
+    const { db } = await migrated(t);
+    t.strictSame(await compareSchema(db), [], 'it is what the migrations create');
+    await alter(db, ...statements);
+    const differences = (await compareSchema(db)).map(({ object, rule }) => `${object} ${rule}`);
+    for (const difference of found) t.ok(differences.includes(difference), `${difference}: ${differences}`);
+    await t.rejects(assertSchemaUnaltered(db), {
+      code: 'SCHEMA_REFUSED',
+      message: /^its schema was altered: /,
+    });
+  });
+}
+
+t.test(
+  'an upgraded database has the schema of a new one, and each release that of its migrations',
+  async (t) => {
+    const url = await newDatabaseUrl(t);
+    const db = open(t, url);
+    const engine = engineOfTests();
+    const files = readdirSync(new URL(`${engine}/`, RELEASED)).sort();
+    for (const count of [7, files.length - 1, files.length]) {
+      const folder = join(t.testdirName, `first-${count}`);
+      mkdirSync(join(folder, engine), { recursive: true });
+      for (const file of files.slice(0, count)) {
+        cpSync(new URL(`${engine}/${file}`, RELEASED), join(folder, engine, file));
+      }
+      await migrate(db, 'sandbox', new Date(), pathToFileURL(`${folder}/`));
+      t.strictSame(await compareSchema(db), [], `${count} migrations, compared by this release`);
+    }
+  },
+);
+
+t.test('what a running service leaves in its schema is no difference', async (t) => {
+  const { db } = await migrated(t);
+  await alter(db, IS_SQLITE ? 'analyze' : 'alter table inbox set (autovacuum_enabled = false)');
+  t.strictSame(await compareSchema(db), []);
+});
+
+t.test('tables and views of others do not count, and the comparison leaves nothing', async (t) => {
+  const { db } = await migrated(t);
+  await alter(
+    db,
+    'create table _litestream_seq (id integer primary key, seq integer)',
+    'create view report as select count(*) as deductions from deductions',
+    ...(IS_SQLITE ? [] : ['create function helper() returns int language sql as $$ select 1 $$']),
+  );
+  t.strictSame(await compareSchema(db), []);
+  if (IS_SQLITE) return;
+  const { rows } = await sql`select 1 from pg_namespace where nspname like 'benefits_sidecar%'`.execute(db);
+  t.strictSame(rows, []);
+});
+
+if (!IS_SQLITE) {
+  t.test('a user who may not create a schema is told so', async (t) => {
+    const { db, url } = await migrated(t);
+    const user = `reader_${process.pid}`;
+    await alter(
+      db,
+      `create role ${user} login password 'reader'`,
+      `grant select on all tables in schema public to ${user}`,
+    );
+    t.teardown(() => alter(db, `drop owned by ${user}`, `drop role ${user}`));
+    const theirs = new URL(url);
+    [theirs.username, theirs.password] = [user, 'reader'];
+    const reading = open(t, theirs.href);
+    await t.rejects(compareSchema(reading), { message: /may not create a schema/ });
+  });
+}
