@@ -5,13 +5,7 @@ import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
-import {
-  FACTS_AT_ONCE,
-  type FactSource,
-  type NewFact,
-  recordFacts,
-  rosterOfEmployer,
-} from '../ledger/roster.ts';
+import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
 import { employerSubject } from '../outbound/subject.ts';
 import type { Sealer } from '../security/sealing.ts';
 import type { CensusRow } from './check.ts';
@@ -63,12 +57,13 @@ export async function learnCensus({ db, sealer, now }: Learning, censusId: strin
   }
   let after = '';
   for (;;) {
-    const rows = await rosterOfEmployer(db, employer_id, { after, limit: FACTS_AT_ONCE });
-    const absent = rows.filter((row) => !present.has(row.employee_id));
-    const facts = absent.map(({ position: _, ...fact }): NewFact => ({ ...fact, absent: 1 }));
-    if (facts.length > 0 && !(await record(facts))) return;
-    if (rows.length < FACTS_AT_ONCE) break;
-    after = rows.at(-1)?.employee_id as string;
+    const employees = await employeesOf(db, employer_id, { after, limit: FACTS_AT_ONCE });
+    const absent = employees
+      .filter((employee_id) => !present.has(employee_id))
+      .map((employee_id): NewFact => ({ employee_id, employer_id, absent: 1 }));
+    if (absent.length > 0 && !(await record(absent))) return;
+    if (employees.length < FACTS_AT_ONCE) break;
+    after = employees.at(-1) as string;
   }
   await transact(db, async (trx) => {
     await trx

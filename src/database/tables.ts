@@ -169,7 +169,10 @@ export interface RosterFactTable {
   employment_status: string | null;
   pay_frequency: string | null;
   pay_group: string | null;
-  absent: Flag;
+  /** 1: the employer's census lacks the employee. Null: the source does not say. */
+  absent: Flag | null;
+  /** The date from which the report counts, if the caller stated one. */
+  effective_on: string | null;
   source: 'census' | 'new-hire' | 'termination' | 'compensation-change';
   source_id: string;
   recorded_at: string;

@@ -1,32 +1,31 @@
 import type { Trx } from '../database/tables.ts';
-import { type NewFact, recordTaught, rosterOf, type Taught } from '../ledger/roster.ts';
+import { employmentsOf } from '../ledger/employment.ts';
+import { lockLedger } from '../ledger/position.ts';
+import { type RosterFact, recordTaught, reportOf, rosterOf, type Taught } from '../ledger/roster.ts';
 import type { Change } from './change.ts';
-import { factsOf, inOrder } from './facts.ts';
+import { factsOf } from './facts.ts';
 
-/** Teaches the roster what some changes say, in their order: a later one builds on what an earlier one taught. */
+/** Records in the roster what changes state, in their order: a later one sees what an earlier one reported. */
 export async function learnChanges(
   trx: Trx,
   changes: readonly { readonly changeId: string; readonly change: Change }[],
   now: string,
 ): Promise<void> {
-  const known = await knownOf(
-    trx,
-    changes.map(({ change }) => change.body.employee_id),
-  );
+  let position = await lockLedger(trx);
+  const known = await rosterOf(trx, [...new Set(changes.map(({ change }) => change.body.employee_id))]);
   const taught: Taught[] = [];
   for (const { changeId, change } of changes) {
     if (change.kind === 'demographic') continue;
     const { employee_id } = change.body;
     const before = known.get(employee_id) ?? [];
-    const facts = factsOf(change, before, now.slice(0, 'YYYY-MM-DD'.length));
-    const employers = new Set(facts.map((fact) => fact.employer_id));
-    known.set(employee_id, [...before.filter((fact) => !employers.has(fact.employer_id)), ...facts]);
-    taught.push(...facts.map((fact) => ({ fact, source: { source: change.kind, source_id: changeId } })));
+    const source = { source: change.kind, source_id: changeId };
+    const facts = factsOf(change, employmentsOf(before), now.slice(0, 'YYYY-MM-DD'.length));
+    const reports = facts.map((fact): RosterFact => {
+      position += 1;
+      return reportOf(fact, source, position, now);
+    });
+    known.set(employee_id, [...before, ...reports]);
+    taught.push(...facts.map((fact) => ({ fact, source })));
   }
   await recordTaught(trx, taught, now);
-}
-
-async function knownOf(trx: Trx, employeeIds: readonly string[]): Promise<Map<string, NewFact[]>> {
-  const roster = await rosterOf(trx, [...new Set(employeeIds)]);
-  return new Map([...roster].map(([id, facts]) => [id, inOrder(facts)]));
 }

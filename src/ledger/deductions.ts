@@ -1,9 +1,10 @@
 import { piecesOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { type Candidate, candidateCost, candidatesAfter, isToldEarly } from './candidates.ts';
+import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
-import { employerOf, type RosterFact, rosterOf } from './roster.ts';
+import { rosterOf } from './roster.ts';
 import { appliesOn, knownAt, latestOf, stateOn } from './state.ts';
 
 /** A state of a deduction and whose it is. `employerId` is null for an unknown or ambiguous employee. */
@@ -184,7 +185,7 @@ async function withEmployers(
   const employees = [...new Set(versions.map((version) => version.employee_id))];
   const roster = await rosterOf(db, employees, instant);
   return versions.map((version) => {
-    const facts: readonly RosterFact[] = roster.get(version.employee_id) ?? [];
-    return { version, employerId: employerOf(facts, day), matched: facts.length > 0 };
+    const employments = employmentsOf(roster.get(version.employee_id) ?? []);
+    return { version, employerId: employerOf(employments, day), matched: employments.length > 0 };
   });
 }

@@ -1,40 +1,35 @@
 import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
-import type { RosterFact } from './employer-of.ts';
+import { DATED, employmentsOf, isActive, isRepeated, type RosterFact } from './employment.ts';
 import { FOLLOWED_AT_MOST, sharedEmployees } from './followed.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
-/** Roster facts: appended on the ledger's positions, each a whole row, and only when something changed. */
+/** The roster: what each source reported of an employment, appended on the ledger's positions. */
 
-/** Facts in one transaction: some 10 ms of the 50 that the private side may hold the write lock. */
+/** Reports in one transaction: some 10 ms of the 50 that the private side may hold the write lock. */
 export const FACTS_AT_ONCE = 250;
 
-export { employerOf } from './employer-of.ts';
+/** Employees whose reports are read together. */
+const EMPLOYEES_AT_ONCE = 200;
+
 export type { RosterFact };
 
-/** What is to be known of an employment from now on. */
-export type NewFact = Omit<RosterFact, 'position'>;
+const ATTRIBUTES = ['hire_date', 'termination_date', ...DATED, 'effective_on'] as const;
+const FIELDS = ['employee_id', 'employer_id', ...ATTRIBUTES] as const;
+const SELECTED = ['position', ...FIELDS, 'source', 'recorded_at'] as const;
 
-/** What says so: a census or an employment change, by its id. `asOf`: the instant that it speaks of, where that is not its own place. */
+/** What a source states of an employment; an attribute that it leaves out stays as it is. */
+export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> &
+  Partial<Pick<RosterFact, (typeof ATTRIBUTES)[number]>>;
+
+/** The census or employment change that reports, by its id. `asOf`: the instant of its receipt, if not now. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
-/** What a fact says of an employment. */
-const EMPLOYMENT = [
-  'hire_date',
-  'termination_date',
-  'employment_status',
-  'pay_frequency',
-  'pay_group',
-  'absent',
-] as const satisfies readonly (keyof NewFact)[];
-
-const FIELDS = ['employee_id', 'employer_id', ...EMPLOYMENT] as const;
-
-/** A fact, and what says so. */
+/** A fact and its source. */
 export type Taught = { readonly fact: NewFact; readonly source: FactSource };
 
-/** As `recordTaught`, for facts of one source. */
+/** Records facts of one source as `recordTaught` does. */
 export function recordFacts(
   trx: Trx,
   facts: readonly NewFact[],
@@ -49,47 +44,100 @@ export function recordFacts(
 }
 
 /**
- * Writes those facts that differ from the newest one of the same employee and employer, in the order given; answers
- * how many. One that was recorded after the instant that the source speaks of stands. At most `FACTS_AT_ONCE`.
+ * Appends reports in the order given and returns how many were stored. Every report of an employment change is. One of
+ * a census is left out if it repeats what is known or this census has taught it before; attributes that a report
+ * received after the census states are left out of it. At most `FACTS_AT_ONCE`.
  */
 export async function recordTaught(trx: Trx, taught: readonly Taught[], now: string): Promise<number> {
-  const before = await lockLedger(trx);
-  const facts = taught.map(({ fact }) => fact);
-  const known = new Map<string, NewFact & { recorded_at: string }>();
-  for (const row of await newestOf(trx, facts)) known.set(keyOf(row), row);
-  const changed = taught.filter(({ fact, source }) => {
-    const row = known.get(keyOf(fact));
-    if (row !== undefined && source.asOf !== undefined && row.recorded_at > source.asOf) return false;
-    if (row !== undefined && FIELDS.every((field) => row[field] === fact[field])) return false;
-    known.set(keyOf(fact), { ...fact, recorded_at: now });
-    return true;
-  });
-  if (changed.length === 0) return 0;
-  const rows = changed.map(({ fact, source }, index) => [
-    before + index + 1,
-    ...FIELDS.map((field) => fact[field]),
-    source.source,
-    source.source_id,
-    now,
-  ]);
-  await insertMany(trx, 'roster_facts', ['position', ...FIELDS, 'source', 'source_id', 'recorded_at'], rows);
-  const newest = new Map(
-    changed.map(({ fact }, index) => [keyOf(fact), { ...fact, at: before + index + 1 }]),
+  let position = await lockLedger(trx);
+  const known = await knownToCensus(trx, taught);
+  const stored: RosterFactTable[] = [];
+  for (const { fact, source } of taught) {
+    const key = keyOf(fact);
+    const before = known.get(key) ?? [];
+    const report = reportOf(fact, source, position + 1, now);
+    const row = source.source === 'census' ? newToRoster(before, report) : report;
+    if (row === null) continue;
+    position += 1;
+    stored.push(row);
+    known.set(key, [...before, row]);
+  }
+  if (stored.length === 0) return 0;
+  await insertMany(
+    trx,
+    'roster_facts',
+    ['position', ...FIELDS, 'source', 'source_id', 'recorded_at'],
+    stored.map((row) => [
+      row.position,
+      ...FIELDS.map((field) => row[field]),
+      row.source,
+      row.source_id,
+      row.recorded_at,
+    ]),
   );
+  const newest = new Map(stored.map((row) => [keyOf(row), row]));
   await insertMany(
     trx,
     'roster',
     ['employee_id', 'employer_id', 'position'],
-    [...newest.values()].map(({ employee_id, employer_id, at }) => [employee_id, employer_id, at]),
+    [...newest.values()].map((row) => [row.employee_id, row.employer_id, row.position]),
     'on conflict (employee_id, employer_id) do update set position = excluded.position',
   );
-  await moveLedger(trx, before + changed.length);
-  return changed.length;
+  await moveLedger(trx, position);
+  return stored.length;
+}
+
+/** The reports of each employment that a census reports on; those of changes are stored whatever is known. */
+async function knownToCensus(trx: Trx, taught: readonly Taught[]): Promise<Map<string, RosterFactTable[]>> {
+  const ids = taught.filter(({ source }) => source.source === 'census').map(({ fact }) => fact.employee_id);
+  if (ids.length === 0) return new Map();
+  return Map.groupBy(await reports(trx, ids).select('source_id').execute(), keyOf);
+}
+
+/** Returns the report of a fact on a position of the ledger. */
+export function reportOf(fact: NewFact, source: FactSource, position: number, now: string): RosterFactTable {
+  return {
+    position,
+    employee_id: fact.employee_id,
+    employer_id: fact.employer_id,
+    hire_date: fact.hire_date ?? null,
+    termination_date: fact.termination_date ?? null,
+    employment_status: fact.employment_status ?? null,
+    pay_frequency: fact.pay_frequency ?? null,
+    pay_group: fact.pay_group ?? null,
+    absent: fact.absent ?? null,
+    effective_on: fact.effective_on ?? null,
+    source: source.source,
+    source_id: source.source_id,
+    recorded_at: source.asOf ?? now,
+  };
+}
+
+/** Returns what must be stored of a census report, or null. */
+function newToRoster(known: readonly RosterFactTable[], report: RosterFactTable): RosterFactTable | null {
+  // Learning that was broken off begins again: the same census is no second confirmation.
+  if (known.some(({ source_id }) => source_id === report.source_id)) return null;
+  const later = known.filter(({ recorded_at }) => recorded_at > report.recorded_at);
+  const row = later.length === 0 ? report : withoutLater(report, later);
+  return isRepeated(known, row) ? null : row;
+}
+
+/** Employment is one thing: a census older than a hire or a termination has nothing to say about any part of it. */
+const EMPLOYMENT = ['hire_date', 'termination_date', 'absent'] as const;
+
+/** Leaves out of a census report what reports received after it state. */
+function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]): RosterFactTable {
+  const row = { ...report };
+  for (const attribute of DATED)
+    if (later.some((one) => one[attribute] !== null)) Object.assign(row, { [attribute]: null });
+  if (later.some((one) => EMPLOYMENT.some((attribute) => one[attribute] !== null)))
+    for (const attribute of EMPLOYMENT) row[attribute] = null;
+  return row;
 }
 
 /**
- * What is known of each of the employees: the newest fact with every employer. With `knownAt` (an instant in
- * milliseconds UTC), the newest that was recorded by then.
+ * Returns every report of each of the employees, in the order of their positions. With `knownAt` (an instant in
+ * milliseconds UTC), those received by then.
  */
 export async function rosterOf(
   db: Db | Trx,
@@ -97,121 +145,82 @@ export async function rosterOf(
   knownAt?: string,
 ): Promise<Map<string, RosterFact[]>> {
   if (employeeIds.length === 0) return new Map();
-  const facts =
-    knownAt === undefined
-      ? await newestFacts(db)
-          .where(isOneOf(db, 'roster.employee_id', employeeIds))
-          .execute()
-      : newestOfEach(await factsInOrder(db, employeeIds).where('recorded_at', '<=', knownAt).execute());
-  return Map.groupBy(facts, (fact) => fact.employee_id);
+  const rows = await reports(db, employeeIds)
+    .$if(knownAt !== undefined, (query) => query.where('recorded_at', '<=', knownAt as string))
+    .execute();
+  return Map.groupBy(rows, ({ employee_id }) => employee_id);
 }
 
-/** All that was ever known of the employees, in the order of its positions. */
-function factsInOrder(db: Db | Trx, employeeIds: readonly string[]) {
-  return db
-    .selectFrom('roster_facts')
-    .select(['position', ...FIELDS])
-    .where(isOneOf(db, 'employee_id', employeeIds))
-    .orderBy('position');
-}
-
-/** What is known of each of the employees at a position of the ledger: the newest fact with every employer. */
+/** Returns every report of each of the employees up to a position of the ledger, in the order of their positions. */
 export async function rosterAt(
   db: Db | Trx,
   employeeIds: readonly string[],
   position: number,
 ): Promise<Map<string, RosterFact[]>> {
-  const facts = await factsInOrder(db, employeeIds).where('position', '<=', position).execute();
-  return Map.groupBy(newestOfEach(facts), (fact) => fact.employee_id);
+  const rows = await reports(db, employeeIds).where('position', '<=', position).execute();
+  return Map.groupBy(rows, ({ employee_id }) => employee_id);
 }
 
-/** Of facts in the order of their positions, the last one of each employee and employer. */
-function newestOfEach(facts: readonly RosterFact[]): RosterFact[] {
-  return [...new Map(facts.map((fact) => [keyOf(fact), fact])).values()];
+function reports(db: Db | Trx, employeeIds: readonly string[]) {
+  return db
+    .selectFrom('roster_facts')
+    .select(SELECTED)
+    .where(isOneOf(db, 'employee_id', employeeIds))
+    .orderBy('position');
 }
 
-/** An employer's newest facts in the order of employee ids, `limit` of them after an id. */
-export function rosterOfEmployer(
+/** Returns the ids of an employer's employees, past and present, in order: `limit` of them after an id. */
+export async function employeesOf(
   db: Db | Trx,
   employerId: string,
   { after, limit }: { after: string; limit: number },
-): Promise<RosterFact[]> {
-  return newestFacts(db)
-    .where('roster.employer_id', '=', employerId)
-    .where('roster.employee_id', '>', after)
-    .orderBy('roster.employee_id')
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('roster')
+    .select('employee_id')
+    .where('employer_id', '=', employerId)
+    .where('employee_id', '>', after)
+    .orderBy('employee_id')
     .limit(limit)
     .execute();
+  return rows.map(({ employee_id }) => employee_id);
 }
 
-/**
- * Employees active with two or more employers on a day, in the order of their ids, `limit` of them after an id.
- * The condition is `isActive` as SQL.
- */
-export async function activeTwice(
-  db: Db,
-  day: string,
-  { after, limit }: { after: string; limit: number },
-): Promise<{ employee_id: string; employers: number }[]> {
-  const shared = await sharedEmployees(db);
-  if (shared.length === 0) return [];
-  const isFollowed = shared.length < FOLLOWED_AT_MOST;
-  return db
+/** Returns the employees active with two or more employers on a day, in the order of their ids: the first `limit`. */
+export async function activeTwice(db: Db, day: string, limit: number): Promise<string[]> {
+  const followed = await sharedEmployees(db);
+  const found: string[] = [];
+  let after = '';
+  let next = 0;
+  for (;;) {
+    const shared =
+      followed.length < FOLLOWED_AT_MOST
+        ? followed.slice(next, next + EMPLOYEES_AT_ONCE)
+        : await sharedAfter(db, after);
+    const roster = await rosterOf(db, shared);
+    for (const id of shared) {
+      const active = employmentsOf(roster.get(id) ?? []).filter((one) => isActive(one, day));
+      if (active.length > 1) found.push(id);
+    }
+    if (found.length >= limit || shared.length < EMPLOYEES_AT_ONCE) return found.slice(0, limit);
+    next += EMPLOYEES_AT_ONCE;
+    after = shared.at(-1) as string;
+    await new Promise(setImmediate);
+  }
+}
+
+/** Returns employees whom several employers have named, in the order of their ids, if they are too many to follow. */
+async function sharedAfter(db: Db, employeeId: string): Promise<string[]> {
+  const rows = await db
     .selectFrom('roster')
-    .innerJoin('roster_facts', 'roster_facts.position', 'roster.position')
-    .select(['roster.employee_id', sql<number>`count(*)`.as('employers')])
-    .where('roster.employee_id', '>', after)
-    .where('roster.employee_id', 'in', (all) =>
-      // Too many to be followed are found in one way through the index.
-      isFollowed
-        ? sql<string>`(${sql.join(shared)})`
-        : all
-            .selectFrom('roster')
-            .select('employee_id')
-            .groupBy('employee_id')
-            .having(sql<boolean>`count(*) > 1`),
-    )
-    .where('absent', '=', 0)
-    .where((where) => where.or([where('hire_date', 'is', null), where('hire_date', '<=', day)]))
-    .where((where) =>
-      where.or([
-        where('termination_date', 'is', null),
-        where('termination_date', '>=', day),
-        where('hire_date', '>', where.ref('termination_date')),
-      ]),
-    )
-    .groupBy('roster.employee_id')
+    .select('employee_id')
+    .where('employee_id', '>', employeeId)
+    .groupBy('employee_id')
     .having(sql<boolean>`count(*) > 1`)
-    .orderBy('roster.employee_id')
-    .limit(limit)
+    .orderBy('employee_id')
+    .limit(EMPLOYEES_AT_ONCE)
     .execute();
-}
-
-/** The newest facts of the same employees with any employer that the facts name. */
-async function newestOf(
-  trx: Trx,
-  facts: readonly NewFact[],
-): Promise<(RosterFact & { recorded_at: string })[]> {
-  if (facts.length === 0) return [];
-  const employers = new Set(facts.map((fact) => fact.employer_id));
-  return newestFacts(trx)
-    .select('recorded_at')
-    .where(
-      isOneOf(
-        trx,
-        'roster.employee_id',
-        facts.map((fact) => fact.employee_id),
-      ),
-    )
-    .where(isOneOf(trx, 'roster.employer_id', [...employers]))
-    .execute();
-}
-
-function newestFacts(db: Db | Trx) {
-  return db
-    .selectFrom('roster')
-    .innerJoin('roster_facts', 'roster_facts.position', 'roster.position')
-    .select(['roster.employee_id', 'roster.employer_id', 'roster.position', ...EMPLOYMENT]);
+  return rows.map(({ employee_id }) => employee_id);
 }
 
 /** JSON keeps the two ids apart whatever characters they hold. */

@@ -145,10 +145,8 @@ export async function censusSyncs(db: Db, { now, employerId, overdueMs }: Questi
 
 export async function employeesWithTwoEmployers(db: Db, { now, employerId }: Question): Promise<Found[]> {
   const day = now.toISOString().slice(0, 10);
-  const twice = await activeTwice(db, day, { after: '', limit: FOUND_AT_MOST });
-  if (employerId === undefined || twice.length === 0)
-    return twice.map(({ employee_id }) => fail(employee_id));
-  const employees = twice.map(({ employee_id }) => employee_id);
+  const employees = await activeTwice(db, day, FOUND_AT_MOST);
+  if (employerId === undefined || employees.length === 0) return employees.map(fail);
   const ofEmployer = await db
     .selectFrom('roster')
     .select('employee_id')

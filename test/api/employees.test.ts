@@ -25,8 +25,14 @@ t.test('an employee is shown with the history of the roster, deductions, changes
   t.equal(status, 200);
   t.match(json, { employee_id: 'emp-1', employer_id: EMPLOYER, left_out: [] });
   t.match(json.roster, [
-    { employer_id: EMPLOYER, termination_date: null, absent: false, source: 'census', source_id: 'c-1' },
-    { termination_date: '2026-08-31', source: 'termination', source_id: leaves, pay_frequency: 'biweekly' },
+    {
+      employer_id: EMPLOYER,
+      termination_date: null,
+      absent: false,
+      source: 'census',
+      pay_frequency: 'biweekly',
+    },
+    { termination_date: '2026-08-31', source: 'termination', source_id: leaves, pay_frequency: null },
   ]);
   t.ok(json.roster[0].position < json.roster[1].position, 'in the order of positions');
   t.match(json.deductions, {

@@ -37,9 +37,15 @@ export const UNTOLD: ReadonlySet<string> = new Set([
   'inbox.reprocessed',
   'conflicts.conflict_id',
   'conflicts.received_at',
-  ...['hire_date', 'termination_date', 'employment_status', 'pay_frequency', 'pay_group', 'absent'].map(
-    (column) => `roster_facts.${column}`,
-  ),
+  ...[
+    'hire_date',
+    'termination_date',
+    'employment_status',
+    'pay_frequency',
+    'pay_group',
+    'absent',
+    'effective_on',
+  ].map((column) => `roster_facts.${column}`),
   'roster_facts.source_id',
   'roster_facts.recorded_at',
   ...['seq', 'due_at', 'body_hash', 'unknown_outcome', 'may_have_been_applied', 'status', 'reason'].map(

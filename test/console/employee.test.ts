@@ -59,7 +59,7 @@ t.test(
       ['acme', 'employed', '2020-01-01', '2026-02-28', 'full time', 'biweekly', HOSTILE],
       ['before', 'ended', '2015-01-01', '2019-12-31', 'full time', 'biweekly', 'none'],
     ]);
-    const history = await cells(page, 'How the roster learned of it, the newest first');
+    const history = await cells(page, 'Roster reports, newest first');
     t.match(history[0], ['4', 'acme', 'last day: 2026-02-28', `termination ${change}`]);
     t.match(history[2]?.[2], `pay group: ${HOSTILE}`);
     t.equal(await page.getByRole('link', { name: 'Termination' }).getAttribute('href'), `/changes/${change}`);

@@ -1,7 +1,8 @@
 import t from 'tap';
 import { type Change, checkChange } from '../../src/employment/change.ts';
 import { factsOf } from '../../src/employment/facts.ts';
-import type { NewFact } from '../../src/ledger/roster.ts';
+import { type Employment, employmentsOf } from '../../src/ledger/employment.ts';
+import { type NewFact, reportOf } from '../../src/ledger/roster.ts';
 import * as samples from '../contract/samples.ts';
 
 const TODAY = '2026-06-01';
@@ -10,13 +11,18 @@ const at = (employer_id: string, changes: Partial<NewFact> = {}): NewFact => ({
   employee_id: 'emp-1',
   employer_id,
   hire_date: '2020-01-01',
-  termination_date: null,
-  employment_status: 'full_time',
   pay_frequency: 'biweekly',
-  pay_group: 'night',
   absent: 0,
   ...changes,
 });
+
+/** The employments known from a census. */
+const known = (...facts: NewFact[]): Employment[] =>
+  employmentsOf(
+    facts.map((fact, index) =>
+      reportOf(fact, { source: 'census', source_id: `c-${index}` }, index + 1, '2026-01-05T00:00:00.000Z'),
+    ),
+  );
 
 function checked(kind: Change['kind'], body: unknown): Change {
   const result = checkChange(kind, body);
@@ -27,104 +33,76 @@ const hire = (fields: object) => checked('new-hire', { ...samples.newHire, emplo
 const leave = (termination_date: string) =>
   checked('termination', { employee_id: 'emp-1', termination_date });
 const pay = (fields: object) => checked('compensation-change', { employee_id: 'emp-1', ...fields });
+const of = (employer_id: string, stated: Partial<NewFact>) => ({
+  employee_id: 'emp-1',
+  employer_id,
+  ...stated,
+});
 
-t.test('a new hire is known with the employer of the report, by what the report says', async (t) => {
+t.test('a new hire states what the report states, of the employer that it names', async (t) => {
   const full = { hire_date: '2024-02-29', pay_frequency: 'weekly', employment_status: 'part_time' };
-  const expected = at('a', { ...full, pay_group: null });
-  t.strictSame(factsOf(hire(full), [], TODAY), [expected]);
-  t.strictSame(factsOf(hire(full), [at('b')], TODAY), [expected], 'another employer stays as it is');
-  const short = factsOf(hire({ termination_date: '2026-12-31' }), [], TODAY);
-  t.match(short, [{ pay_frequency: null, termination_date: '2026-12-31', absent: 0 }]);
+  t.strictSame(factsOf(hire(full), known(at('b')), TODAY), [of('a', { ...full, absent: 0 })]);
+  const short = { hire_date: '2024-02-29', employment_status: 'full_time' };
+  t.strictSame(factsOf(hire(short), known(at('a')), TODAY), [of('a', { ...short, absent: 0 })]);
+  t.match(factsOf(hire({ termination_date: '2026-12-31' }), [], TODAY), [{ termination_date: '2026-12-31' }]);
 });
 
-t.test('a hire after a termination begins a new spell, of which nothing else is known', async (t) => {
-  const left = at('a', { termination_date: '2025-03-31', absent: 1 });
-  const again = {
-    hire_date: '2026-05-04',
-    employment_status: 'full_time',
-    pay_frequency: null,
-    pay_group: null,
-  };
-  t.strictSame(factsOf(hire({ hire_date: '2026-05-04' }), [left], TODAY), [
-    at('a', { ...again, termination_date: '2025-03-31', absent: 0 }),
+t.test('a termination is of the employment that runs on its day', async (t) => {
+  t.strictSame(factsOf(leave('2026-07-31'), known(at('a')), TODAY), [
+    of('a', { termination_date: '2026-07-31' }),
   ]);
-  const leaving = at('a', { termination_date: '2026-12-31' });
-  for (const hire_date of ['2026-05-04', '2026-12-31']) {
-    t.match(
-      factsOf(hire({ hire_date }), [leaving], TODAY),
-      [{ hire_date, termination_date: null }],
-      'a termination on that day or later was of the spell before',
-    );
-  }
-});
-
-t.test('a hire on the day that is known is the same spell, and what it leaves out stays', async (t) => {
-  const known = at('a', { termination_date: '2026-12-31' });
-  const same = { hire_date: '2020-01-01' };
-  t.strictSame(factsOf(hire(same), [known], TODAY), [known]);
-  t.match(factsOf(hire({ ...same, pay_frequency: 'monthly' }), [known], TODAY), [
-    { pay_frequency: 'monthly', pay_group: 'night', termination_date: '2026-12-31' },
-  ]);
-});
-
-t.test('a termination ends the employment that runs on its day', async (t) => {
-  t.strictSame(factsOf(leave('2026-07-31'), [at('a')], TODAY), [at('a', { termination_date: '2026-07-31' })]);
-  const moved = [at('a', { hire_date: '2019-01-01' }), at('b', { hire_date: '2026-02-01' })];
-  t.match(factsOf(leave('2026-01-31'), moved, TODAY), [{ employer_id: 'a' }], 'also when it comes late');
-  t.equal(factsOf(leave('2026-01-31'), moved, TODAY).length, 1);
+  const moved = known(at('a', { hire_date: '2019-01-01' }), at('b', { hire_date: '2026-02-01' }));
+  t.strictSame(
+    factsOf(leave('2026-01-31'), moved, TODAY),
+    [of('a', { termination_date: '2026-01-31' })],
+    'also when it comes late',
+  );
   t.match(
     factsOf(leave('2026-02-01'), moved, TODAY),
     [{ employer_id: 'a' }, { employer_id: 'b' }],
-    'each of two',
+    'of both',
   );
 });
 
-t.test('when none runs on its day, it ends the one that a census lacks, else the newest', async (t) => {
-  const absent = at('a', { absent: 1 });
-  const later = at('b', { hire_date: '2026-02-01' });
-  t.strictSame(factsOf(leave('2026-01-31'), [absent, later], TODAY), [
-    { ...absent, termination_date: '2026-01-31' },
-  ]);
-  const ended = [at('b', { termination_date: '2024-12-31' }), at('a', { termination_date: '2026-03-31' })];
+t.test('if none runs on its day, it is of the one that a census lacks, else of the newest', async (t) => {
+  const absent = known(at('a', { absent: 1 }), at('b', { hire_date: '2026-02-01' }));
+  t.match(factsOf(leave('2026-01-31'), absent, TODAY), [{ employer_id: 'a' }]);
+  const ended = known(
+    at('b', { termination_date: '2024-12-31' }),
+    at('a', { termination_date: '2026-03-31' }),
+  );
   t.match(factsOf(leave('2026-04-30'), ended, TODAY), [{ employer_id: 'a', termination_date: '2026-04-30' }]);
 });
 
 t.test(
-  'a termination before the hire date is the end of an earlier spell, and undoes no later end',
+  'a compensation change states frequency and status, if they are given, from the day of its pay rate',
   async (t) => {
-    const rehired = at('a', { hire_date: '2026-05-04' });
-    t.match(factsOf(leave('2026-03-31'), [rehired], TODAY), [
-      { hire_date: '2026-05-04', termination_date: '2026-03-31' },
+    t.strictSame(factsOf(pay({ pay_frequency: 'monthly' }), known(at('a')), TODAY), [
+      of('a', { pay_frequency: 'monthly' }),
     ]);
-    const leaving = { ...rehired, termination_date: '2026-12-31' };
-    t.strictSame(factsOf(leave('2026-03-31'), [leaving], TODAY), []);
+    const rate = { ...samples.payRate, effective_start: '2026-08-03' };
+    t.strictSame(
+      factsOf(pay({ employment_status: 'variable_hours', pay_rate: rate }), known(at('a')), TODAY),
+      [of('a', { employment_status: 'variable_hours', effective_on: '2026-08-03' })],
+    );
+    t.strictSame(factsOf(pay({ pay_rate: rate }), known(at('a')), TODAY), [], 'a rate is not in the roster');
   },
 );
 
-t.test('a compensation change teaches frequency and status, where they are given', async (t) => {
-  const known = [at('a')];
-  t.strictSame(factsOf(pay({ pay_frequency: 'monthly' }), known, TODAY), [
-    at('a', { pay_frequency: 'monthly' }),
-  ]);
-  t.strictSame(factsOf(pay({ employment_status: 'variable_hours' }), known, TODAY), [
-    at('a', { employment_status: 'variable_hours' }),
-  ]);
-  t.strictSame(
-    factsOf(pay({ pay_rate: samples.payRate }), known, TODAY),
-    known,
-    'a rate is not in the roster',
-  );
-  const ended = [at('a'), at('b', { termination_date: '2026-01-31' })];
-  t.match(factsOf(pay({ pay_frequency: 'monthly' }), ended, TODAY), [{ employer_id: 'a' }]);
-  t.equal(factsOf(pay({ pay_frequency: 'monthly' }), ended, TODAY).length, 1, 'where the employee is active');
+t.test('a compensation change is of the employer on the day from which it counts', async (t) => {
+  const moving = known(at('a', { termination_date: '2026-07-31' }), at('b', { hire_date: '2026-08-01' }));
+  t.match(factsOf(pay({ pay_frequency: 'monthly' }), moving, TODAY), [{ employer_id: 'a' }]);
+  const rate = { ...samples.payRate, effective_start: '2026-08-03' };
+  const later = factsOf(pay({ pay_frequency: 'monthly', pay_rate: rate }), moving, TODAY);
+  t.strictSame(later, [of('b', { pay_frequency: 'monthly', effective_on: '2026-08-03' })]);
 });
 
-t.test('a move teaches nothing, and of an unknown employee only a hire does', async (t) => {
+t.test('a move states nothing, and of an unknown employee only a hire states anything', async (t) => {
   const changes = [
     leave('2026-07-31'),
     pay({ pay_frequency: 'monthly' }),
     checked('demographic', samples.demographic),
   ];
   for (const change of changes) t.strictSame(factsOf(change, [], TODAY), [], change.kind);
-  t.strictSame(factsOf(checked('demographic', samples.demographic), [at('a')], TODAY), []);
+  t.strictSame(factsOf(checked('demographic', samples.demographic), known(at('a')), TODAY), []);
 });

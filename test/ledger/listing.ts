@@ -1,4 +1,5 @@
 /** A roster, and lists of deductions as a test tells them. */
+import { randomUUID } from 'node:crypto';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import {
@@ -29,7 +30,7 @@ export function employed(employeeId: string, employerId: string, changes: Partia
 
 export function roster(db: Db, facts: NewFact[], at = FEBRUARY): Promise<number> {
   return transact(db, (trx) =>
-    recordFacts(trx, facts, { source: 'census', source_id: 'census-1', asOf: at }, at),
+    recordFacts(trx, facts, { source: 'census', source_id: randomUUID(), asOf: at }, at),
   );
 }
 

@@ -70,6 +70,7 @@ const fact = fc.record({
   pay_frequency: often('biweekly', null, 'weekly'),
   pay_group: often(null, 'g'),
   absent: often<0 | 1>(0, 1),
+  effective_on: often(null, '2026-01-05', '2026-02-15', '2026-07-01'),
 });
 
 const options = fc.record(
@@ -208,7 +209,7 @@ export class SmallWorld {
     await learn(this.#db, ...named);
     const learned = (await this.position()) - before;
     for (const [index, one] of named.slice(0, learned).entries())
-      this.facts.push({ ...one, position: before + index + 1 });
+      this.facts.push({ ...stated(one), position: before + index + 1 });
   }
 
   /** Puts a run and answers what the ledger and the model say of it. */
@@ -253,6 +254,22 @@ export class SmallWorld {
     }
     return named;
   }
+}
+
+function stated(fact: NewFact): Omit<ModelFact, 'position'> {
+  const { employee_id, employer_id, hire_date = null, termination_date = null } = fact;
+  const { pay_frequency = null, pay_group = null, effective_on = null } = fact;
+  const absent = fact.absent === 1 ? 1 : 0;
+  return {
+    employee_id,
+    employer_id,
+    hire_date,
+    termination_date,
+    pay_frequency,
+    pay_group,
+    absent,
+    effective_on,
+  };
 }
 
 /** The lines of the ledger and of the model that the other one lacks. */

@@ -3,11 +3,24 @@
  * and versions. What the real runs are held to. It shares with them the body of a run and, through oracle.ts, nothing.
  */
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
-import type { NewFact } from '../../src/ledger/roster.ts';
 import type { Run } from '../../src/payroll/runs/body.ts';
 import { cycleDates, dollars, expectedCents, fraction, roundToCents } from './oracle.ts';
 
-export type ModelFact = NewFact & { position: number };
+/** A row of a census of `RECEIVED`. */
+export type ModelFact = {
+  position: number;
+  employee_id: string;
+  employer_id: string;
+  hire_date: string | null;
+  termination_date: string | null;
+  pay_frequency: string | null;
+  pay_group: string | null;
+  absent: 0 | 1;
+  effective_on: string | null;
+};
+
+/** The date on which every census was received. */
+export const RECEIVED = '2026-06-01';
 
 export type ModelVersion = {
   position: number;
@@ -82,41 +95,87 @@ function dayOf(run: Run): string {
 /** `left`: this employer pays no more. `unclear`: readiness must name the employee. `out`: not in this run. */
 export function statusOf({ facts, schedules }: World, run: Run, employee: string): Status {
   const day = run.period_end;
-  const known = new Map<string, ModelFact>();
-  for (const fact of facts) if (fact.employee_id === employee) known.set(fact.employer_id, fact);
-  const own = known.get(run.employer_id);
+  const jobs = [
+    ...Map.groupBy(
+      facts.filter((fact) => fact.employee_id === employee),
+      (fact) => fact.employer_id,
+    ),
+  ];
+  const own = jobs.find(([employer]) => employer === run.employer_id)?.[1];
   if (own === undefined) return 'out';
   if (run.employee_ids !== null && !run.employee_ids.includes(employee)) return 'out';
-  const at = [...known.values()].filter((fact) => worksOn(fact, day));
-  const newest = [...known.values()].reduce((one, other) => (other.position > one.position ? other : one));
-  const isHere = at.length === 0 ? newest === own : at.includes(own);
+  const at = jobs.filter(([, rows]) => worksOn(rows, day)).map(([, rows]) => rows);
+  const newest = facts.findLast((fact) => fact.employee_id === employee)?.employer_id;
+  const isHere = at.length === 0 ? newest === run.employer_id : at.includes(own);
   if (!isHere) return 'left';
-  const end = terminationOn(own, day);
-  const isBack = end !== null && own.hire_date !== null && own.hire_date > end;
-  if (end !== null && end < run.period_start && !run.final_checks.includes(employee))
-    return isBack ? 'out' : 'left';
-  if (end === null && own.hire_date !== null && own.hire_date > day) return 'out';
-  if (run.pay_group !== null && own.pay_group !== run.pay_group) return 'out';
-  if (own.pay_frequency !== null && own.pay_frequency !== run.pay_frequency) return 'out';
-  if (at.length > 1 || (own.pay_frequency === null && schedules > 1)) return 'unclear';
+  const spell = spellOn(own, day);
+  if (spell === undefined) return 'out';
+  if (spell.end !== null && spell.end < run.period_start && !run.final_checks.includes(employee))
+    return spellsOf(own).at(-1)?.start === spell.start ? 'left' : 'out';
+  const [frequency, group] = [valueOn(own, 'pay_frequency', day), valueOn(own, 'pay_group', day)];
+  if (run.pay_group !== null && group !== run.pay_group) return 'out';
+  if (frequency !== null && frequency !== run.pay_frequency) return 'out';
+  if (at.length > 1 || (frequency === null && schedules > 1)) return 'unclear';
   return 'in';
 }
 
-function worksOn({ hire_date, termination_date, absent }: ModelFact, day: string): boolean {
-  if (absent === 1 || (hire_date !== null && hire_date > day)) return false;
-  return (
-    termination_date === null ||
-    termination_date >= day ||
-    (hire_date !== null && hire_date > termination_date)
-  );
+type ModelSpell = { start: string | null; end: string | null };
+
+/** The spells of one employment, by its rows in order. */
+function spellsOf(rows: readonly ModelFact[]): ModelSpell[] {
+  const spells: ModelSpell[] = [];
+  for (const { hire_date: hired, termination_date: ended, absent } of rows) {
+    const last = spells.at(-1);
+    const isKnown = spells.some(({ start }) => start === hired);
+    if (last === undefined) {
+      if (hired !== null || absent === 0) spells.push({ start: hired, end: null });
+    } else if (hired !== null && !isKnown) {
+      if (last.end !== null && hired > last.end) spells.push({ start: hired, end: null });
+      else last.start = hired;
+    }
+    if (ended !== null) {
+      const of = spells.findLast(({ start }) => start === null || start <= ended);
+      if (of === undefined) spells.unshift({ start: null, end: ended });
+      else of.end = ended;
+    } else if (absent === 0) {
+      const newest = spells.at(-1) as ModelSpell;
+      if (newest.end !== null && newest.end < RECEIVED) newest.end = null;
+    }
+  }
+  return spells;
 }
 
-/** The termination that a rehire has not undone by the day; one before a hire that has not come yet stands. */
-function terminationOn({ hire_date, termination_date }: ModelFact, day: string): string | null {
-  if (termination_date === null || hire_date === null) return termination_date;
-  if (hire_date > termination_date) return hire_date > day ? termination_date : null;
-  // Neither hired nor terminated yet: there is no employment that could end.
-  return hire_date > day ? null : termination_date;
+function spellOn(rows: readonly ModelFact[], day: string): ModelSpell | undefined {
+  return spellsOf(rows).findLast(({ start }) => start === null || start <= day);
+}
+
+/** What is in force of an attribute: every fact is a census's, so that A, B, A without dates leaves B out. */
+function valueOn<K extends 'pay_frequency' | 'pay_group' | 'absent'>(
+  rows: readonly ModelFact[],
+  name: K,
+  day: string,
+): ModelFact[K] | null {
+  const stated = rows.filter((row) => row[name] !== null);
+  const isWrong = (index: number) => {
+    const three = stated.slice(index - 1, index + 2);
+    const [before, self, after] = three.map((row) => row[name]);
+    const isUndated = three.every((row) => row.effective_on === null);
+    return index > 0 && three.length === 3 && isUndated && before === after && before !== self;
+  };
+  const later = (one: string, other: string) => (one > other ? one : other);
+  const order = stated
+    .filter((_, index) => !isWrong(index))
+    .map((row) => ({ value: row[name], from: row.effective_on ?? RECEIVED }))
+    .map((row, index) => ({ ...row, key: `${later(row.from, RECEIVED)} ${String(index).padStart(4, '0')}` }))
+    .sort((one, other) => (one.key < other.key ? -1 : 1));
+  return (order.findLast(({ from }) => from <= day) ?? order[0])?.value ?? null;
+}
+
+function worksOn(rows: readonly ModelFact[], day: string): boolean {
+  const spell = spellOn(rows, day);
+  return (
+    spell !== undefined && (spell.end === null || spell.end >= day) && valueOn(rows, 'absent', day) !== 1
+  );
 }
 
 function greatest(versions: readonly ModelVersion[]): ModelVersion | null {
@@ -209,10 +268,9 @@ const isZero = ({ member, employer }: ModelVersion) => !/[1-9]/.test(member) && 
 
 function linesNow(world: World, run: Run, employee: string, status: Status): ModelLine[] {
   if (status !== 'in') return [];
-  const day = run.period_end;
-  const own = world.facts.findLast(
+  const own = world.facts.filter(
     (fact) => fact.employee_id === employee && fact.employer_id === run.employer_id,
-  ) as ModelFact;
+  );
   const ids = [...new Set(world.versions.map((version) => version.deduction))];
   const states = ids
     .map((id) => effective(world.versions, id, employee, run))
@@ -225,10 +283,10 @@ function linesNow(world: World, run: Run, employee: string, status: Status): Mod
     if (states.some(isRival)) flags.push('overlap');
     const history = world.versions.filter((version) => version.deduction === state.deduction);
     if (greatest(history) !== state) flags.push('start_moved_later');
-    const end = terminationOn(own, day);
+    const end = spellOn(own, run.period_end)?.end ?? null;
     const isEnded = end !== null && end <= run.period_end;
     if (isEnded && (state.end === null || state.end > run.period_end)) flags.push('open_after_termination');
-    if (own.absent === 1 && end === null) flags.push('absent_from_census');
+    if (own.at(-1)?.absent === 1 && end === null) flags.push('absent_from_census');
     return {
       ...contentOf(state),
       kind: 'regular',

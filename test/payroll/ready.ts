@@ -1,4 +1,5 @@
 /** An employer whose payroll run passes every check, for tests that then spoil one thing. */
+import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -53,7 +54,8 @@ export function employ(db: Db, employeeId: string, fields: Partial<NewFact> = {}
     absent: 0,
     ...fields,
   };
-  return transact(db, (trx) => recordFacts(trx, [fact], { source: 'census', source_id: 'c-1' }, LATELY));
+  const source = { source: 'census', source_id: randomUUID() } as const;
+  return transact(db, (trx) => recordFacts(trx, [fact], source, LATELY));
 }
 
 /** Delivers a deduction of `ded-1` of `emp-1`, unless the fields say another. */

@@ -3,7 +3,16 @@ import { identifier, nullable } from '../../contract/fields.ts';
 import type { RosterFactTable } from '../../database/tables.ts';
 import { listChanges } from '../../employment/changes.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
-import { employerOf, rosterOf } from '../../ledger/roster.ts';
+import {
+  type Employment,
+  employerOf,
+  employmentStatusOn,
+  employmentsOf,
+  isAbsentOn,
+  payFrequencyOn,
+  payGroupOn,
+} from '../../ledger/employment.ts';
+import { rosterOf } from '../../ledger/roster.ts';
 import { rosterHistory } from '../../ledger/roster-history.ts';
 import { arrearsOfEmployee } from '../../payroll/runs/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
@@ -15,7 +24,7 @@ import { deductionPosition, type StateOfDeduction, stateOf } from './deductions.
 
 /** Of each list; the lists themselves go on. An employee has a handful of each. */
 const SHOWN = 100;
-/** Facts of one employee: one for each census that said something new, over decades. */
+/** Reports on one employee: one for each census that stated something new, over decades. */
 const FACTS_SHOWN = 1_000;
 
 const nullableText = (description: string) => nullable(Type.String({ description }));
@@ -25,18 +34,40 @@ const Fact = closed(
     position: Type.Integer({ minimum: 1, description: "Its place in the ledger's order." }),
     employer_id: Type.String({ description: 'With which employer.' }),
     hire_date: nullableText('The first day.'),
-    termination_date: nullableText('The last day; one before the hire date is of an earlier employment.'),
+    termination_date: nullableText('The last day.'),
     employment_status: nullableText('full_time, part_time or variable_hours.'),
     pay_frequency: nullableText('How often the employee is paid.'),
     pay_group: nullableText("Payroll's own group, from a census."),
-    absent: Type.Boolean({ description: "The employer's census of that time lacks the employee." }),
+    absent: nullable(Type.Boolean({ description: "Whether the employer's census lacks the employee." })),
+    effective_on: nullableText('The date from which the report counts; null: the date of its receipt.'),
     source: Type.Enum(['census', 'new-hire', 'termination', 'compensation-change'], {
-      description: 'What said so.',
+      description: 'The kind of report.',
     }),
     source_id: Type.String({ description: 'The id of that census or change.' }),
-    recorded_at: ownInstant('When the ledger learned of it.'),
+    recorded_at: ownInstant('When it was received.'),
   },
-  'What was known of an employment from a position of the ledger on.',
+  'One report on an employment. A null is not stated by the report, and changes nothing.',
+);
+
+const Employed = closed(
+  {
+    employer_id: Type.String({ description: 'With which employer.' }),
+    spells: Type.Array(
+      closed({
+        hire_date: nullableText('The first day; null: unknown.'),
+        termination_date: nullableText('The last day; null: open.'),
+        contradicted_on: nullableText(
+          'When a census listed the employee after a termination, which canceled it; null: never.',
+        ),
+      }),
+      { description: 'Periods of employment, in order.' },
+    ),
+    employment_status: nullableText('full_time, part_time or variable_hours; null: unknown.'),
+    pay_frequency: nullableText('How often the employee is paid; null: unknown.'),
+    pay_group: nullableText("Payroll's own group; null: unknown."),
+    absent: Type.Boolean({ description: "Whether the employer's newest census lacks the employee." }),
+  },
+  'An employment as of today.',
 );
 
 const ArrearsShown = closed(
@@ -78,8 +109,9 @@ const Employee = closed(
     employer_id: nullableText(
       'Whose employee it is today, by the roster; null when nobody knows, or two do.',
     ),
+    employments: Type.Array(Employed, { description: 'Every employer that has named the employee.' }),
     roster: Type.Array(Fact, {
-      description: `All that was ever known, in the order of learning it; the last ${FACTS_SHOWN}.`,
+      description: `The reports that the roster is made of, in order; the last ${FACTS_SHOWN}.`,
     }),
     deductions: beginningOf(Type.Unsafe<StateOfDeduction>({ $ref: 'Deduction#' }), DEDUCTIONS),
     changes: Type.Optional(beginningOf(Summary, CHANGES)),
@@ -123,18 +155,19 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       const { employee_id: employeeId } = request.params;
       const today = now().toISOString().slice(0, 10);
       const facts = await rosterHistory(db, employeeId, FACTS_SHOWN);
-      const newest = (await rosterOf(db, [employeeId])).get(employeeId) ?? [];
+      const employments = employmentsOf((await rosterOf(db, [employeeId])).get(employeeId) ?? []);
       const deductions = await listDeductions(db, { employeeId }, { limit: SHOWN }, today);
       const changes = mayAlso(request.caller, 'changes:read')
         ? await listChanges(db, { employeeId }, { limit: SHOWN })
         : null;
       const isKnown = facts.length + deductions.deductions.length + (changes?.changes.length ?? 0) > 0;
       if (!isKnown) throw notFound('employee');
-      const employers = newest.map((fact) => fact.employer_id);
+      const employers = employments.map(({ employer_id }) => employer_id);
       const of = `?employee_id=${encodeURIComponent(employeeId)}`;
       return {
         employee_id: employeeId,
-        employer_id: employerOf(newest, today),
+        employer_id: employerOf(employments, today),
+        employments: employments.map((employment) => employedOn(employment, today)),
         roster: facts.map(factOf),
         deductions: {
           data: deductions.deductions.map(stateOf),
@@ -158,5 +191,16 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
 }
 
 function factOf({ employee_id: _, absent, ...fact }: RosterFactTable): Static<typeof Fact> {
-  return { ...fact, absent: absent === 1 };
+  return { ...fact, absent: absent === null ? null : absent === 1 };
+}
+
+function employedOn(employment: Employment, day: string): Static<typeof Employed> {
+  return {
+    employer_id: employment.employer_id,
+    spells: [...employment.spells],
+    employment_status: employmentStatusOn(employment, day),
+    pay_frequency: payFrequencyOn(employment, day),
+    pay_group: payGroupOn(employment, day),
+    absent: isAbsentOn(employment, day),
+  };
 }

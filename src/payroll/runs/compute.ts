@@ -162,7 +162,9 @@ async function rowsToSettle(
 function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): EmployeeLines {
   const { employeeId, membership, histories, before } = read;
   const { rules } = inputs;
-  const lines = membership.isIn ? regularLines(membership.fact, histories, rules, before) : [];
+  const lines = membership.isIn
+    ? regularLines(employeeId, membership.employment, histories, rules, before)
+    : [];
   if (before.size > 0 && mayEnd(inputs, read)) lines.push(...endedLines(lines, before, rules.deductions));
   if (frozen.length > 0) lines.push(...settlingLines(inputs.settling, read, frozen));
   return { employeeId, membership, lines: lines.sort(byPlace) };

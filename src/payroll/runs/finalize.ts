@@ -119,7 +119,7 @@ async function writeLines(
       const { employeeId, membership, lines } = employee;
       const text = JSON.stringify(lines);
       summary.add(employee, text);
-      const position = membership.isIn ? membership.fact.position : null;
+      const position = membership.isIn ? membership.employment.position : null;
       if (membership.isIn || lines.length > 0) written.push([freezeId, employeeId, position, text]);
     }
     const columns = ['freeze_id', 'employee_id', 'roster_position', 'lines'] as const;

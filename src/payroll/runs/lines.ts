@@ -1,6 +1,6 @@
 /** The regular lines of one employee in a run, and what changed since the previous one. Pure. */
 import type { PayFrequency } from '../../contract/pay-rate.ts';
-import type { RosterFact } from '../../ledger/employer-of.ts';
+import { type Employment, isAbsentNow, spellOn } from '../../ledger/employment.ts';
 import type { Version } from '../../ledger/fold.ts';
 import { appliesOn, latestOf, stateOn } from '../../ledger/state.ts';
 import type { Amounts, Contribution } from '../arithmetic/amounts.ts';
@@ -8,7 +8,6 @@ import { isPartialCycle, type Plan } from '../arithmetic/plan.ts';
 import { dayOfRun, type Run } from './body.ts';
 import type { CodesOfLine } from './codes.ts';
 import type { Change, Flag, Line } from './line.ts';
-import { terminationOn } from './population.ts';
 
 /** What a run reads of a version: of a large employer tens of thousands, and each column costs. */
 export const RUN_COLUMNS = [
@@ -87,7 +86,8 @@ export function standingOf(previous: readonly Line[]): Standing {
 
 /** The lines of what is in effect for an employee who is in the run, each with its change since the previous one. */
 export function regularLines(
-  fact: RosterFact,
+  employeeId: string,
+  employment: Employment,
   histories: readonly History[],
   rules: LineRules,
   before: Standing,
@@ -95,14 +95,14 @@ export function regularLines(
   const lines: Line[] = [];
   const coverages = new Map<string, Line>();
   for (const history of histories) {
-    const state = stateInRun(history, fact.employee_id, rules);
+    const state = stateInRun(history, employeeId, rules);
     if (state === null) continue;
     const line = regularLine(state, rules, before.get(state.deduction_id));
-    const isInEffectOn = (day: string) => stateInEffect(history, fact.employee_id, day) !== null;
+    const isInEffectOn = (day: string) => stateInEffect(history, employeeId, day) !== null;
     if (isPartialCycle(rules.plan(), line.period as PayFrequency, isInEffectOn)) {
       line.flags.push('partial_cycle');
     }
-    line.flags.push(...rosterFlags(fact, state, rules.run));
+    line.flags.push(...rosterFlags(employment, state, rules.run));
     if (isStartMovedLater(history, state)) line.flags.push('start_moved_later');
     lines.push(line);
     // A deduction whose amounts became zero has ended (field notes): it is no rival of the one that follows it.
@@ -204,11 +204,11 @@ function endedLine(old: Line): Line {
   };
 }
 
-/** What the roster says against a deduction. */
-function rosterFlags(fact: RosterFact, { ends_on }: RunVersion, run: Run): Flag[] {
-  const termination = terminationOn(fact, run.period_end);
+/** Flags what the roster contradicts in a deduction. */
+function rosterFlags(employment: Employment, { ends_on }: RunVersion, run: Run): Flag[] {
+  const termination = spellOn(employment, run.period_end)?.termination_date ?? null;
   if (termination === null || termination > run.period_end) {
-    return fact.absent === 1 && termination === null ? ['absent_from_census'] : [];
+    return termination === null && isAbsentNow(employment) ? ['absent_from_census'] : [];
   }
   // These are its last lines; one that ends with the pay period, or before, leaves nothing open.
   return ends_on === null || ends_on > run.period_end ? ['open_after_termination'] : [];

@@ -1,9 +1,18 @@
 /** Who is in a run: "Who is in a run" of payroll.md. Pure. */
-import { employerOf, isActive, type RosterFact } from '../../ledger/employer-of.ts';
+import {
+  type Employment,
+  employerOf,
+  employmentsOf,
+  isActive,
+  payFrequencyOn,
+  payGroupOn,
+  type RosterFact,
+  spellOn,
+} from '../../ledger/employment.ts';
 import type { Run } from './body.ts';
 
 export type Membership =
-  | { isIn: true; fact: RosterFact }
+  | { isIn: true; employment: Employment }
   /**
    * `ambiguous` and `frequency-unknown`: the employee might belong here, and readiness says so. `group-unknown`: is
    * in no run of a pay group, which readiness says too. `gone`: no longer employed here, so that no further paycheck
@@ -13,7 +22,7 @@ export type Membership =
 
 type Reason = 'ambiguous' | 'frequency-unknown' | 'group-unknown' | 'gone' | 'elsewhere';
 
-/** What membership is decided by, besides the facts. */
+/** What membership depends on, besides the facts. */
 export type Scope = {
   run: Run;
   /** Null: not narrowed. */
@@ -23,40 +32,29 @@ export type Scope = {
   hasOneScheduleAtMost: boolean;
 };
 
-/** Whether an employee is in a run, by the newest fact known with every employer. */
+/** Returns whether an employee is in a run. `facts`: all reports of the employee, in the order of their positions. */
 export function membershipOf(facts: readonly RosterFact[], scope: Scope): Membership {
-  const { run } = scope;
+  const { run, employees, finalChecks } = scope;
   const day = run.period_end;
-  const fact = facts.find((one) => one.employer_id === run.employer_id);
-  if (fact === undefined || scope.employees?.has(fact.employee_id) === false) return out('elsewhere');
-  const employer = employerOf(facts, day);
-  const isTwice = employer === null && isActive(fact, day);
+  const employments = employmentsOf(facts);
+  const own = employments.find((one) => one.employer_id === run.employer_id);
+  const employeeId = facts[0]?.employee_id as string;
+  if (own === undefined || employees?.has(employeeId) === false) return out('elsewhere');
+  const employer = employerOf(employments, day);
+  const isTwice = employer === null && isActive(own, day);
   if (employer !== run.employer_id && !isTwice) return out('gone');
-  const termination = terminationOn(fact, day);
-  if (termination === null && isHiredAfter(fact, day)) return out('elsewhere');
-  if (termination !== null && termination < run.period_start && !scope.finalChecks.has(fact.employee_id))
-    return out(isHiredAfter(fact, day) ? 'elsewhere' : 'gone');
-  if (fact.pay_frequency !== null && fact.pay_frequency !== run.pay_frequency) return out('elsewhere');
-  if (run.pay_group !== null && fact.pay_group !== run.pay_group)
-    return out(fact.pay_group === null ? 'group-unknown' : 'elsewhere');
+  const spell = spellOn(own, day);
+  if (spell === null) return out('elsewhere');
+  const isOver = spell.termination_date !== null && spell.termination_date < run.period_start;
+  if (isOver && !finalChecks.has(employeeId)) return out(spell === own.spells.at(-1) ? 'gone' : 'elsewhere');
+  const frequency = payFrequencyOn(own, day);
+  if (frequency !== null && frequency !== run.pay_frequency) return out('elsewhere');
+  const group = payGroupOn(own, day);
+  if (run.pay_group !== null && group !== run.pay_group)
+    return out(group === null ? 'group-unknown' : 'elsewhere');
   if (isTwice) return out('ambiguous');
-  if (fact.pay_frequency === null && !scope.hasOneScheduleAtMost) return out('frequency-unknown');
-  return { isIn: true, fact };
-}
-
-/**
- * The day of the termination that ends the spell of a day, or the one before it. Null without one: none is known, or
- * who was hired again has begun anew, or the whole spell is yet to come.
- */
-export function terminationOn({ hire_date, termination_date }: RosterFact, day: string): string | null {
-  if (termination_date === null || hire_date === null) return termination_date;
-  const isHired = hire_date <= day;
-  const isOfThisSpell = termination_date >= hire_date;
-  return isHired === isOfThisSpell ? termination_date : null;
-}
-
-function isHiredAfter({ hire_date }: RosterFact, day: string): boolean {
-  return hire_date !== null && hire_date > day;
+  if (frequency === null && !scope.hasOneScheduleAtMost) return out('frequency-unknown');
+  return { isIn: true, employment: own };
 }
 
 function out(why: Reason): Membership {

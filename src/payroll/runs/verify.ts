@@ -65,7 +65,7 @@ async function* recomputed(
       .filter(({ membership, lines }) => membership.isIn || lines.length > 0)
       .map(({ employeeId, membership, lines }) => ({
         employeeId,
-        rosterPosition: membership.isIn ? membership.fact.position : null,
+        rosterPosition: membership.isIn ? membership.employment.position : null,
         lines,
       }));
   }

@@ -44,7 +44,7 @@ async function showEmployee(visit: Visit): Promise<Page> {
     body: html`
       <div>
         ${whose(employee)}
-        ${roster.length > 0 && employments(roster, today)}
+        ${roster.length > 0 && employments(employee.employments, today)}
         ${deductionsOf(employee, today)}
         ${arrearsOf(employee)}
         ${changesOf(employee)}

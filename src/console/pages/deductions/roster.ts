@@ -9,6 +9,8 @@ import { type Content, type Html, html } from '../../html.ts';
 import { changePath } from '../changes/words.ts';
 
 export type Fact = Schemas['Employee']['roster'][number];
+export type Employment = Schemas['Employee']['employments'][number];
+type Spell = Employment['spells'][number];
 
 /** Facts shown at first; an employee rarely has more. */
 const FACTS_SHOWN = 50;
@@ -19,67 +21,64 @@ const NAMES = {
   employment_status: 'status',
   pay_frequency: 'paid',
   pay_group: 'pay group',
+  effective_on: 'effective',
 } as const satisfies Partial<Record<keyof Fact, string>>;
 
-/** The newest fact of each employer: what counts now. */
-export function employments(facts: readonly Fact[], today: string): Html {
-  const newest = [...new Map(facts.map((fact) => [fact.employer_id, fact])).values()];
+/** Every spell of each employment, with what is in force today. */
+export function employments(list: readonly Employment[], today: string): Html {
+  const rows = list.flatMap((employment) => employment.spells.map((spell) => ({ employment, spell })));
   return table({
     caption: 'Employment now',
     columns: [
-      { title: 'Employer', kind: 'name', cell: ({ employer_id }: Fact) => employerLink(employer_id) },
-      { title: 'Spell', cell: (fact) => spellOf(fact, today) },
-      { title: 'First day', kind: 'date', cell: ({ hire_date }) => hire_date ?? 'not known' },
-      { title: 'Last day', kind: 'date', cell: lastDay },
-      { title: 'Status', cell: ({ employment_status }) => plain(employment_status ?? 'not known') },
-      { title: 'Paid', cell: ({ pay_frequency }) => pay_frequency ?? 'not known' },
-      { title: 'Pay group', cell: ({ pay_group }) => pay_group ?? 'none' },
+      {
+        title: 'Employer',
+        kind: 'name',
+        cell: ({ employment }: (typeof rows)[number]) => employerLink(employment.employer_id),
+      },
+      { title: 'Spell', cell: (row) => spellOf(row, today) },
+      { title: 'First day', kind: 'date', cell: ({ spell }) => spell.hire_date ?? 'not known' },
+      { title: 'Last day', kind: 'date', cell: ({ spell }) => lastDay(spell) },
+      { title: 'Status', cell: ({ employment }) => plain(employment.employment_status ?? 'not known') },
+      { title: 'Paid', cell: ({ employment }) => employment.pay_frequency ?? 'not known' },
+      { title: 'Pay group', cell: ({ employment }) => employment.pay_group ?? 'none' },
     ],
-    rows: newest,
+    rows,
   });
 }
 
-/** A last day before the first one is of an earlier spell: the employee was hired again. */
-function isEarlier({ hire_date, termination_date }: Fact): boolean {
-  return hire_date !== null && termination_date !== null && termination_date < hire_date;
+function lastDay({ termination_date, contradicted_on }: Spell): string {
+  if (contradicted_on !== null) return `open (a census of ${contradicted_on} canceled a termination)`;
+  return termination_date ?? 'open';
 }
 
-function lastDay(fact: Fact): string {
-  if (fact.termination_date === null) return 'open';
-  return isEarlier(fact) ? `open (an earlier spell ended ${fact.termination_date})` : fact.termination_date;
-}
-
-function spellOf(fact: Fact, today: string): Html {
-  const [word, tone]: [string, Tone] = fact.absent
-    ? ['not in the newest census', 'warn']
-    : fact.hire_date !== null && today < fact.hire_date
+function spellOf({ employment, spell }: { employment: Employment; spell: Spell }, today: string): Html {
+  const { hire_date, termination_date } = spell;
+  const [word, tone]: [string, Tone] =
+    hire_date !== null && today < hire_date
       ? ['begins later', 'plain']
-      : fact.termination_date !== null && fact.termination_date < today && !isEarlier(fact)
+      : termination_date !== null && termination_date < today
         ? ['ended', 'plain']
-        : ['employed', 'good'];
+        : employment.absent
+          ? ['not in the newest census', 'warn']
+          : ['employed', 'good'];
   return state(word, tone);
 }
 
-/** Every fact, the newest first; `all` of them, or those that somebody looks for first. `path`: where all are shown. */
+/** Every report, newest first: `all` of them or the first `FACTS_SHOWN`. `path`: where all are shown. */
 export function rosterTable(
   facts: readonly Fact[],
   { path, all, mayChanges }: { path: string; all: boolean; mayChanges: boolean },
 ): Html {
-  const rows = facts
-    .map((fact, index) => {
-      const before = facts.slice(0, index).findLast(({ employer_id }) => employer_id === fact.employer_id);
-      return { fact, news: newsOf(fact, before ?? null) };
-    })
-    .toReversed();
+  const rows = facts.map((fact, index) => ({ fact, news: newsOf(fact, facts.slice(0, index)) })).toReversed();
   const shown = all ? rows : rows.slice(0, FACTS_SHOWN);
   return html`
     <section>
       ${table({
-        caption: 'How the roster learned of it, the newest first',
+        caption: 'Roster reports, newest first',
         columns: [
           { title: 'Position', kind: 'number', cell: ({ fact }: (typeof rows)[number]) => fact.position },
           { title: 'Employer', kind: 'name', cell: ({ fact }) => fact.employer_id },
-          { title: 'What was new', cell: ({ news }) => newsList(news) },
+          { title: 'Reported', cell: ({ news }) => newsList(news) },
           { title: 'Source', cell: ({ fact }) => sourceOf(fact, mayChanges) },
           { title: 'Recorded', kind: 'date', cell: ({ fact }) => instant(fact.recorded_at) },
         ],
@@ -92,30 +91,23 @@ export function rosterTable(
 
 type News = { readonly what: string; readonly before: string | null; readonly after: string };
 
-/** What a fact says otherwise than the one before it of the same employer. */
-function newsOf(fact: Fact, before: Fact | null): News[] {
+/** Returns what a report states that differs from what the employer's reports before it stated last. */
+function newsOf(fact: Fact, earlier: readonly Fact[]): News[] {
+  const known = earlier.filter(({ employer_id }) => employer_id === fact.employer_id);
+  const lastOf = <K extends keyof Fact>(field: K) =>
+    known.findLast((one) => one[field] !== null)?.[field] ?? null;
   const fields = (Object.keys(NAMES) as (keyof typeof NAMES)[]).flatMap((field) => {
-    const [one, other] = [before?.[field] ?? null, fact[field]];
-    const isNews = before === null ? other !== null : one !== other;
-    return isNews
-      ? [{ what: NAMES[field], before: one === null ? null : plain(one), after: plain(other ?? 'none') }]
-      : [];
+    const [before, after] = [field === 'effective_on' ? null : lastOf(field), fact[field]];
+    if (after === null || after === before) return [];
+    return [{ what: NAMES[field], before: before === null ? null : plain(before), after: plain(after) }];
   });
-  const absence =
-    fact.absent === (before?.absent ?? false)
-      ? []
-      : [
-          {
-            what: 'census',
-            before: null,
-            after: fact.absent ? 'without the employee' : 'with the employee again',
-          },
-        ];
-  return [...fields, ...absence];
+  if (fact.absent === null || fact.absent === (lastOf('absent') ?? false)) return fields;
+  const after = fact.absent ? 'without the employee' : 'with the employee again';
+  return [...fields, { what: 'census', before: null, after }];
 }
 
 function newsList(news: readonly News[]): Content {
-  if (news.length === 0) return html`<span class="soft">employed there, and no more</span>`;
+  if (news.length === 0) return html`<span class="soft">nothing new</span>`;
   return html`
     <ul class="changed">
       ${news.map(({ what, before, after }) =>

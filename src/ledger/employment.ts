@@ -1,0 +1,215 @@
+/**
+ * What the roster's reports say of an employment: its spells, and what is in force on a day. Pure. The rules are
+ * "Roster facts have dates" in payroll.md.
+ */
+import type { RosterFactTable } from '../database/tables.ts';
+
+/** One report by one source. A null means that the source did not state the attribute; it never erases one. */
+export type RosterFact = Omit<RosterFactTable, 'source_id'>;
+
+/** One period of employment; both ends are inclusive, and a null end is unknown or open. */
+export type Spell = {
+  hire_date: string | null;
+  termination_date: string | null;
+  /** The receipt date of the census that listed the employee after the termination and so canceled it. */
+  contradicted_on: string | null;
+};
+
+/** One employee with one employer. */
+export type Employment = {
+  employer_id: string;
+  /** The newest report. */
+  position: number;
+  /** In the order in which they began. */
+  spells: readonly Spell[];
+  /** In the order of their positions. */
+  reports: readonly RosterFact[];
+};
+
+/** The attributes whose facts have dates. */
+export const DATED = ['pay_frequency', 'pay_group', 'employment_status', 'absent'] as const;
+export type Dated = (typeof DATED)[number];
+
+/** Returns an employee's employments from all of the employee's reports, in the order of their positions. */
+export function employmentsOf(reports: readonly RosterFact[]): Employment[] {
+  const [first, ...others] = reports;
+  if (first === undefined) return [];
+  // Nearly all employees have one employer.
+  if (others.every(({ employer_id }) => employer_id === first.employer_id)) return [employmentOf(reports)];
+  return [...Map.groupBy(reports, ({ employer_id }) => employer_id).values()].map(employmentOf);
+}
+
+function employmentOf(reports: readonly RosterFact[]): Employment {
+  const { employer_id, position } = reports.at(-1) as RosterFact;
+  return { employer_id, position, spells: spellsOf(reports), reports };
+}
+
+export function payFrequencyOn({ reports }: Employment, day: string): string | null {
+  return inForce(reports, 'pay_frequency', day);
+}
+
+export function payGroupOn({ reports }: Employment, day: string): string | null {
+  return inForce(reports, 'pay_group', day);
+}
+
+export function employmentStatusOn({ reports }: Employment, day: string): string | null {
+  return inForce(reports, 'employment_status', day);
+}
+
+export function isAbsentOn({ reports }: Employment, day: string): boolean {
+  return inForce(reports, 'absent', day) === 1;
+}
+
+/** Returns whether the employer's newest census lacks the employee, and no hire was reported since. */
+export function isAbsentNow({ reports }: Employment): boolean {
+  return reports.findLast(({ absent }) => absent !== null)?.absent === 1;
+}
+
+/** Returns the last spell hired by the day, terminated or not. Null: not hired yet. */
+export function spellOn({ spells }: Employment, day: string): Spell | null {
+  return spells.findLast(({ hire_date }) => hire_date === null || hire_date <= day) ?? null;
+}
+
+/** Returns whether a spell contains the day and no census in force on the day lacks the employee. */
+export function isActive(employment: Employment, day: string): boolean {
+  return isInSpell(employment, day) && !isAbsentOn(employment, day);
+}
+
+export function isInSpell(employment: Employment, day: string): boolean {
+  const spell = spellOn(employment, day);
+  return spell !== null && (spell.termination_date === null || spell.termination_date >= day);
+}
+
+/**
+ * Returns the employer of one employee on a day: the one where the employee is active; if there is none, the one of
+ * the newest report. Null without employments, and with several active ones, which readiness reports.
+ */
+export function employerOf(employments: readonly Employment[], day: string): string | null {
+  const [first, ...others] = employments;
+  if (first === undefined) return null;
+  const [active, another] = employments.filter((employment) => isActive(employment, day));
+  if (another !== undefined) return null;
+  if (active !== undefined) return active.employer_id;
+  return others.reduce((newest, one) => (one.position > newest.position ? one : newest), first).employer_id;
+}
+
+/** Returns the date from which a report's attributes count. */
+export function effectiveOn(report: RosterFact): string {
+  return report.effective_on ?? receivedOn(report);
+}
+
+function receivedOn({ recorded_at }: RosterFact): string {
+  return recorded_at.slice(0, 'YYYY-MM-DD'.length);
+}
+
+/**
+ * Returns the value of an attribute in force on a day: among the facts effective by then the greatest by (later of
+ * effective date and receipt date, position); before the first one, the earliest by this order.
+ */
+function inForce<A extends Dated>(reports: readonly RosterFact[], attribute: A, day: string): RosterFact[A] {
+  const facts = reports.filter((report) => report[attribute] !== null);
+  if (facts.length < 2) return (facts[0]?.[attribute] ?? null) as RosterFact[A];
+  const wrong = wrongCensusFacts(facts, attribute);
+  let earliest: RosterFact | null = null;
+  let greatest: RosterFact | null = null;
+  for (const fact of facts) {
+    if (wrong.has(fact)) continue;
+    // Facts are in the order of their positions: of two with one date the later one is greater.
+    if (earliest === null || orderDate(fact) < orderDate(earliest)) earliest = fact;
+    if (effectiveOn(fact) > day) continue;
+    if (greatest === null || orderDate(fact) >= orderDate(greatest)) greatest = fact;
+  }
+  return ((greatest ?? earliest) as RosterFact)[attribute];
+}
+
+function orderDate(fact: RosterFact): string {
+  const [effective, received] = [effectiveOn(fact), receivedOn(fact)];
+  return effective > received ? effective : received;
+}
+
+/** Of consecutive census facts A, B, A without an explicit effective date, B is one wrong census: it never applied. */
+function wrongCensusFacts(facts: readonly RosterFact[], attribute: Dated): ReadonlySet<RosterFact> {
+  const census = facts.filter(({ source }) => source === 'census');
+  const wrong = new Set<RosterFact>();
+  for (const [index, fact] of census.entries()) {
+    const [before, after] = [census[index - 1], census[index + 1]];
+    if (before === undefined || after === undefined) continue;
+    if (before[attribute] !== after[attribute] || before[attribute] === fact[attribute]) continue;
+    if ([before, fact, after].every(({ effective_on }) => effective_on === null)) wrong.add(fact);
+  }
+  return wrong;
+}
+
+/** Hire and termination dates are not dated facts: the latest report for a spell applies to every day. */
+function spellsOf(reports: readonly RosterFact[]): readonly Spell[] {
+  return reports.reduce<readonly Spell[]>(withReport, []);
+}
+
+/** Returns the same array if the report changes no spell. */
+function withReport(spells: readonly Spell[], report: RosterFact): readonly Spell[] {
+  const { hire_date, termination_date } = report;
+  const isListed = report.source === 'census' && report.absent === 0;
+  const hired =
+    hire_date !== null || (isListed && spells.length === 0) ? withHire(spells, hire_date) : spells;
+  if (termination_date !== null) return withTermination(hired, termination_date);
+  return isListed ? withoutPastTermination(hired, receivedOn(report)) : hired;
+}
+
+function withHire(spells: readonly Spell[], hire_date: string | null): readonly Spell[] {
+  // HR systems keep the original hire date of an employee who was hired again.
+  if (spells.some((spell) => spell.hire_date === hire_date)) return spells;
+  const last = spells.at(-1);
+  const isNew =
+    last === undefined ||
+    (last.termination_date !== null && hire_date !== null && hire_date > last.termination_date);
+  if (isNew) return [...spells, { hire_date, termination_date: null, contradicted_on: null }];
+  return [...spells.slice(0, -1), { ...last, hire_date }];
+}
+
+function withTermination(spells: readonly Spell[], termination_date: string): readonly Spell[] {
+  const index = spells.findLastIndex(({ hire_date }) => hire_date === null || hire_date <= termination_date);
+  const spell = spells[index];
+  if (spell?.termination_date === termination_date) return spells;
+  const ended = { hire_date: spell?.hire_date ?? null, termination_date, contradicted_on: null };
+  // Without a spell hired by then, it ends an earlier one that no report named.
+  return spell === undefined ? [ended, ...spells] : spells.with(index, ended);
+}
+
+/** A census lists active employees, so it contradicts a termination that lies before its receipt date. */
+function withoutPastTermination(spells: readonly Spell[], receiptDate: string): readonly Spell[] {
+  const last = spells.at(-1);
+  if (last === undefined || last.termination_date === null || last.termination_date >= receiptDate)
+    return spells;
+  return [...spells.slice(0, -1), { ...last, termination_date: null, contradicted_on: receiptDate }];
+}
+
+/**
+ * Returns whether a census report changes no value on any day, whatever is reported later, so that it need not be
+ * stored. `reports`: those of the same employee and employer, in the order of their positions. The report's receipt
+ * date must not lie before theirs.
+ */
+export function isRepeated(reports: readonly RosterFact[], report: RosterFact): boolean {
+  const spells = spellsOf(reports);
+  return (
+    withReport(spells, report) === spells &&
+    DATED.every((attribute) => isRepeatedFact(reports, report, attribute))
+  );
+}
+
+/**
+ * A fact is repeated if the census fact before it has the same value and effective date, can't become a wrong census
+ * by what follows, and its value is in force on each day on which this fact could be the greatest.
+ */
+function isRepeatedFact(reports: readonly RosterFact[], report: RosterFact, attribute: Dated): boolean {
+  const value = report[attribute];
+  if (value === null) return true;
+  const facts = reports.filter((one) => one[attribute] !== null);
+  const census = facts.filter(({ source }) => source === 'census');
+  const [first, before] = [census.at(-2), census.at(-1)];
+  if (before?.[attribute] !== value || before.effective_on !== report.effective_on) return false;
+  const isConfirmed = first === undefined || first[attribute] === value || report.effective_on !== null;
+  if (!isConfirmed || facts.at(-1)?.[attribute] !== value) return false;
+  const [from, until] = [effectiveOn(report), orderDate(report)];
+  const days = [from, until, ...facts.map(effectiveOn)].filter((day) => day >= from && day <= until);
+  return days.every((day) => inForce(reports, attribute, day) === value);
+}

@@ -1,0 +1,459 @@
+/** "Roster facts have dates" of payroll.md. */
+import fc from 'fast-check';
+import t from 'tap';
+import {
+  type Employment,
+  employerOf,
+  employmentStatusOn,
+  employmentsOf,
+  isAbsentNow,
+  isAbsentOn,
+  isActive,
+  isRepeated,
+  payFrequencyOn,
+  payGroupOn,
+  type RosterFact,
+  type Spell,
+  spellOn,
+} from '../../src/ledger/employment.ts';
+import { SEED } from './model.ts';
+
+type Given = Partial<Omit<RosterFact, 'recorded_at'>>;
+
+/** Reports in the order given, each received on a day. */
+function reports(...given: [received: string, stated: Given][]): RosterFact[] {
+  return given.map(([received, stated], index) => ({
+    employee_id: 'e-1',
+    employer_id: 'a',
+    position: index + 1,
+    hire_date: null,
+    termination_date: null,
+    employment_status: null,
+    pay_frequency: null,
+    pay_group: null,
+    absent: null,
+    effective_on: null,
+    source: 'census',
+    recorded_at: `${received}T09:00:00.000Z`,
+    ...stated,
+  }));
+}
+
+const one = (list: readonly RosterFact[]) => employmentsOf(list)[0] as Employment;
+
+const paid = (pay_frequency: string, changes: Given = {}): Given => ({ pay_frequency, ...changes });
+const changed = (pay_frequency: string, effective_on: string | null = null): Given =>
+  paid(pay_frequency, { source: 'compensation-change', effective_on });
+
+const inForce: [rule: string, given: [string, Given][], expected: [day: string, value: string | null][]][] = [
+  ['nothing is in force without a fact', [['2026-01-05', {}]], [['2026-02-01', null]]],
+  [
+    'a fact counts from the date of its receipt, and before the first one the earliest does',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-03-05', changed('monthly')],
+    ],
+    [
+      ['2020-01-01', 'weekly'],
+      ['2026-03-04', 'weekly'],
+      ['2026-03-05', 'monthly'],
+    ],
+  ],
+  [
+    'a fact with a future effective date leaves the days before it as they are',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-07-06', changed('biweekly', '2026-08-03')],
+    ],
+    [
+      ['2026-08-02', 'weekly'],
+      ['2026-08-03', 'biweekly'],
+    ],
+  ],
+  [
+    'a census between a report and its effective date does not undo it',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-07-06', changed('biweekly', '2026-08-03')],
+      ['2026-07-10', paid('weekly')],
+    ],
+    [
+      ['2026-08-02', 'weekly'],
+      ['2026-08-03', 'biweekly'],
+    ],
+  ],
+  [
+    'a census after the effective date does',
+    [
+      ['2026-07-06', changed('biweekly', '2026-08-03')],
+      ['2026-08-10', paid('weekly')],
+    ],
+    [
+      ['2026-08-09', 'biweekly'],
+      ['2026-08-10', 'weekly'],
+    ],
+  ],
+  [
+    'a fact with a past effective date counts for the days since',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-02-01', paid('monthly')],
+      ['2026-07-06', changed('biweekly', '2026-03-01')],
+    ],
+    [
+      ['2026-01-31', 'weekly'],
+      ['2026-02-15', 'monthly'],
+      ['2026-03-01', 'biweekly'],
+    ],
+  ],
+  [
+    'of two facts with one date the later position counts',
+    [
+      ['2026-01-05', changed('weekly')],
+      ['2026-01-05', changed('monthly')],
+    ],
+    [['2026-01-05', 'monthly']],
+  ],
+  [
+    'a report that leaves an attribute out does not erase it',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-02-05', { pay_group: 'north' }],
+    ],
+    [['2026-03-01', 'weekly']],
+  ],
+  [
+    'one wrong census between two right ones never applied',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-02-05', paid('monthly')],
+      ['2026-03-05', paid('weekly')],
+    ],
+    [
+      ['2026-02-10', 'weekly'],
+      ['2026-03-10', 'weekly'],
+    ],
+  ],
+  [
+    'a value that two censuses state did apply',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-02-05', paid('monthly')],
+      ['2026-02-12', paid('monthly')],
+      ['2026-03-05', paid('weekly')],
+    ],
+    [
+      ['2026-02-05', 'monthly'],
+      ['2026-03-05', 'weekly'],
+    ],
+  ],
+  [
+    'a value of an employment change between two censuses did apply',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-02-05', changed('monthly')],
+      ['2026-03-05', paid('weekly')],
+    ],
+    [['2026-02-10', 'monthly']],
+  ],
+  [
+    'a census value with an effective date did apply',
+    [
+      ['2026-01-05', paid('weekly')],
+      ['2026-02-05', paid('monthly', { effective_on: '2026-02-01' })],
+      ['2026-03-05', paid('weekly')],
+    ],
+    [['2026-02-03', 'monthly']],
+  ],
+];
+for (const [rule, given, expected] of inForce) {
+  t.test(rule, async (t) => {
+    const employment = one(reports(...given));
+    for (const [day, value] of expected) t.equal(payFrequencyOn(employment, day), value, day);
+  });
+}
+
+t.test('pay group, status and absence have dates as pay frequency does', async (t) => {
+  const employment = one(
+    reports(
+      ['2026-01-05', { pay_group: 'north', employment_status: 'full_time', absent: 0 }],
+      ['2026-02-05', { pay_group: 'south', employment_status: 'part_time', absent: 1 }],
+    ),
+  );
+  t.strictSame(
+    ['2026-02-04', '2026-02-05'].map((day) => [
+      payGroupOn(employment, day),
+      employmentStatusOn(employment, day),
+      isAbsentOn(employment, day),
+    ]),
+    [
+      ['north', 'full_time', false],
+      ['south', 'part_time', true],
+    ],
+  );
+  t.equal(isAbsentNow(employment), true);
+});
+
+const listed = (hire_date: string | null, termination_date: string | null = null): Given => ({
+  hire_date,
+  termination_date,
+  absent: 0,
+});
+const hired = (hire_date: string, termination_date: string | null = null): Given => ({
+  ...listed(hire_date, termination_date),
+  source: 'new-hire',
+});
+const left = (termination_date: string): Given => ({ termination_date, source: 'termination' });
+
+const spell = (
+  hire_date: string | null,
+  termination_date: string | null,
+  contradicted_on = null as string | null,
+): Spell => ({
+  hire_date,
+  termination_date,
+  contradicted_on,
+});
+
+const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
+  [
+    'a census or a hire begins the first spell',
+    [['2026-01-05', listed('2020-01-01')]],
+    [spell('2020-01-01', null)],
+  ],
+  ['a hire date may be unknown', [['2026-01-05', listed(null)]], [spell(null, null)]],
+  [
+    'a later hire date corrects the hire of the spell',
+    [
+      ['2026-01-05', hired('2026-01-01')],
+      ['2026-02-05', listed('2025-12-15')],
+    ],
+    [spell('2025-12-15', null)],
+  ],
+  [
+    'a hire after a termination begins a new spell',
+    [
+      ['2026-01-05', listed('2020-01-01', '2025-03-31')],
+      ['2026-05-05', hired('2026-05-04')],
+    ],
+    [spell('2020-01-01', '2025-03-31'), spell('2026-05-04', null)],
+  ],
+  [
+    'a hire on the day of the termination or before it is no new spell',
+    [
+      ['2026-01-05', listed('2020-01-01', '2026-12-31')],
+      ['2026-05-05', hired('2026-12-31')],
+    ],
+    [spell('2026-12-31', '2026-12-31')],
+  ],
+  [
+    'the original hire date of an employee who was hired again changes no spell',
+    [
+      ['2026-01-05', listed('2020-01-01', '2025-03-31')],
+      ['2026-05-05', hired('2026-05-04')],
+      ['2026-06-05', listed('2020-01-01')],
+    ],
+    [spell('2020-01-01', '2025-03-31'), spell('2026-05-04', null)],
+  ],
+  [
+    'one report of a hire and an earlier termination is of two spells',
+    [['2026-01-05', listed('2026-01-02', '2025-06-30')]],
+    [spell(null, '2025-06-30'), spell('2026-01-02', null)],
+  ],
+  [
+    'a termination ends the latest spell hired by then',
+    [
+      ['2026-01-05', listed('2020-01-01', '2025-03-31')],
+      ['2026-05-05', hired('2026-05-04')],
+      ['2026-05-06', left('2025-04-30')],
+      ['2026-05-07', left('2026-08-31')],
+    ],
+    [spell('2020-01-01', '2025-04-30'), spell('2026-05-04', '2026-08-31')],
+  ],
+  [
+    'a termination before every hire is the end of an earlier spell',
+    [
+      ['2026-05-05', hired('2026-05-04')],
+      ['2026-05-06', left('2026-03-31')],
+      ['2026-05-07', left('2026-04-15')],
+    ],
+    [spell(null, '2026-04-15'), spell('2026-05-04', null)],
+  ],
+  [
+    'the latest report of a termination applies',
+    [
+      ['2026-01-05', listed('2020-01-01')],
+      ['2026-02-05', left('2026-02-28')],
+      ['2026-02-06', left('2026-01-31')],
+    ],
+    [spell('2020-01-01', '2026-01-31')],
+  ],
+  [
+    'a census without the termination date cancels a termination before its receipt date',
+    [
+      ['2026-01-05', listed('2020-01-01')],
+      ['2026-02-05', left('2026-01-31')],
+      ['2026-02-10', listed('2020-01-01')],
+    ],
+    [spell('2020-01-01', null, '2026-02-10')],
+  ],
+  [
+    'a census without the termination date leaves a termination on its receipt date or later',
+    [
+      ['2026-01-05', listed('2020-01-01')],
+      ['2026-02-05', left('2026-02-10')],
+      ['2026-02-10', listed('2020-01-01')],
+    ],
+    [spell('2020-01-01', '2026-02-10')],
+  ],
+  [
+    'a termination that is reported again is no longer contradicted',
+    [
+      ['2026-01-05', listed('2020-01-01', '2026-01-02')],
+      ['2026-02-10', listed('2020-01-01')],
+      ['2026-02-11', left('2026-01-31')],
+    ],
+    [spell('2020-01-01', '2026-01-31')],
+  ],
+  [
+    'a hire reported again leaves the termination, and so does a census that lacks the employee',
+    [
+      ['2026-01-05', hired('2020-01-01', '2026-01-02')],
+      ['2026-02-10', hired('2020-01-01')],
+      ['2026-02-11', { absent: 1 }],
+    ],
+    [spell('2020-01-01', '2026-01-02')],
+  ],
+];
+for (const [rule, given, expected] of spells) {
+  t.test(rule, async (t) => {
+    t.strictSame(one(reports(...given)).spells, expected);
+  });
+}
+
+t.test('a hire or termination applies to days before its report', async (t) => {
+  const employment = one(reports(['2026-06-28', hired('2026-05-26')], ['2026-07-10', left('2026-06-30')]));
+  const on = (day: string) => [spellOn(employment, day) !== null, isActive(employment, day)];
+  t.strictSame(on('2026-05-25'), [false, false]);
+  t.strictSame(on('2026-05-26'), [true, true]);
+  t.strictSame(on('2026-06-30'), [true, true]);
+  t.strictSame(on('2026-07-01'), [true, false], 'the spell that has ended is still the last one');
+});
+
+t.test('an employee whom a census lacks is not active while that is in force', async (t) => {
+  const employment = one(
+    reports(
+      ['2026-01-05', listed('2020-01-01')],
+      ['2026-02-05', { absent: 1 }],
+      ['2026-02-12', { absent: 1 }],
+    ),
+  );
+  t.equal(isActive(employment, '2026-02-04'), true);
+  t.equal(isActive(employment, '2026-02-05'), false);
+});
+
+const DAY = '2026-03-15';
+const at = (employer_id: string, changes: Given = {}): Given => ({
+  ...listed('2020-01-01'),
+  employer_id,
+  ...changes,
+});
+const employers: [string, Given[], string | null][] = [
+  ['without a report has no employer', [], null],
+  ['of one employer is of that one', [at('a')], 'a'],
+  ['active with two is of neither', [at('a'), at('b')], null],
+  ['who moved is of the new employer', [at('a', { termination_date: '2026-02-28' }), at('b')], 'b'],
+  ['who will move is still of the old employer', [at('a'), at('b', { hire_date: '2026-04-01' })], 'a'],
+  ['whom the other census lacks is of this one', [at('b'), at('a'), { employer_id: 'a', absent: 1 }], 'b'],
+  [
+    'active nowhere is of the employer of the newest report',
+    [at('a', { termination_date: '2026-01-02' }), at('b', { termination_date: '2026-01-01' })],
+    'b',
+  ],
+];
+for (const [name, given, employer] of employers) {
+  t.test(`an employee ${name}`, async (t) => {
+    const list = reports(...given.map((stated): [string, Given] => ['2026-01-05', stated]));
+    t.equal(employerOf(employmentsOf(list), DAY), employer);
+  });
+}
+
+const DAYS = [
+  '2026-01-01',
+  '2026-01-02',
+  '2026-01-03',
+  '2026-01-04',
+  '2026-01-05',
+  '2026-01-06',
+  '2026-01-07',
+];
+const day = fc.constantFrom(...DAYS);
+const rarely = <T>(arbitrary: fc.Arbitrary<T>) =>
+  fc.oneof({ arbitrary: fc.constant(null), weight: 8 }, { arbitrary, weight: 1 });
+const stated = fc.record({
+  source: fc.constantFrom(
+    'census',
+    'census',
+    'census',
+    'census',
+    'compensation-change',
+    'new-hire',
+    'termination',
+  ),
+  isListed: fc.constantFrom(true, true, false),
+  hire_date: fc.constantFrom('2026-01-01', '2026-01-01', '2026-01-01', '2026-01-04'),
+  termination_date: rarely(day),
+  pay_frequency: fc.constantFrom('weekly', 'weekly', 'weekly', 'biweekly', null),
+  effective_on: rarely(day),
+  later: fc.constantFrom(0, 0, 1),
+});
+
+t.test('a census report that is not stored changes no value on any day, whatever follows', async (t) => {
+  t.comment(`SEED=${SEED}`);
+  let left = 0;
+  fc.assert(
+    fc.property(fc.array(stated, { minLength: 4, maxLength: 14, size: 'max' }), (given) => {
+      let received = 0;
+      const all = reports(
+        ...given.map(({ source, isListed, later, ...rest }): [string, Given] => {
+          received = Math.min(received + later, DAYS.length - 1);
+          const { hire_date, termination_date, pay_frequency, effective_on } = rest;
+          const isHere = source === 'new-hire' || (source === 'census' && isListed);
+          const fields: Given = { source: source as RosterFact['source'] };
+          if (isHere) Object.assign(fields, { hire_date, absent: 0 });
+          if (source === 'census' && !isListed) Object.assign(fields, { absent: 1 });
+          if (isHere || source === 'termination') Object.assign(fields, { termination_date });
+          if (source !== 'termination' && fields.absent !== 1) Object.assign(fields, { pay_frequency });
+          return [DAYS[received] as string, { ...fields, effective_on }];
+        }),
+      );
+      const stored: RosterFact[] = [];
+      for (const report of all)
+        if (report.source !== 'census' || !isRepeated(stored, report)) stored.push(report);
+      left += all.length - stored.length;
+      for (let count = 1; count <= all.length; count += 1) {
+        const some = all.slice(0, count);
+        const kept = stored.filter(({ position }) => position <= count);
+        if (JSON.stringify(seen(some)) !== JSON.stringify(seen(kept)))
+          throw new Error(JSON.stringify({ some, kept }));
+      }
+    }),
+    { numRuns: 3_000, seed: SEED },
+  );
+  t.ok(left > 300, `${left} were left out`);
+});
+
+/** Everything that can be derived from reports on one employment. */
+function seen(list: readonly RosterFact[]): unknown {
+  const employment = one(list);
+  return [
+    employment.spells,
+    isAbsentNow(employment),
+    ...['2025-12-31', ...DAYS, '2026-01-08'].map((on) => [
+      payFrequencyOn(employment, on),
+      isAbsentOn(employment, on),
+      isActive(employment, on),
+      spellOn(employment, on),
+    ]),
+  ];
+}
