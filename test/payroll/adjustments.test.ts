@@ -387,7 +387,7 @@ t.test('who will be hired again has a check to wait for', async (t) => {
 
 t.test('who is paid in another group now settles there, and is not told of twice', async (t) => {
   const db = await staged(t, [2]);
-  await learn(db, employment('e', { pay_frequency: 'weekly' }));
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-01-30' }));
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   t.strictSame(await adjustments(db), []);
   t.strictSame(await adjustments(db, { pay_frequency: 'weekly' }), ['a r2 2.00 0.00 retro_pre_tax']);

@@ -122,7 +122,8 @@ t.test('so has one who moved to another frequency, pay group or employer', async
     await learn(db, employment('e', named));
     await finalized(db, 'r2', body(2, named));
     if ('employer_id' in elsewhere) await learn(db, employment('e', { termination_date: '2026-01-31' }));
-    await learn(db, employment('e', { hire_date: '2026-02-01', ...elsewhere }));
+    const since = { hire_date: '2026-02-01', effective_on: '2026-02-01' };
+    await learn(db, employment('e', { ...since, ...elsewhere }));
     t.strictSame(await changes(db, body(3, named)), ['e a 0.00 ended 10.00'], Object.keys(elsewhere).join());
   }
 });

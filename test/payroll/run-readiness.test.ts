@@ -200,11 +200,11 @@ const SPOILT: Record<string, Spoilt> = {
   },
   'employees-without-frequency': {
     spoil: async (db) => {
-      await employ(db, 'emp-2', { pay_frequency: null });
+      await employ(db, 'emp-3', { pay_frequency: null });
       await schedules(db, [schedule(), schedule({ pay_group: 'b' })]);
     },
     result: 'fail',
-    examples: ['emp-2'],
+    examples: ['emp-3'],
   },
   'employees-without-pay-group': {
     spoil: async (db) => {
@@ -468,7 +468,7 @@ t.test('a census of this employer counts, from the day it was taken in, for a mo
 
 t.test('employees without a frequency are in the run while the employer has one schedule', async (t) => {
   const db = await readyEmployer(t);
-  await employ(db, 'emp-2', { pay_frequency: null });
+  await employ(db, 'emp-3', { pay_frequency: null });
   t.match(await check(db, 'employees-without-frequency'), { result: 'pass' });
 });
 
