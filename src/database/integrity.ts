@@ -48,7 +48,7 @@ async function checkSchemaObjects(db: Db, { tell }: Verifying): Promise<EngineCh
   } catch (error) {
     if (error instanceof SchemaNotComparable) return { name, result: 'unasked', says: error.message };
     if (!isFatal(error)) throw error;
-    const rule = `can not be read (${codeOf(error)})`;
+    const rule = `cannot be read (${codeOf(error)})`;
     tell({ table: 'migrations', id: '-', field: 'schema', rule });
     return answer(name, [rule], '');
   }

@@ -62,7 +62,7 @@ const SQLITE_OBJECTS = `
 const READ_ONLY = '25006';
 const NOT_ALLOWED = '42501';
 
-/** Ends the transaction, so that nothing of what it created stays. */
+/** Thrown to roll back the transaction, so that the expected schema is gone after it. */
 class Compared extends Error {
   readonly differences: SchemaDifference[];
   constructor(differences: SchemaDifference[]) {

@@ -37,7 +37,7 @@ t.test('what differs is named without any value, and the exit code says so', asy
   t.match(differences, { count: 1, by_field: { 'versions.member_contribution': 1 }, named: [{ id: '1' }] });
 });
 
-t.test('an altered schema is told, and undone it is clean', async (t) => {
+t.test('an altered schema is reported, and clean after it is undone', async (t) => {
   const { db, env } = await withSchemaOfItsOwn(t);
   const change = (statement: string) => transact(db, (trx) => sql.raw(statement).execute(trx));
   await change('create index one_more on inbox (event_type)');

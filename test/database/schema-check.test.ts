@@ -177,7 +177,7 @@ t.test('tables and views of others do not count, and the comparison leaves nothi
 });
 
 if (!IS_SQLITE) {
-  t.test('a user who may not create a schema is told so', async (t) => {
+  t.test('without the right to create a schema the comparison is refused', async (t) => {
     const { db, url } = await migrated(t);
     const user = `reader_${process.pid}`;
     await alter(
