@@ -87,7 +87,8 @@ export function createCensusSender(sending: CensusSending): Sender {
       if (!unknown) await progress.uploadNotTaken(trx, requestId);
       if (verdict !== 'rejected')
         return progress.noteReason(trx, requestId, `${reason}: the upload is tried again`);
-      return progress.failSyncs(trx, requestId, { reason, problemCount: 0, problems: null });
+      const where = `${reason}: read its response with "census show --answer", or in the console`;
+      return progress.failSyncs(trx, requestId, { reason: where, problemCount: 0, problems: null });
     },
     merged: progress.moveSyncs,
   };

@@ -1,5 +1,9 @@
+import type { Selectable } from 'kysely';
 import type { Problem } from '../contract/check.ts';
+import { maskSsnsIn } from '../contract/ssn.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
+import { placeOf } from '../outbound/outbox.ts';
+import type { Sealer } from '../security/sealing.ts';
 
 /** A sync as people see it. */
 export type CensusSync = Pick<
@@ -67,16 +71,47 @@ export async function listSyncs(
     .orderBy('sync_id', 'desc')
     .limit(limit + 1)
     .execute();
-  const syncs = rows.slice(0, limit).map(
-    (row): CensusSync => ({
-      ...row,
-      problems: row.problems === null ? [] : (JSON.parse(row.problems) as Problem[]),
-      overdue: row.state !== 'completed' && row.requested_at < overdueBefore,
-    }),
-  );
+  const syncs = rows.slice(0, limit).map((row) => syncOf(row, overdueBefore));
   const last = rows.length > limit ? syncs.at(-1) : undefined;
   return {
     syncs,
     next: last === undefined ? null : { requestedAt: last.requested_at, syncId: last.sync_id },
+  };
+}
+
+/** Returns one sync, or null if there is none with this id. */
+export async function findSync(
+  db: Db,
+  syncId: string,
+  { now, overdueMs }: { now: Date; overdueMs: number },
+): Promise<CensusSync | null> {
+  const row = await db
+    .selectFrom('census_syncs')
+    .selectAll()
+    .where('sync_id', '=', syncId)
+    .executeTakeFirst();
+  return row === undefined ? null : syncOf(row, new Date(now.getTime() - overdueMs).toISOString());
+}
+
+/**
+ * Returns the first 4 KiB of the response with which the service rejected a sync's upload, with SSNs masked; null if it
+ * rejected none. The caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `SealBroken`.
+ */
+export async function readSyncAnswer(db: Db, sealer: Sealer, syncId: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('census_syncs')
+    .innerJoin('outbox', 'outbox.request_id', 'census_syncs.request_id')
+    .select(['outbox.request_id', 'outbox.answer'])
+    .where('sync_id', '=', syncId)
+    .executeTakeFirst();
+  if (row === undefined || row.answer === null) return null;
+  return maskSsnsIn(sealer.open(row.answer, placeOf(row.request_id, 'answer')).toString('utf8'));
+}
+
+function syncOf(row: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {
+  return {
+    ...row,
+    problems: row.problems === null ? [] : (JSON.parse(row.problems) as Problem[]),
+    overdue: row.state !== 'completed' && row.requested_at < overdueBefore,
   };
 }

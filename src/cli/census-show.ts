@@ -1,7 +1,14 @@
+import { userInfo } from 'node:os';
 import { currentCensus } from '../census/staged.ts';
-import { type CensusSync, listSyncs } from '../census/sync-list.ts';
-import { readCensus } from '../config.ts';
+import { type CensusSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
+import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
+import type { Db } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { employerSubject } from '../outbound/subject.ts';
+import { recordPiiRead } from '../security/pii-reads.ts';
+import { createSealer } from '../security/sealing.ts';
+import type { Caller } from '../security/tokens.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type Output, printable } from './output.ts';
@@ -12,10 +19,13 @@ const SYNCS_SHOWN = 5;
 /** Of the newest sync, for people; `--json` has all that are kept. */
 const PROBLEMS_SHOWN = 20;
 
-/** What is staged for an employer and how its latest syncs went. No personal data: the census itself stays sealed. */
+/**
+ * Shows what is staged for an employer and how its latest syncs went. The census itself stays encrypted. With `answer` it
+ * also shows the response that failed the newest sync, which may hold personal data.
+ */
 export function censusShow(
   context: Context,
-  { employer, json }: { employer: string; json?: true },
+  { employer, answer: isAnswerAsked, json }: { employer: string; answer?: true; json?: true },
 ): Promise<number> {
   const { out, env } = context;
   const { maxAgeMs, overdueMs } = readCensus(env);
@@ -32,14 +42,50 @@ export function censusShow(
       employees: staged.employees,
       fresh,
     };
-    if (json) out.json({ census, syncs: syncs.map(syncShape) });
-    else {
+    const answer = isAnswerAsked ? await answerOf(context, db, syncs[0]) : undefined;
+    if (json) {
+      out.json({ census, syncs: syncs.map(syncShape), ...(answer !== undefined && { answer }) });
+    } else {
       if (census === null) out.print('no census is staged');
       else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
       printSyncs(out, syncs);
+      if (answer !== undefined) printAnswer(out, answer);
     }
     return 0;
   });
+}
+
+/** Records the read before it opens anything. */
+async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefined): Promise<string | null> {
+  if (sync === undefined) return null;
+  const sealer = createSealer(readDataKeys(env));
+  const read = {
+    caller: commandCaller(),
+    what: 'census',
+    whatId: sync.sync_id,
+    subject: employerSubject(sync.employer_id),
+    now: now().toISOString(),
+  } as const;
+  await transact(db, (trx) => recordPiiRead(trx, read));
+  return readSyncAnswer(db, sealer, sync.sync_id);
+}
+
+/** A command has no token: the audit log names the user of the system instead. */
+function commandCaller(): Caller {
+  let name: string;
+  try {
+    name = userInfo().username;
+  } catch {
+    name = `uid ${process.getuid?.()}`;
+  }
+  return { tokenId: 'command', name, scopes: [] };
+}
+
+function printAnswer(out: Output, answer: string | null): void {
+  out.print('');
+  if (answer === null) out.note('the service rejected no upload of the latest sync');
+  else if (answer === '') out.note('the service rejected the upload with a response that has no body');
+  else for (const line of answer.split('\n')) out.print(printable(line));
 }
 
 /** As the API shows a sync. */

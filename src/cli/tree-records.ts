@@ -97,8 +97,12 @@ function addCensus(census: Command, lazily: Lazily): void {
     .action(lazily(async () => (await import('./census-stage.ts')).censusStage));
   census
     .command('show')
-    .description("an employer's staged census and its latest syncs; no personal data")
+    .description("an employer's staged census and its latest syncs; no personal data without --answer")
     .addOption(employerOption())
+    .option(
+      '--answer',
+      'also show the response with which the service rejected the latest upload; may hold personal data, so the read is recorded',
+    )
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./census-show.ts')).censusShow));
   census

@@ -1,8 +1,8 @@
+import { maskSsn, maskSsnsIn } from '../contract/ssn.ts';
 import type { Db } from '../database/tables.ts';
 import { CHANGE_KINDS } from '../outbound/by-hand.ts';
 import { placeOf } from '../outbound/outbox.ts';
 import type { Sealer } from '../security/sealing.ts';
-import { maskSsn, maskSsnsIn } from './ssn.ts';
 
 /** What a change says, for a person who may read personal data. SSNs are masked. */
 export type ChangeBody = {

@@ -4,9 +4,9 @@ import type { Caller } from './tokens.ts';
 
 export type PiiRead = {
   caller: Caller;
-  /** `change`: the body of an employment change. `census`: a staged census. */
+  /** `change`: the body of an employment change. `census`: a staged census, or the response to an upload of one. */
   what: 'change' | 'census';
-  /** The id of the change or census. */
+  /** The id of the change or census, or of the sync whose response was shown. */
   whatId: string;
   /** Whose data it is: an employee, or all employees of an employer, as the outbox names its subjects. */
   subject: string;

@@ -5,12 +5,15 @@ import { failSyncs } from '../../src/census/sync-progress.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { placeOf } from '../../src/outbound/outbox.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
+import { sealer } from '../outbound/parts.ts';
 import { call as callOn, FIRST_TOKEN, NOW, type Running, start } from './start.ts';
 
 const URL = '/v1/employers/acme%20%2F%20co/census';
 const EMPLOYER = 'acme / co';
+const HOUR_AGO = new Date(NOW.getTime() - 3_600_000).toISOString();
 const bad = {
   ...census,
   employees: [employee, { ...employee, employee_id: 'emp-2', address: { ...address, state: 'XX' } }],
@@ -331,4 +334,69 @@ t.test('a failed sync tells its problems, on one page a thousand at most', async
   ]);
   const { data } = (await call({ url: '/v1/census-syncs?employer_id=three' })).json;
   t.strictSame(data[0].problems, problems);
+});
+
+/** A sync whose upload the service rejected, as the send loop records it. */
+async function rejectedSync({ db }: Running, employerId: string, answer: string): Promise<string> {
+  await transact(db, (trx) => requestSync(trx, { employerId, eventId: `evt-${employerId}`, now: HOUR_AGO }));
+  const { sync_id, request_id } = await db
+    .selectFrom('census_syncs')
+    .select(['sync_id', 'request_id'])
+    .where('employer_id', '=', employerId)
+    .executeTakeFirstOrThrow();
+  const requestId = String(request_id);
+  await transact(db, async (trx) => {
+    await trx
+      .updateTable('outbox')
+      .set({ state: 'rejected', head: 0, status: 422, finished_at: HOUR_AGO })
+      .set({ answer: sealer.seal(Buffer.from(answer), placeOf(requestId, 'answer')) })
+      .where('request_id', '=', requestId)
+      .execute();
+    await failSyncs(trx, requestId, { reason: 'the service answered 422', problemCount: 0, problems: null });
+  });
+  return sync_id;
+}
+
+t.test(
+  'the response that failed an upload is shown with the scope for personal data, and recorded',
+  async (t) => {
+    const running = await start(t, { sealer });
+    const { db, call, tokenWith, logged } = running;
+    const syncId = await rejectedSync(running, 'acme', '{"error":"Canary Smith, 987-65-4321"}');
+    const url = `/v1/census-syncs/${syncId}`;
+    const reads = () => db.selectFrom('pii_reads').selectAll().execute();
+
+    const plain = await call({ url, token: await tokenWith('census:read') });
+    t.match(plain, {
+      status: 200,
+      json: { sync_id: syncId, state: 'failed', reason: 'the service answered 422' },
+    });
+    t.notOk('answer' in plain.json);
+    t.strictSame(plain.json, (await call({ url: '/v1/census-syncs' })).json.data[0]);
+    for (const path of [url, '/v1/census-syncs/unknown']) {
+      const refused = await call({ url: `${path}?answer=true`, token: await tokenWith('census:read') });
+      t.match(refused, { status: 403, json: { detail: /pii:read/ } });
+    }
+    t.equal((await call({ url: `${url}?answer=true`, token: await tokenWith('pii:read') })).status, 403);
+    t.equal((await call({ url: '/v1/census-syncs/unknown?answer=true' })).status, 404);
+    t.strictSame(await reads(), []);
+
+    const { status, json } = await call({
+      url: `${url}?answer=true`,
+      token: await tokenWith('census:read', 'pii:read'),
+    });
+    t.equal(status, 200);
+    t.equal(json.answer, '{"error":"Canary Smith, ***-**-4321"}', 'SSNs are masked');
+    t.match(await reads(), [
+      { what: 'census', what_id: syncId, subject: 'employer:acme', token_name: /^token/ },
+    ]);
+    t.notMatch(JSON.stringify(logged), /Canary|4321/);
+  },
+);
+
+t.test('a sync whose upload was not rejected has no response to show', async (t) => {
+  const { db, call } = await start(t);
+  await transact(db, (trx) => requestSync(trx, { employerId: 'acme', eventId: 'evt-1', now: HOUR_AGO }));
+  const [{ sync_id }] = (await call({ url: '/v1/census-syncs' })).json.data;
+  t.match((await call({ url: `/v1/census-syncs/${sync_id}?answer=true` })).json, { answer: null });
 });

@@ -5,6 +5,7 @@ import type { CensusContent } from '../../src/census/reading.ts';
 import { type CensusSource, SourceFailed } from '../../src/census/source.ts';
 import { currentCensus } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
+import { readSyncAnswer } from '../../src/census/sync-list.ts';
 import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
 import { lastUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -268,13 +269,16 @@ t.test('an upload that the service refused for now completes nothing', async (t)
 });
 
 t.test('a rejection fails the syncs with its status; a new census tries again', async (t) => {
-  const { put, ask, send, complete, syncs, requests, received } = await setUp(t, {
+  const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t, {
     answer: (response, _, index) => json(response, index === 0 ? 422 : 200, { error: 'SECRET-VALUE' }),
   });
   await put(good);
   await ask('event-1');
   await send();
-  t.match(await syncs(), [{ state: 'failed', reason: 'the service answered 422', problem_count: 0 }]);
+  const reason = /^the service answered 422: read its response with "census show --answer"/;
+  t.match(await syncs(), [{ state: 'failed', reason, problem_count: 0 }]);
+  const [failed] = await syncs();
+  t.equal(await readSyncAnswer(db, sealer, failed!.sync_id), '{"error":"SECRET-VALUE"}');
   t.equal(await complete(), 0, 'it was certainly not processed');
   await put(censusOf([person('e-3')]));
   await send();

@@ -1,8 +1,13 @@
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import t from 'tap';
+import { failSyncs } from '../../src/census/sync-progress.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
+import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { placeOf } from '../../src/outbound/outbox.ts';
+import { createSealer } from '../../src/security/sealing.ts';
 import { environment, FIXTURES, here, jsonOf, withDatabase } from './surroundings.ts';
 
 const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');
@@ -142,3 +147,48 @@ t.test('an employer id that can not be uploaded to is refused before anything is
     t.match(ran, { code: 2, stderr: /--employer must be an id/ });
   }
 });
+
+t.test(
+  'census show --answer shows the response that failed the latest upload, and records the read',
+  async (t) => {
+    const { env, db } = await withDatabase(t);
+    const employer = ['--employer', 'acme'];
+    const { sync_id } = jsonOf(await here(t, env, ['census', 'sync', ...employer, '--json']));
+    const show = (...more: string[]) => here(t, env, ['census', 'show', ...employer, ...more]);
+    const [row] = await db.selectFrom('outbox').select('request_id').execute();
+    const requestId = String(row?.request_id);
+    const sealer = createSealer(readDataKeys(env));
+    const answer = sealer.seal(
+      Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`),
+      placeOf(requestId, 'answer'),
+    );
+    await transact(db, async (trx) => {
+      await trx
+        .updateTable('outbox')
+        .set({ state: 'rejected', head: 0, finished_at: '2026-01-31T09:30:00.000Z', answer })
+        .execute();
+      await failSyncs(trx, requestId, {
+        reason: 'the service answered 422',
+        problemCount: 0,
+        problems: null,
+      });
+    });
+    const reads = () => db.selectFrom('pii_reads').selectAll().execute();
+
+    const people = await show();
+    t.match(people, { code: 0, stdout: /the service answered 422/ });
+    t.notMatch(people.stdout + (await show('--json')).stdout, CANARY);
+    t.strictSame(await reads(), []);
+    t.match(await show('--answer'), { code: 0, stdout: `\n{"error":"${CANARY}: ***-**-4321"}\\u001b\n` });
+    t.match(jsonOf(await show('--answer', '--json')), { answer: `{"error":"${CANARY}: ***-**-4321"}\u001b` });
+    const name = userInfo().username;
+    const read = {
+      what: 'census',
+      what_id: sync_id,
+      subject: 'employer:acme',
+      token_id: 'command',
+      token_name: name,
+    };
+    t.match(await reads(), [read, read]);
+  },
+);

@@ -6,8 +6,10 @@ import { failSyncs, uploadDelivered, uploadStarted } from '../../src/census/sync
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { placeOf } from '../../src/outbound/outbox.ts';
 import { FIRST_TOKEN, NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
+import { sealer } from '../outbound/parts.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
@@ -173,6 +175,30 @@ t.test(
       t.equal(await page.locator('main img, main script').count(), 0);
       await assertGood(t, page, path);
     }
+  },
+);
+
+t.test(
+  'the response that failed an upload is shown on request, as text, and the read is recorded',
+  async (t) => {
+    const stage = await openConsole(t, { sealer });
+    const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(2));
+    await transact(stage.db, async (trx) => {
+      const answer = sealer.seal(Buffer.from(HOSTILE), placeOf(upload, 'answer'));
+      const rejected = { state: 'rejected', head: 0, status: 422, finished_at: hoursAgo(1), answer } as const;
+      await trx.updateTable('outbox').set(rejected).execute();
+      await failSyncs(trx, upload, { reason: 'the service answered 422', problemCount: 0, problems: null });
+    });
+    const reads = () => stage.db.selectFrom('pii_reads').select('subject').execute();
+    const page = await stage.signedIn();
+    await page.goto('/census/maple');
+    t.notMatch(await page.locator('.sync').textContent(), HOSTILE);
+    t.strictSame(await reads(), []);
+    await click(page, 'Show the response');
+    t.equal(await page.locator('.sync pre').textContent(), HOSTILE);
+    t.equal(await page.locator('main img, main script').count(), 0);
+    t.strictSame(await reads(), [{ subject: 'employer:maple' }]);
+    await assertGood(t, page, 'the response of the service');
   },
 );
 

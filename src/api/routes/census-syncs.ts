@@ -1,11 +1,13 @@
 import Type, { type Static } from 'typebox';
-import { type CensusSync, listSyncs } from '../../census/sync-list.ts';
+import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncByHand } from '../../census/syncs.ts';
 import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { by } from '../auth.ts';
+import { employerSubject } from '../../outbound/subject.ts';
+import { alsoNeeds, by } from '../auth.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
+import { writeReadDown } from '../pii-read.ts';
 import { notFound } from '../problem.ts';
 import {
   type Api,
@@ -28,30 +30,59 @@ const JUST_OPENED = 100;
 const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed'] as const;
 const when = (description: string) => nullable(ownInstant(description));
 
+const SYNC = {
+  sync_id: Type.String(),
+  employer_id: Type.String(),
+  state: Type.Enum([...STATES], {
+    description: 'waiting: payroll must bring a fresh census. failed: see the reason.',
+  }),
+  overdue: Type.Boolean({
+    description: 'Not completed long after the request; CENSUS_OVERDUE says how long.',
+  }),
+  event_id: nullable(Type.String({ description: 'The event that asked for it; null when a person did.' })),
+  requested_at: ownInstant('When it was asked for.'),
+  upload_started_at: when('When the upload began that the service may have answered.'),
+  uploaded_at: when('When the service took the census.'),
+  completed_at: when('When the service had processed it.'),
+  reason: nullable(Type.String({ description: 'Why it waits, failed or is put off, and what to do.' })),
+  problem_count: Type.Integer({ description: 'What is wrong with the census, in places.' }),
+  problems: Type.Array(FieldProblem, {
+    description: `The first of them; on one page ${PROBLEMS_ON_PAGE} at most, those of the newest syncs.`,
+  }),
+};
 const Sync = closed(
-  {
-    sync_id: Type.String(),
-    employer_id: Type.String(),
-    state: Type.Enum([...STATES], {
-      description: 'waiting: payroll must bring a fresh census. failed: see the reason.',
-    }),
-    overdue: Type.Boolean({
-      description: 'Not completed long after the request; CENSUS_OVERDUE says how long.',
-    }),
-    event_id: nullable(Type.String({ description: 'The event that asked for it; null when a person did.' })),
-    requested_at: ownInstant('When it was asked for.'),
-    upload_started_at: when('When the upload began that the service may have answered.'),
-    uploaded_at: when('When the service took the census.'),
-    completed_at: when('When the service had processed it.'),
-    reason: nullable(Type.String({ description: 'Why it waits, failed or is put off, and what to do.' })),
-    problem_count: Type.Integer({ description: 'What is wrong with the census, in places.' }),
-    problems: Type.Array(FieldProblem, {
-      description: `The first of them; on one page ${PROBLEMS_ON_PAGE} at most, those of the newest syncs.`,
-    }),
-  },
+  SYNC,
   'One round: the service asks for a census, it is uploaded, the service says that it is done.',
 );
 type Sync = Static<typeof Sync>;
+
+const WholeSync = closed(
+  {
+    ...SYNC,
+    answer: Type.Optional(
+      nullable(
+        Type.String({
+          description:
+            'With `answer=true`: the first 4 KiB of the response with which the service rejected the upload, SSNs ' +
+            'masked. Null if it rejected none.',
+        }),
+      ),
+    ),
+  },
+  'A census sync and, on request, the response of the service that failed it.',
+);
+
+const SyncId = closed({ sync_id: Type.String({ minLength: 1, maxLength: 255 }) });
+
+const AnswerQuery = closed({
+  answer: Type.Optional(
+    Type.Boolean({
+      rule: 'must be true or false',
+      description:
+        'Include the response of the service. Needs the scope `pii:read` as well, and each read is recorded.',
+    }),
+  ),
+});
 
 const SyncQuery = closed({
   employer_id: Type.Optional({ ...identifier, description: 'Of this employer.' }),
@@ -65,7 +96,8 @@ const SyncQuery = closed({
 
 const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
 
-export function censusSyncRoutes(app: Api, { db, now, log, overdueMs, wakeSend }: ApiParts): void {
+export function censusSyncRoutes(app: Api, parts: ApiParts): void {
+  const { db, sealer, now, log, overdueMs, wakeSend } = parts;
   const Named = named(app, 'CensusSync', Sync);
 
   app.get(
@@ -90,6 +122,41 @@ export function censusSyncRoutes(app: Api, { db, now, log, overdueMs, wakeSend }
         { now: now(), overdueMs },
       );
       return { data: shown(syncs), next_cursor: position.encode(next) };
+    },
+  );
+
+  app.get(
+    '/v1/census-syncs/:sync_id',
+    {
+      config: { scope: 'census:read', refuses: ['not-found'] },
+      schema: {
+        operationId: 'getCensusSync',
+        tags: ['Census'],
+        summary: 'Get a census sync',
+        description:
+          'With `answer=true`, for tokens that also have the scope `pii:read`, it includes the response with which ' +
+          'the service rejected the upload. That may hold personal data, so each read is recorded.',
+        params: SyncId,
+        querystring: AnswerQuery,
+        response: { 200: named(app, 'WholeCensusSync', WholeSync) },
+      },
+    },
+    async (request) => {
+      const { sync_id } = request.params;
+      const isAnswerAsked = request.query.answer === true;
+      if (isAnswerAsked) alsoNeeds(request, 'pii:read');
+      const sync = await findSync(db, sync_id, { now: now(), overdueMs });
+      if (sync === null) throw notFound('census sync');
+      const [whole] = shown([sync]) as [Sync];
+      if (!isAnswerAsked) return whole;
+      const { employer_id } = sync;
+      await writeReadDown(parts, request, {
+        what: 'census',
+        whatId: sync_id,
+        subject: employerSubject(employer_id),
+      });
+      log.info({ employer_id, sync_id, ...by(request) }, 'the response to a census was read');
+      return { ...whole, answer: await readSyncAnswer(db, sealer, sync_id) };
     },
   );
 

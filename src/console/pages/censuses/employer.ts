@@ -15,7 +15,7 @@ import { bringForm } from './bring-form.ts';
 import { censusPath, employerPath } from './paths.ts';
 import { pushing } from './pushing.ts';
 import { syncButton, takenOf } from './staged-table.ts';
-import { timeline } from './syncs.ts';
+import { type Answered, timeline } from './syncs.ts';
 
 type Sync = Schemas['CensusSync'];
 type Staged = Schemas['StagedCensus'];
@@ -25,7 +25,8 @@ const PROBLEMS_SHOWN = 1_000;
 
 export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/census/:employer', scope: 'census:read' }, async (visit) => {
-    const { api, params, query, may } = visit;
+    const { api, params, may } = visit;
+    const { answer: answerOf, ...query } = visit.query;
     const employer_id = params.employer ?? '';
     const { data, source } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
     const syncs = need(
@@ -39,6 +40,15 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
         },
       }),
     );
+    // Each read is recorded, so this runs only when a person asked for it.
+    const answered =
+      answerOf !== undefined && may('pii:read')
+        ? need(
+            await api.GET('/v1/census-syncs/{sync_id}', {
+              params: { path: { sync_id: answerOf }, query: { answer: true } },
+            }),
+          )
+        : null;
     return {
       title: `Census of ${employer_id}`,
       place: 'census',
@@ -50,7 +60,7 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
           ${may('census:write') && bringForm(employer_id)}
           <section aria-labelledby="syncs">
             <h2 id="syncs">Syncs, the newest first</h2>
-            ${syncsOf(syncs.data, visit, address(employerPath(employer_id), query))}
+            ${syncsOf(syncs.data, visit, address(employerPath(employer_id), query), answered)}
             ${pager(employerPath(employer_id), query, syncs.next_cursor)}
           </section>
         </div>
@@ -60,11 +70,14 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
 }
 
 /** Live, unless there are row errors to be read: a list that somebody has opened would close. */
-function syncsOf(syncs: readonly Sync[], visit: Visit, path: string): Html {
+function syncsOf(syncs: readonly Sync[], visit: Visit, path: string, answered: Answered | null): Html {
   if (syncs.length === 0)
     return live({ id: 'rounds', path }, empty('The service has asked for no census of this employer yet.'));
-  const list = html`<div class="card">${timeline(syncs, visit, PROBLEMS_SHOWN)}</div>`;
-  return syncs.some(({ problem_count }) => problem_count > 0) ? list : live({ id: 'rounds', path }, list);
+  const list = html`<div class="card">${timeline(syncs, visit, PROBLEMS_SHOWN, answered)}</div>`;
+  // Nor beside a response: showing it again would record another read.
+  return answered !== null || syncs.some(({ problem_count }) => problem_count > 0)
+    ? list
+    : live({ id: 'rounds', path }, list);
 }
 
 const SOURCES = {

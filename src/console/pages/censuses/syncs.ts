@@ -6,6 +6,7 @@ import { state } from '../../elements/state.ts';
 import { age, instant } from '../../elements/time.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
+import { employerPath } from './paths.ts';
 import { problemTable } from './problems.ts';
 
 type Sync = Schemas['CensusSync'];
@@ -15,17 +16,25 @@ type Step = {
   readonly tone: 'done' | 'now' | 'stuck' | 'open';
 };
 
+/** A sync with the response that the page was asked to show. */
+export type Answered = { readonly sync_id: string; readonly answer?: string | null };
+
 /** The syncs given, in their order. `problemsShown`: of each. */
-export function timeline(syncs: readonly Sync[], visit: Visit, problemsShown: number): Html {
+export function timeline(
+  syncs: readonly Sync[],
+  visit: Visit,
+  problemsShown: number,
+  answered: Answered | null = null,
+): Html {
   return html`
     <ol class="syncs">
-      ${syncs.map((sync) => html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown)}</li>`)}
+      ${syncs.map((sync) => html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, answered)}</li>`)}
     </ol>
   `;
 }
 
-function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number): Html {
-  const { event_id } = sync;
+function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, answered: Answered | null): Html {
+  const { event_id, sync_id } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
   const asked = event_id === null ? 'asked for by hand' : 'asked for by the service';
   return html`
@@ -38,7 +47,30 @@ function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number): Html {
       </ol>
       ${sync.reason !== null && html`<p class="reason">${sync.reason}</p>`}
       ${sync.problem_count > 0 && whatIsWrong(sync, problemsShown)}
+      ${sync.state === 'failed' && sync.problem_count === 0 && may('pii:read') && answerOf(sync, answered?.sync_id === sync_id ? answered : null)}
     </article>
+  `;
+}
+
+/** The response that failed an upload. It may hold personal data and each read is recorded, so it needs a click. */
+function answerOf({ sync_id, employer_id }: Sync, answered: Answered | null): Html {
+  if (answered === null) {
+    return html`
+      <form method="get" action=${employerPath(employer_id)}>
+        <input type="hidden" name="answer" value=${sync_id} />
+        <p>
+          <button type="submit" class="quiet">Show the response</button>
+          <span class="hint">${' It may contain personal data. The read is recorded.'}</span>
+        </p>
+      </form>
+    `;
+  }
+  const { answer } = answered;
+  return html`
+    <div>
+      <h3>Response of the service</h3>
+      ${answer ? html`<pre tabindex="0"><code>${answer}</code></pre>` : html`<p class="soft">There is no response to show.</p>`}
+    </div>
   `;
 }
 
