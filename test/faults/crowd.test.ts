@@ -6,6 +6,7 @@ import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';
+import { stretched } from '../support/stretched.ts';
 
 const CONNECTIONS = 520;
 const ACCEPTED_WITHIN_MS = 10_000;
@@ -41,7 +42,7 @@ t.test('a signed delivery is accepted within 10 s of 520 connections that', asyn
       await eventually('the delivery is accepted', accepted, (answer) => answer?.status === 204);
       const tookMs = Math.round(performance.now() - began);
       t.comment(`accepted after ${tookMs} ms`);
-      t.ok(tookMs < ACCEPTED_WITHIN_MS, `accepted after ${tookMs} ms`);
+      t.ok(tookMs < stretched(ACCEPTED_WITHIN_MS), `accepted after ${tookMs} ms`);
       const open = () => {
         // Writing shows a client that sends nothing that its connection is gone.
         for (const socket of crowd) socket.write('x');
@@ -76,7 +77,7 @@ t.test('the private listener serves a call within 10 s of', async (t) => {
         for (const socket of crowd) socket.destroy();
       });
       const tookMs = await servedWithin(() => api.call('GET', '/v1/events?limit=1'));
-      t.ok(tookMs < ACCEPTED_WITHIN_MS, `served after ${tookMs} ms`);
+      t.ok(tookMs < stretched(ACCEPTED_WITHIN_MS), `served after ${tookMs} ms`);
     });
   }
 });
