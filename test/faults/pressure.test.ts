@@ -1,17 +1,19 @@
 /** More is asked of the private listener than it can do: it says so, and deliveries are acknowledged as before. */
 import { Agent, request } from 'node:http';
 import t, { type Test } from 'tap';
+import { SECONDS } from '../../src/observe/tally.ts';
 import { eventually } from '../support/eventually.ts';
 import { startLoad } from '../support/load.ts';
 import { scrape } from '../support/scrape.ts';
 import { setStage } from '../support/stage.ts';
+import { stretched } from '../support/stretched.ts';
 
 /** Enough versions for pages of a thousand. */
 const SEEDED_EVENTS = 1_100;
 /** Who ask at once, again and again: many times as many as payroll has. */
 const CALLERS = 240;
-/** What the provider gives is 15 s, and what is measured some 10 ms; this finds only a receiver that suffers. */
-const ACKNOWLEDGED_WITHIN_S = 1;
+/** The provider waits 15 s and about 10 ms are measured. This limit finds only a receiver that suffers. */
+const ACKNOWLEDGED_WITHIN_MS = 1_000;
 
 t.test(
   'private requests are refused while there are too many, and the receiver does not suffer',
@@ -61,7 +63,9 @@ t.test(
     const grown = (series: string) => (after.of(series) ?? 0) - (before.of(series) ?? 0);
     const all = grown('acknowledgement_seconds_count');
     t.ok(all >= 100);
-    t.equal(grown(`acknowledgement_seconds_bucket{le="${ACKNOWLEDGED_WITHIN_S}"}`), all, 'and in time');
+    const limitS = stretched(ACKNOWLEDGED_WITHIN_MS) / 1_000;
+    const withinS = SECONDS.find((bound) => bound >= limitS) ?? '+Inf';
+    t.equal(grown(`acknowledgement_seconds_bucket{le="${withinS}"}`), all, `and within ${withinS} s`);
     t.ok((after.of('api_shed_total{reason="event-loop"}') ?? 0) > 0);
     t.ok((statuses.get(503) ?? 0) > 0 && (statuses.get(200) ?? 0) > 0, JSON.stringify([...statuses]));
     // 408: headers that the listener had no time to read within theirs.
