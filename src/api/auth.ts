@@ -5,7 +5,7 @@ import type { Db } from '../database/tables.ts';
 import type { Log } from '../observe/log.ts';
 import { tellSeldom } from '../observe/seldom.ts';
 import { createFailedAttempts } from '../security/failed-attempts.ts';
-import { isForgeryToken, sessionCaller } from '../security/sessions.ts';
+import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
 import { Refusal } from './problem.ts';
 
@@ -28,10 +28,15 @@ declare module 'fastify' {
  * Where a person's session at the console is. Browsers keep cookies by host, whatever the port: two sidecars that are
  * reached by two ports of one machine, such as sandbox and live by a tunnel each, must not sign each other's people out.
  */
-export function sessionCookie({ headers }: FastifyRequest): string {
+export function sessionCookies({ headers }: FastifyRequest): { plain: string; secure: string } {
   const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1] ?? 'default';
-  return `benefits_sidecar_session_${port}`;
+  const plain = `benefits_sidecar_session_${port}`;
+  // Browsers accept the prefix only from the host itself, over https, for all paths.
+  return { plain, secure: `__Host-${plain}` };
 }
+
+/** Marks the requests of a page that refreshes, which don't keep a session from ending. */
+export const BACKGROUND_HEADER = 'x-background';
 
 /** What a session's request that changes something carries against forged ones. */
 export const FORGERY_HEADER = 'x-csrf-token';
@@ -84,6 +89,8 @@ export function createAuthorize(
       throw token === null ? refusal : failedAttempt(request, refusal);
     }
     if (session !== null && !isSafe(request.method)) assertOwnPage(request, session);
+    // A write that fails, because the database is busy or full, keeps nobody from reading.
+    if (session !== null && isByPerson(request)) void noteUse(db, session, now()).catch(() => {});
     request.session = session;
     request.caller = caller;
     // A route without a scope stops the start; should one ever get here, nobody may call it.
@@ -122,9 +129,20 @@ function tokenOf(header: string | undefined, basicToo: boolean): string | null {
 }
 
 function sessionOf(request: FastifyRequest): string | null {
+  return request.headers.authorization === undefined ? sessionInCookie(request) : null;
+}
+
+/** Returns the secret of the session in the request's cookie, whether or not it is valid. */
+export function sessionInCookie(request: FastifyRequest): string | null {
   const { headers, server } = request;
-  if (headers.authorization !== undefined || headers.cookie === undefined) return null;
-  return server.parseCookie(headers.cookie)[sessionCookie(request)] ?? null;
+  if (headers.cookie === undefined) return null;
+  const { plain, secure } = sessionCookies(request);
+  const cookies = server.parseCookie(headers.cookie);
+  return cookies[secure] ?? cookies[plain] ?? null;
+}
+
+function isByPerson({ headers }: FastifyRequest): boolean {
+  return headers[BACKGROUND_HEADER] === undefined && headers.accept !== 'text/event-stream';
 }
 
 function isSafe(method: string): boolean {

@@ -4,7 +4,7 @@
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import createFetchClient from 'openapi-fetch';
-import { FORGERY_HEADER } from '../api/auth.ts';
+import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
 import type { ProblemDetails } from '../api/problem.ts';
 import type { Client } from '../client.ts';
 import type { paths } from '../client-types.ts';
@@ -12,7 +12,10 @@ import type { paths } from '../client-types.ts';
 /** Only the path counts. */
 const BASE = 'http://console';
 /** What makes a request the same person's: a session is found by the host that the browser named. */
-const PERSON = { session: ['cookie', 'host', FORGERY_HEADER], token: ['authorization'] } as const;
+const PERSON = {
+  session: ['cookie', 'host', FORGERY_HEADER, BACKGROUND_HEADER],
+  token: ['authorization'],
+} as const;
 
 export type OwnApi = Client;
 

@@ -1,6 +1,6 @@
 /** Signing in with a token, and out again. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { sessionCookie } from '../api/auth.ts';
+import { sessionCookies, sessionInCookie } from '../api/auth.ts';
 import { REFUSALS, Refusal } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
@@ -43,13 +43,20 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const page = signInPage(wish, problem);
       return sendPage(request, fromHere(reply.headers(refusal.headers)), parts, { ...page, status });
     }
-    const secret = await transact(db, (trx) => beginSession(trx, given, now()));
-    return reply
-      .setCookie(sessionCookie(request), secret, {
+    const earlier = sessionInCookie(request);
+    const secret = await transact(db, async (trx) => {
+      if (earlier !== null) await endSession(trx, earlier);
+      return beginSession(trx, given, now());
+    });
+    log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a person signed in');
+    const secure = isEncrypted(request);
+    const names = sessionCookies(request);
+    return clearCookies(reply, request)
+      .setCookie(secure ? names.secure : names.plain, secret, {
         path: '/',
         httpOnly: true,
         sameSite: 'strict',
-        secure: isEncrypted(request),
+        secure,
         maxAge: SESSION_MS / 1_000,
       })
       .redirect(wish, 303);
@@ -58,11 +65,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post('/sign-out', { config: { scope: 'any' }, schema: { hide: true } }, async (request, reply) => {
     const { session } = request;
     if (session !== null) await transact(db, (trx) => endSession(trx, session));
-    return reply
-      .clearCookie(sessionCookie(request), { path: '/' })
-      .code(204)
-      .header('hx-redirect', SIGN_IN_PATH)
-      .send();
+    return clearCookies(reply, request).code(204).header('hx-redirect', SIGN_IN_PATH).send();
   });
 }
 
@@ -95,9 +98,21 @@ function isOwn({ headers }: FastifyRequest): boolean {
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
 }
 
-/** TLS ends in front of the listener; a browser says in `Origin` how the person sees it. */
+/** Removes the cookies that the browser sent. */
+function clearCookies(reply: FastifyReply, request: FastifyRequest): FastifyReply {
+  const { plain, secure } = sessionCookies(request);
+  const sent = request.cookies;
+  if (sent[plain] !== undefined) reply.clearCookie(plain, { path: '/' });
+  if (sent[secure] !== undefined) reply.clearCookie(secure, { path: '/', secure: true });
+  return reply;
+}
+
+/**
+ * Returns whether the browser uses https, as its `Origin` or the operator's TLS proxy reports. A client that forges
+ * either only gets a cookie that its own browser doesn't send back over http.
+ */
 function isEncrypted({ headers }: FastifyRequest): boolean {
-  return headers.origin?.startsWith('https:') ?? false;
+  return headers.origin?.startsWith('https:') === true || headers['x-forwarded-proto'] === 'https';
 }
 
 function signInPage(next: string, problem: string | null = null) {
@@ -112,7 +127,7 @@ function form(next: string, problem: string | null): Html {
       <label for="token">API token</label>
       <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
       <p class="hint">
-        ${'Make one with '}<code>benefits-sidecar token create --name you --scope all</code>${'. What you see and may do is what its scopes allow. You stay signed in for 12 hours.'}
+        ${'Make one with '}<code>benefits-sidecar token create --name you --scope all</code>${'. What you see and may do is what its scopes allow. Your session ends after 30 minutes without activity, and after 12 hours at the latest.'}
       </p>
       <button type="submit">Sign in</button>
     </form>

@@ -55,7 +55,13 @@ export interface Tables {
   census_fingerprints: { census_id: string; employee_id: string; fields: Buffer };
   census_syncs: CensusSyncTable;
   tokens: TokenTable;
-  sessions: { hash: Buffer; token_hash: Buffer; created_at: string; expires_at: string };
+  sessions: {
+    hash: Buffer;
+    token_hash: Buffer;
+    created_at: string;
+    expires_at: string;
+    last_used_at: string | null;
+  };
   pii_reads: {
     seq: Generated<number>;
     read_at: string;

@@ -5,10 +5,15 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
 import { type Caller, callerOf, tokenHash } from './tokens.ts';
 
 /** A working day: who comes in the morning is not asked again before the evening. */
 export const SESSION_MS = 12 * 60 * 60_000;
+/** Without a request of the person, not of a page that refreshes. An unattended computer is signed out. */
+export const SESSION_IDLE_MS = 30 * 60_000;
+/** How exactly the last use is known: each page would otherwise be a write. */
+const USE_NOTED_MS = 60_000;
 const SECRET_BYTES = 32;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
@@ -23,6 +28,7 @@ export async function beginSession(trx: Trx, token: string, now: Date): Promise<
       token_hash: tokenHash(token),
       created_at: now.toISOString(),
       expires_at: new Date(now.getTime() + SESSION_MS).toISOString(),
+      last_used_at: now.toISOString(),
     })
     .execute();
   return secret;
@@ -38,11 +44,34 @@ export async function sessionCaller(
   if (!SECRET.test(secret)) return null;
   const row = await db
     .selectFrom('sessions')
-    .select(['token_hash', 'expires_at'])
+    .select(['token_hash', 'expires_at', 'last_used_at'])
     .where('hash', '=', sessionHash(secret))
     .executeTakeFirst();
   if (row === undefined || row.expires_at <= now.toISOString()) return null;
+  if (row.last_used_at === null || row.last_used_at <= before(now, SESSION_IDLE_MS)) return null;
   return callerOf(db, row.token_hash, now, firstToken);
+}
+
+/** Notes that the person uses the session now, at most once a minute. */
+export async function noteUse(db: Db, secret: string, now: Date): Promise<void> {
+  const found = await db
+    .selectFrom('sessions')
+    .select('hash')
+    .where('hash', '=', sessionHash(secret))
+    .where('last_used_at', '<=', before(now, USE_NOTED_MS))
+    .executeTakeFirst();
+  if (found === undefined) return;
+  await transact(db, (trx) =>
+    trx
+      .updateTable('sessions')
+      .set({ last_used_at: now.toISOString() })
+      .where('hash', '=', found.hash)
+      .execute(),
+  );
+}
+
+function before(now: Date, ms: number): string {
+  return new Date(now.getTime() - ms).toISOString();
 }
 
 /** Signs out. */

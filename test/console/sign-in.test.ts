@@ -1,9 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import t from 'tap';
+import { addConsole } from '../../src/console/console.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { revokeToken } from '../../src/security/tokens.ts';
-import { FIRST_TOKEN } from '../api/start.ts';
+import { FIRST_TOKEN, NOW, start } from '../api/start.ts';
+import { eventually } from '../support/eventually.ts';
 import { assertAccessible, assertFits, openConsole } from './stage.ts';
 
 t.test('a person signs in with a token, comes where they wanted to go, and signs out', async (t) => {
@@ -105,7 +107,7 @@ t.test('the cookie is for encrypted connections only where the browser came by o
     });
     return answer.headers.get('set-cookie') ?? '';
   };
-  t.match(await cookieOf('https://payroll.example'), /; Secure/);
+  t.match(await cookieOf('https://payroll.example'), /^__Host-.*; Path=\/; .*; Secure/);
   t.notMatch(await cookieOf(base), /Secure/);
   // A browser says where it came from only when the page lets it.
   const page = await visit();
@@ -196,4 +198,54 @@ t.test('the navigation shows what a token may see', async (t) => {
     'Overview',
     'Events',
   ]);
+});
+
+t.test(
+  'signing in again ends the earlier session of the browser, and is logged by the name of the token',
+  async (t) => {
+    const { base, logged } = await openConsole(t);
+    const signIn = async (headers: Record<string, string>) => {
+      const body = new URLSearchParams({ token: FIRST_TOKEN });
+      const response = await fetch(`${base}/sign-in`, { method: 'POST', redirect: 'manual', headers, body });
+      return response.headers.getSetCookie().map((cookie) => cookie.split(';')[0] as string);
+    };
+    const status = async (cookie: string) =>
+      (await fetch(`${base}/`, { headers: { cookie }, redirect: 'manual' })).status;
+    const [first = ''] = await signIn({});
+    t.equal(await status(first), 200);
+    const again = await signIn({ cookie: first, 'x-forwarded-proto': 'https' });
+    const second = again.find((cookie) => cookie.startsWith('__Host-')) ?? '';
+    t.equal(await status(second), 200);
+    t.equal(await status(first), 303);
+    const signedIn = logged.filter(({ message }) => message === 'a person signed in');
+    t.strictSame(
+      signedIn.map(({ fields }) => fields),
+      Array(2).fill({ route: 'POST /sign-in', token: 'API_TOKEN' }),
+    );
+  },
+);
+
+t.test('a page that refreshes keeps no session from ending, and a person does', async (t) => {
+  let now = NOW;
+  const { app, parts } = await start(t, { now: () => now }, (api, parts) =>
+    addConsole(api, { ...parts, environment: 'sandbox' }),
+  );
+  const begun = await app.inject({
+    method: 'POST',
+    url: '/sign-in',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    payload: new URLSearchParams({ token: FIRST_TOKEN }).toString(),
+  });
+  const cookie = String(begun.headers['set-cookie']).split(';')[0] as string;
+  const visit = async (headers: Record<string, string> = {}) =>
+    (await app.inject({ url: '/', headers: { cookie, ...headers } })).statusCode;
+  const lastUse = async () =>
+    (await parts.db.selectFrom('sessions').select('last_used_at').executeTakeFirstOrThrow()).last_used_at;
+  now = new Date(NOW.getTime() + 20 * 60_000);
+  t.equal(await visit({ 'x-background': '1' }), 200);
+  t.equal(await lastUse(), NOW.toISOString());
+  t.equal(await visit(), 200);
+  await eventually('the use is noted', lastUse, (at) => at === now.toISOString());
+  now = new Date(NOW.getTime() + 50 * 60_000);
+  t.equal(await visit({ 'x-background': '1' }), 303, 'after 30 minutes without a person');
 });

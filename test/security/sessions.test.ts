@@ -6,6 +6,8 @@ import {
   endSession,
   forgeryToken,
   isForgeryToken,
+  noteUse,
+  SESSION_IDLE_MS,
   SESSION_MS,
   sessionCaller,
 } from '../../src/security/sessions.ts';
@@ -26,6 +28,7 @@ const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginS
 t.test('a session is worth what its token is worth, for twelve hours', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db));
+  for (let ms = 0; ms < SESSION_MS; ms += SESSION_IDLE_MS / 2) await noteUse(db, secret, after(ms));
   const caller = await sessionCaller(db, secret, after(SESSION_MS - 1), null);
   t.match(caller, { name: 'someone', scopes: ['ledger:read'] });
   t.equal(await sessionCaller(db, secret, after(SESSION_MS), null), null);
@@ -85,4 +88,18 @@ t.test('nonsense is nobody’s session, and a forgery token is that of its sessi
   for (const given of [forgeryToken(other), one, '', undefined, null, ['x'], 'ä'.repeat(43)]) {
     t.equal(isForgeryToken(one, given), false);
   }
+});
+
+t.test('a session ends 30 minutes after its last use, which is noted once a minute', async (t) => {
+  const { db } = await scratch(t);
+  const secret = await begin(db, await tokenOf(db));
+  await noteUse(db, secret, after(59_999));
+  t.equal(
+    await sessionCaller(db, secret, after(SESSION_IDLE_MS), null),
+    null,
+    'a use within a minute is not noted',
+  );
+  await noteUse(db, secret, after(60_000));
+  t.match(await sessionCaller(db, secret, after(SESSION_IDLE_MS + 59_999), null), { name: 'someone' });
+  t.equal(await sessionCaller(db, secret, after(SESSION_IDLE_MS + 60_000), null), null);
 });
