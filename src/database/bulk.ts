@@ -19,6 +19,33 @@ export function isOneOf(
     : sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
 }
 
+/** `column` is one of the values that a subquery returns. The subquery runs first, so that an index of the column is used. */
+export function isOneOfSelected(
+  db: Db | Trx,
+  column: string,
+  subquery: RawBuilder<unknown>,
+): RawBuilder<SqlBool> {
+  return engineOf(db) === 'postgres'
+    ? sql`${sql.ref(column)} = any(array(${subquery}))`
+    : sql`${sql.ref(column)} in (${subquery})`;
+}
+
+/**
+ * A subquery with one row for each of `rows` and one text column for each of `columns`, however many rows; they are one
+ * parameter. Join it with a table to look up many composite keys in one statement.
+ */
+export function textRows(
+  db: Db | Trx,
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+): RawBuilder<unknown> {
+  const json = JSON.stringify(rows);
+  const elements =
+    engineOf(db) === 'postgres' ? sql`json_array_elements(${json}::json)` : sql`json_each(${json})`;
+  const selected = columns.map((column, index) => sql`value ->> ${sql.lit(index)} as ${sql.ref(column)}`);
+  return sql`(select ${sql.join(selected)} from ${elements})`;
+}
+
 /**
  * Inserts many rows, in order. `columns` names the values of a row; `suffix` ends the statement (an `ON CONFLICT …`)
  * and must be a constant text. Answers how many rows were inserted or updated.

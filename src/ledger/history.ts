@@ -1,4 +1,5 @@
-import { isOneOf } from '../database/bulk.ts';
+import { sql } from 'kysely';
+import { isOneOf, isOneOfSelected, textRows } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Version } from './fold.ts';
 
@@ -25,6 +26,27 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
     .selectFrom('history')
     .selectAll()
     .orderBy('position')
+    .execute();
+}
+
+/**
+ * Returns, for each deduction id and event time (`eventTime`), the version with the greatest position at exactly that
+ * time, if there is one. Reads one index entry and one row for each, however long the deduction's history is.
+ */
+export async function versionsAt(
+  trx: Trx,
+  times: readonly (readonly [deductionId: string, eventTime: string])[],
+): Promise<Version[]> {
+  if (times.length === 0) return [];
+  const wanted = textRows(trx, ['deduction_id', 'event_time'], times);
+  const positions = sql`
+    select (select max(versions.position) from versions
+      where versions.event_time = wanted.event_time and versions.deduction_id = wanted.deduction_id)
+    from ${wanted} as wanted`;
+  return trx
+    .selectFrom('versions')
+    .selectAll()
+    .where(isOneOfSelected(trx, 'position', positions))
     .execute();
 }
 

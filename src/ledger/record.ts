@@ -9,7 +9,7 @@ import {
   type IncomingDeduction,
   tieKey,
 } from './fold.ts';
-import { historyOf } from './history.ts';
+import { versionsAt } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 /** All columns of a version. */
@@ -53,7 +53,7 @@ export async function recordDeductions(
     VERSION_COLUMNS,
     folded.versions.map((version) => VERSION_COLUMNS.map((column) => version[column])),
   );
-  await moveHeads(trx, heads, [...folded.heads.values()]);
+  await moveHeads(trx, [...folded.heads.values()]);
   await insertMany(
     trx,
     'deduction_employees',
@@ -88,57 +88,38 @@ async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promis
 }
 
 /**
- * What stands at the event times of events that are not newer than all before them; few, in a healthy feed. Each
- * history is read once, however many of the events are of its deduction.
+ * Returns what events tie with that are not newer than their deduction's latest state: the content of the version with
+ * the greatest position at the event's own time, by tie key.
  */
 async function contentsTied(
   trx: Trx,
   incoming: readonly IncomingDeduction[],
   heads: ReadonlyMap<string, Head>,
 ): Promise<Map<string, Content>> {
-  const ids = new Set<string>();
-  const keys = new Set<string>();
+  const times = new Map<string, [string, string]>();
   for (const event of incoming) {
     const { id } = event.deduction;
     const head = heads.get(id);
-    if (head === undefined) continue;
     const time = eventTime(event);
-    if (time > head.event_time) continue;
-    ids.add(id);
-    keys.add(tieKey(id, time));
+    if (head !== undefined && time <= head.event_time) times.set(tieKey(id, time), [id, time]);
   }
-  const tied = new Map<string, Content>();
-  // In order of position, so that of one key the last stays.
-  for (const version of await historyOf(trx, [...ids])) {
-    const key = tieKey(version.deduction_id, version.event_time);
-    if (keys.has(key)) tied.set(key, version);
-  }
-  return tied;
+  const tied = await versionsAt(trx, [...times.values()]);
+  return new Map(tied.map((version) => [tieKey(version.deduction_id, version.event_time), version]));
 }
 
-async function moveHeads(trx: Trx, before: ReadonlyMap<string, Head>, heads: readonly Head[]): Promise<void> {
-  const isOnlyLate = (head: Head) => before.get(head.deduction_id)?.position === head.position;
+async function moveHeads(trx: Trx, heads: readonly Head[]): Promise<void> {
   await insertMany(
     trx,
     'deductions',
     ['deduction_id', 'position', 'event_time', 'employee_id', 'versions', 'newest'],
-    heads
-      .filter((head) => !isOnlyLate(head))
-      .map((head) => [
-        head.deduction_id,
-        head.position,
-        head.event_time,
-        head.employee_id,
-        head.versions,
-        head.newest,
-      ]),
+    heads.map((head) => [
+      head.deduction_id,
+      head.position,
+      head.event_time,
+      head.employee_id,
+      head.versions,
+      head.newest,
+    ]),
     GUARDED_UPSERT,
   );
-  for (const head of heads.filter(isOnlyLate)) {
-    await trx
-      .updateTable('deductions')
-      .set({ versions: head.versions, newest: head.newest })
-      .where('deduction_id', '=', head.deduction_id)
-      .execute();
-  }
 }

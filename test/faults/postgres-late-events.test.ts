@@ -1,0 +1,5 @@
+/** The tests of late events once more, on PostgreSQL, which cancels a statement that takes too long. */
+import { usePostgres } from '../support/engine.ts';
+
+usePostgres();
+await import('./late-events.test.ts');
