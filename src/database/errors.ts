@@ -65,6 +65,7 @@ const STALE_PLAN = '0A000';
 const PASSING = new Set([DEADLOCK, NOT_SERIALIZABLE, STALE_PLAN]);
 /** A prepared statement is unknown, or known already: a proxy has put another connection behind this one. */
 const ELSEWHERE = new Set(['26000', '42P05']);
+const QUERY_CANCELED = '57014';
 
 /** True when the process must end: the storage failed in a way that a retry can't mend. */
 export function isFatal(error: unknown): boolean {
@@ -92,6 +93,11 @@ export function isPreparedElsewhere(error: unknown): boolean {
 /** True when a statement was prepared before a newer release changed its tables. */
 export function isStalePlan(error: unknown): boolean {
   return isOfPostgres(error) && codeOf(error) === STALE_PLAN;
+}
+
+/** Returns whether PostgreSQL canceled a statement that ran longer than `statement_timeout`. */
+export function isStatementTimeout(error: unknown): boolean {
+  return isOfPostgres(error) && codeOf(error) === QUERY_CANCELED;
 }
 
 /** Whether it is an answer of PostgreSQL's, and not the way to it that failed. */

@@ -1,4 +1,5 @@
 /** How far a database has come: what is compared when one is put in the place of another. */
+import { sql } from 'kysely';
 import type { Db, Trx } from './tables.ts';
 
 export type Tail = {
@@ -10,10 +11,17 @@ export type Tail = {
   received_at: string | null;
 };
 
+/**
+ * Returns a query for the one row of `ledger_head`. Each batch updates it, and PostgreSQL keeps every version of it while
+ * an older snapshot is open. Read from the end of its index, the current version is among the first.
+ */
+export function ledgerHead(db: Db | Trx) {
+  return db.selectFrom('ledger_head').select('position').orderBy('one', 'desc').limit(sql.lit(1));
+}
+
 /** The newest position of the ledger, read without its lock. */
 export async function readPosition(db: Db | Trx): Promise<number> {
-  const head = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
-  return head.position;
+  return (await ledgerHead(db).executeTakeFirstOrThrow()).position;
 }
 
 export async function readTail(db: Db): Promise<Tail> {

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createBell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
 import { type Engine, engineOf } from '../database/engine.ts';
-import { codeOf, isFatal, isUnavailable } from '../database/errors.ts';
+import { codeOf, isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { IncomingDeduction } from '../ledger/fold.ts';
@@ -12,6 +12,7 @@ import type { Log } from '../observe/log.ts';
 import { tellSeldom } from '../observe/seldom.ts';
 import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
 import { type Understood, understand } from './understand.ts';
+import { createWorkListStart } from './work-list.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
 const BATCH_EVENTS = 512;
@@ -31,6 +32,11 @@ const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs
 const IDLE_MS = 1_000;
 /** After a database error: it is not the events' fault, so the same batch is tried again. */
 const RETRY_MS = 250;
+/**
+ * An event whose statements PostgreSQL canceled as too slow this many times in a row, with no other event in the batch,
+ * is quarantined: it must not block later events. A single timeout could be the server's fault.
+ */
+const TIMEOUTS_ALONE = 3;
 
 /** What the ledger's neighbours do for an event, in the transaction that marks it. */
 export type Effects = {
@@ -44,13 +50,14 @@ export type ApplyLoop = {
   /** Applies one batch of pending events; throws only when the database could not do its work. */
   runOnce(): Promise<Applied>;
   run(signal: AbortSignal): Promise<void>;
-  /** There are so many more events to apply; without a number, there may be some. */
+  /** Signals that `events` more events are pending. Without a number any event may be, also an old one. */
   wake(events?: number): void;
 };
 
 /**
  * Moves pending events, in order of receipt, into the ledger and the outbox: a batch in one transaction. When a
- * batch fails on an event's content its events are applied one by one, so that one bad event harms no other.
+ * batch fails on an event's content its events are applied one by one, so that one bad event harms no other. When
+ * a batch takes longer than PostgreSQL's `statement_timeout`, the next one is half as large.
  */
 export function createApplyLoop(options: {
   db: Db;
@@ -65,29 +72,54 @@ export function createApplyLoop(options: {
   const some = createBell();
   const isEnough = createBell();
   const { enough, fewMs, manyMs } = GATHERING[engineOf(db)];
+  const start = createWorkListStart(db);
   let gathered = 0;
+  /** How many events the next batch may have: a power of two. */
+  let size = BATCH_EVENTS;
+  let timedOutAlone = { seq: 0, times: 0 };
 
   const runOnce = async (): Promise<Applied> => {
-    // Who was told of events does not look for them first.
-    const isAny = gathered > 0 || (await hasPendingEvents(db));
+    // Events that were announced need no look whether there are any.
+    const isAny = gathered > 0 || (await hasPendingEvents(db, await start.find()));
     gathered = 0;
     if (!isAny) return nothingApplied();
+    const batch: PendingEvent[] = [];
     try {
-      return await applyBatch();
+      const applied = await applyBatch(batch);
+      size = Math.min(size * 2, BATCH_EVENTS);
+      return applied;
     } catch (error) {
+      if (isStatementTimeout(error)) return afterTimeout(batch, error);
       if (isUnavailable(error)) throw error;
       log.warn({ code: codeOf(error) }, 'a batch failed on the content of an event: applying one by one');
       return applySingly();
     }
   };
 
-  const applyBatch = (): Promise<Applied> =>
-    transact(db, async (trx) => {
+  /** Adds the events that it reads to `batch`. */
+  const applyBatch = async (batch: PendingEvent[]): Promise<Applied> => {
+    const after = await start.find();
+    return transact(db, async (trx) => {
       // The lock comes first: whoever reads the work list next finds it without what is applied here.
       await lockLedger(trx);
-      const events = await pendingEvents(trx, BATCH_EVENTS);
-      return applyEvents(trx, effects, events, now().toISOString());
+      batch.splice(0, batch.length, ...(await pendingEvents(trx, size, after)));
+      return applyEvents(trx, effects, batch, now().toISOString());
     });
+  };
+
+  /** Makes the next batch smaller, or quarantines the one event that timed out alone `TIMEOUTS_ALONE` times. */
+  const afterTimeout = async (batch: readonly PendingEvent[], error: unknown): Promise<Applied> => {
+    const [oldest] = batch;
+    if (oldest === undefined) throw error;
+    if (batch.length > 1) {
+      size = 2 ** Math.floor(Math.log2(batch.length - 1));
+      throw error;
+    }
+    const { seq } = oldest;
+    timedOutAlone = { seq, times: timedOutAlone.seq === seq ? timedOutAlone.times + 1 : 1 };
+    if (timedOutAlone.times < TIMEOUTS_ALONE) throw error;
+    return quarantine(oldest, codeOf(error), `applying it timed out ${TIMEOUTS_ALONE} times in a row`);
+  };
 
   const applySingly = async (): Promise<Applied> => {
     const total = nothingApplied();
@@ -101,23 +133,24 @@ export function createApplyLoop(options: {
 
   const applyOldest = async (): Promise<Applied> => {
     let oldest: PendingEvent | undefined;
+    const after = await start.find();
     try {
       return await transact(db, async (trx) => {
         await lockLedger(trx);
-        const events = await pendingEvents(trx, 1);
+        const events = await pendingEvents(trx, 1, after);
         [oldest] = events;
         return applyEvents(trx, effects, events, now().toISOString());
       });
     } catch (error) {
       if (isUnavailable(error) || oldest === undefined) throw error;
-      return quarantine(oldest, codeOf(error));
+      return quarantine(oldest, codeOf(error), 'applying it failed');
     }
   };
 
-  const quarantine = (event: PendingEvent, code: string): Promise<Applied> =>
+  const quarantine = (event: PendingEvent, code: string, what: string): Promise<Applied> =>
     transact(db, async (trx) => {
       log.error({ event_id: event.event_id, code }, 'an event could not be applied and was quarantined');
-      const reason = `applying it failed (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
+      const reason = `${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
       const { eventType, envelopeId } = understand(event.body);
       await finishEvents(
         trx,
@@ -129,18 +162,20 @@ export function createApplyLoop(options: {
 
   return {
     runOnce,
-    wake(events = BATCH_EVENTS) {
-      gathered += events;
+    wake(events) {
+      if (events === undefined) start.lookBack();
+      gathered += events ?? BATCH_EVENTS;
       some.ring();
       if (gathered >= enough) isEnough.ring();
     },
     async run(signal) {
       while (!signal.aborted) {
         try {
+          const asked = size;
           const applied = await runOnce();
           if (countOf(applied) > 0) onApplied(applied);
           // Between batches other work of this thread has its turn: deliveries are acknowledged meanwhile.
-          if (countOf(applied) >= BATCH_EVENTS) await new Promise(setImmediate);
+          if (countOf(applied) >= asked) await new Promise(setImmediate);
           else {
             await some.wait(IDLE_MS, signal);
             const gatherMs = countOf(applied) < MANY_EVENTS ? fewMs : manyMs;

@@ -128,30 +128,35 @@ async function keptOf(trx: Trx, eventIds: readonly string[]): Promise<Map<string
   return new Map(rows.map((row) => [row.event_id, row]));
 }
 
-/** Whether there is anything to apply: a look that locks and writes nothing. */
-export async function hasPendingEvents(db: Db): Promise<boolean> {
-  const one = await db
-    .selectFrom('inbox')
-    .select('seq')
-    .where('state', '=', sql.lit('pending'))
-    .limit(1)
-    .executeTakeFirst();
-  return one !== undefined;
+/** Returns whether an event after the seq `after` is pending. Locks and writes nothing. */
+export async function hasPendingEvents(db: Db, after = 0): Promise<boolean> {
+  return (await pendingAfter(db, after).select('seq').limit(1).executeTakeFirst()) !== undefined;
 }
 
-/** The oldest pending events, in order of receipt. `limit` is one of few numbers: it is part of the statement's text. */
-export function pendingEvents(trx: Trx, limit: number): Promise<PendingEvent[]> {
+/**
+ * Returns the oldest pending events after the seq `after`, in order of receipt. `limit` is one of few numbers, because
+ * it is part of the statement's text.
+ */
+export function pendingEvents(trx: Trx, limit: number, after: number): Promise<PendingEvent[]> {
   return (
-    trx
-      .selectFrom('inbox')
+    pendingAfter(trx, after)
       .select(['seq', 'event_id', 'received_at', 'body', 'reprocessed'])
-      .where('state', '=', sql.lit('pending'))
       .orderBy('seq')
       // As a parameter SQLite heeds it when it plans, and would plan this anew for each batch.
       .limit(sql.lit(limit))
       // The schema lets no pending event be without its body.
       .$narrowType<{ body: NotNull }>()
       .execute()
+  );
+}
+
+function pendingAfter(db: Db | Trx, after: number) {
+  return (
+    db
+      .selectFrom('inbox')
+      .where('state', '=', sql.lit('pending'))
+      // Without a need for it, SQLite would rather go through the whole table from there.
+      .$if(after > 0, (query) => query.where('seq', '>', after))
   );
 }
 
@@ -175,6 +180,10 @@ export async function finishEvents(
       seq,
     ]),
     // Another applier may have finished one that this one took for bad.
-    "inbox.state = 'pending'",
+    engineOf(trx) === 'sqlite' ? STILL_PENDING : `${STILL_PENDING} and ${AMONG_THE_GIVEN}`,
   );
 }
+
+const STILL_PENDING = "inbox.state = 'pending'";
+/** PostgreSQL may look for the events in the index of pending ones, which must then not be read from its beginning. */
+const AMONG_THE_GIVEN = 'inbox.seq between (select min(seq) from given) and (select max(seq) from given)';

@@ -96,6 +96,7 @@ t.test('an event that is put back while a poison one fails is not quarantined in
       commits.onRolledBack = async () => {
         commits.onRolledBack = async () => {};
         await transact(commits.other, (trx) => reprocessEvent(trx, 'innocent'));
+        loop.wake();
       };
     },
   });

@@ -122,6 +122,7 @@ t.test('an event of any state can be processed again; the marks of its last time
       ['quarantined-1', 1, null],
     ],
   );
+  loop.wake();
   await loop.runOnce();
   t.strictSame(
     await states(),

@@ -21,10 +21,12 @@ t.test('an event that is applied again has no second effect in the ledger', asyn
   for (const eventId of ['a', 'b', 'a']) {
     t.equal(await transact(db, (trx) => reprocessEvent(trx, eventId)), 'put back');
     t.ok((await states()).includes(`${eventId}: pending`));
+    loop.wake();
     t.match(await loop.runOnce(), { applied: 1 });
   }
   await transact(db, (trx) => reprocessEvent(trx, 'a'));
   await store(deduction('new'));
+  loop.wake();
   t.match(await loop.runOnce(), { applied: 2 }, 'beside a new one');
   t.strictSame(await states(), ['a: applied', 'a-later: applied', 'b: applied', 'new: applied']);
   const [versions, deductions] = await tables();
@@ -46,6 +48,7 @@ t.test('an event that failed is applied when it is processed again after the cau
   t.match(await loop.runOnce(), { quarantined: 1 });
   broken = false;
   await transact(db, (trx) => reprocessEvent(trx, 'e'));
+  loop.wake();
   t.match(await loop.runOnce(), { applied: 1, quarantined: 0 });
   t.strictSame(await states(), ['e: applied']);
 });

@@ -1,0 +1,92 @@
+import { sql } from 'kysely';
+import { engineOf } from '../database/engine.ts';
+import type { Db } from '../database/tables.ts';
+
+/** How often the start moves, and so how long a receiver may take to commit an event without it being passed over. */
+const MOVE_MS = 1_000;
+/** Looking back may take this share of the time: it steps over every entry that an old snapshot keeps in the index. */
+const LOOK_BACK_SHARE = 1 / 50;
+/** Seqs that one statement looks through: even if each has an entry in the index, that takes seconds at most. */
+const SEQS_AT_ONCE = 1_000_000;
+
+export type WorkListStart = {
+  /** Returns a seq such that reading the pending events after it misses none, or none for long (see below). */
+  find(): Promise<number>;
+  /** Looks back at the next `find`: an older event may be pending again. */
+  lookBack(): void;
+};
+
+/**
+ * Remembers where the pending events begin, so that the apply loop does not read their index from the beginning.
+ * PostgreSQL keeps the index entries of events that are no longer pending as long as any older transaction is open
+ * (`pg_dump`, a forgotten session), and every batch would step over all of them.
+ *
+ * The start moves up to a seq only if no event up to it is pending a second after that seq was the newest. An event can
+ * still turn up below it: one whose transaction took longer to commit, or one that another process set back to pending.
+ * Looking back finds those: it reads the index from the beginning, once a second while that is cheap, and less often
+ * when it is not. On SQLite there is nothing to skip, and the start is always 0.
+ */
+export function createWorkListStart(db: Db): WorkListStart {
+  if (engineOf(db) === 'sqlite') return { find: async () => 0, lookBack: () => {} };
+  let start = 0;
+  let newest: number | null = null;
+  let moveAt = 0;
+  let lookBackAt = 0;
+
+  const move = async (): Promise<void> => {
+    newest ??= await newestEvent(db);
+    start = await startOf(start, newest);
+    newest = await newestEvent(db);
+    moveAt = performance.now() + MOVE_MS;
+  };
+  const look = async (): Promise<void> => {
+    const began = performance.now();
+    start = await startOf(0, start);
+    const now = performance.now();
+    lookBackAt = now + Math.max(MOVE_MS, (now - began) / LOOK_BACK_SHARE);
+  };
+  /** The seq before the lowest pending one of those after `from` up to `to`; `to` if there is none. */
+  const startOf = async (from: number, to: number): Promise<number> => {
+    const lowest = await lowestPending(db, from, to);
+    return lowest === null ? to : lowest - 1;
+  };
+
+  return {
+    async find() {
+      if (performance.now() >= lookBackAt) await look();
+      if (performance.now() >= moveAt) await move();
+      return start;
+    },
+    lookBack() {
+      lookBackAt = 0;
+    },
+  };
+}
+
+/** Returns the lowest seq of the pending events after `from` and up to `to`, or null if there is none. */
+async function lowestPending(db: Db, from: number, to: number): Promise<number | null> {
+  for (let after = from; after < to; after += SEQS_AT_ONCE) {
+    const lowest = await db
+      .selectFrom('inbox')
+      .select('seq')
+      .where('state', '=', sql.lit('pending'))
+      .where('seq', '>', after)
+      .where('seq', '<=', Math.min(after + SEQS_AT_ONCE, to))
+      .orderBy('seq')
+      .limit(1)
+      .executeTakeFirst();
+    if (lowest !== undefined) return lowest.seq;
+  }
+  return null;
+}
+
+/** Returns the greatest seq of all events, 0 without any. */
+async function newestEvent(db: Db): Promise<number> {
+  const newest = await db
+    .selectFrom('inbox')
+    .select('seq')
+    .orderBy('seq', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return newest?.seq ?? 0;
+}

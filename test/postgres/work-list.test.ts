@@ -1,0 +1,140 @@
+/** Finding the pending events on PostgreSQL while an old snapshot keeps the index entries of all that were pending. */
+import { sql } from 'kysely';
+import { Client } from 'pg';
+import t, { type Test } from 'tap';
+import type { Trx } from '../../src/database/tables.ts';
+import { ledgerHead } from '../../src/database/tail.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { reprocessEvent } from '../../src/inbound/events.ts';
+import { createWorkListStart } from '../../src/inbound/work-list.ts';
+import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
+import { type Applying, startApplying } from '../inbound/applying.ts';
+import { deduction, syncBody } from '../inbound/bodies.ts';
+import { usePostgres } from '../support/engine.ts';
+import { eventually } from '../support/eventually.ts';
+
+usePostgres();
+
+const names = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+/** A connection of another program, with a transaction open from now on. */
+async function inTransaction(t: Test, url: string, begin: string): Promise<Client> {
+  const client = new Client(url);
+  await client.connect();
+  t.teardown(() => client.end());
+  await client.query(begin);
+  return client;
+}
+
+async function apply({ store, loop }: Applying, events: readonly string[]): Promise<void> {
+  await store(...events.map(deduction));
+  loop.wake(events.length);
+  for (let applied = 0; applied < events.length; ) applied += (await loop.runOnce()).applied;
+}
+
+/** Pages that the server touched to execute a statement. */
+async function pagesOf(explained: Promise<unknown>): Promise<number> {
+  const [row] = (await explained) as [{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }];
+  const { Plan: plan } = row['QUERY PLAN'][0];
+  return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
+}
+
+/** What the server's process has read of the inbox, since it last reported that. */
+async function inboxPagesRead(trx: Trx): Promise<{ pid: number; pages: number }> {
+  const { rows } = await sql<{ pid: number; pages: number }>`
+    select pg_backend_pid() as pid, pg_stat_get_xact_blocks_fetched('inbox'::regclass) as pages`.execute(trx);
+  return rows[0] as { pid: number; pages: number };
+}
+
+t.test('a held snapshot does not make a batch read what was applied before', async (t) => {
+  const read: { pid: number; pages: number }[] = [];
+  const requestSync = async (trx: Trx) => void read.push(await inboxPagesRead(trx));
+  const applying = await startApplying(t, { effects: { requestSync } });
+  const { db, commits, store, loop } = applying;
+  const holder = await inTransaction(t, commits.url, 'begin isolation level repeatable read');
+  await holder.query('select count(*) from inbox');
+  await apply(applying, names('many', 2_000));
+  for (let moved = 0; moved < 1_000; moved += 1) {
+    await transact(db, async (trx) => moveLedger(trx, await lockLedger(trx)));
+  }
+  const start = createWorkListStart(db);
+  const newest = await eventually('the start is found', start.find, (seq) => seq === 2_000);
+  const pending = db.selectFrom('inbox').select('seq').where('state', '=', sql.lit('pending')).orderBy('seq');
+  const analyze = sql`analyze, buffers`;
+  const fromTheBeginning = await pagesOf(pending.explain('json', analyze));
+  t.ok(
+    fromTheBeginning > 100,
+    `${fromTheBeginning} pages from the beginning: the snapshot keeps the entries`,
+  );
+  const fromTheStart = await pagesOf(pending.where('seq', '>', newest).explain('json', analyze));
+  t.ok(fromTheStart < 10, `${fromTheStart} pages from the start`);
+  await eventually(
+    'a batch of the loop, from its middle to that of the next one, reads as little',
+    async () => {
+      for (const name of [`sync-${read.length}`, `sync-${read.length + 1}`]) {
+        await store([name, syncBody('sync-request')]);
+        loop.wake(1);
+        await loop.runOnce();
+      }
+      const [one, next] = read.slice(-2) as [(typeof read)[0], (typeof read)[0]];
+      return one.pid === next.pid ? next.pages - one.pages : null;
+    },
+    (pages) => pages !== null && pages > 0 && pages < 50,
+  );
+  const head = await pagesOf(ledgerHead(db).explain('json', analyze));
+  t.ok(head < 5, `${head} pages for the head of the ledger`);
+  const scans = await transact(db, async (trx) => {
+    await moveLedger(trx, await lockLedger(trx));
+    const { rows } = await sql<{ scans: number }>`
+      select seq_scan as scans from pg_stat_xact_user_tables where relname = 'ledger_head'`.execute(trx);
+    return rows[0]?.scans;
+  });
+  t.equal(scans, 0, 'nor is every version of the head read to move it');
+});
+
+t.test('an event that was committed after many newer ones were applied is applied', async (t) => {
+  const applying = await startApplying(t);
+  const { db, commits, loop, states } = applying;
+  const slow = await inTransaction(t, commits.url, 'begin');
+  const [eventId, body] = deduction('slow');
+  await slow.query(
+    `insert into inbox (event_id, source, received_at, body, state) values ($1, 'webhook', $2, $3, 'pending')`,
+    [eventId, '2026-03-01T12:00:00.000Z', Buffer.from(body as string)],
+  );
+  await apply(applying, names('quick', 10));
+  const start = createWorkListStart(db);
+  t.equal(await start.find(), 11, 'the start is past its seq');
+  t.strictSame(await loop.runOnce(), { applied: 0, ignored: 0, quarantined: 0, syncsRequested: 0 });
+  await slow.query('commit');
+  await eventually(
+    'the late one is applied',
+    async () => {
+      await loop.runOnce();
+      return states();
+    },
+    (all) => all.includes('slow: applied'),
+  );
+});
+
+t.test('an event that another process set back to pending is applied again, however old it is', async (t) => {
+  const applying = await startApplying(t);
+  const { db, commits, loop, states } = applying;
+  await apply(applying, names('e', 10));
+  const start = createWorkListStart(db);
+  await eventually('the start is beyond all', start.find, (seq) => seq === 10);
+  await transact(commits.other, (trx) => reprocessEvent(trx, 'e3'));
+  await eventually('looking back finds it', start.find, (seq) => seq === 3);
+  t.ok((await states()).includes('e3: pending'));
+  await eventually(
+    'the loop applies it',
+    async () => {
+      await loop.runOnce();
+      return states();
+    },
+    (all) => all.includes('e3: applied'),
+  );
+  await eventually('the start is beyond all again', start.find, (seq) => seq === 10);
+  await transact(commits.other, (trx) => reprocessEvent(trx, 'e5'));
+  start.lookBack();
+  t.equal(await start.find(), 5, 'immediately after lookBack');
+});
