@@ -1,5 +1,6 @@
 /** Signed, distinct deduction events as raw HTTP requests, prepared before the clock starts. */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
+import type { Arrival } from '../src/inbound/inbox.ts';
 
 export const KEY = randomBytes(32);
 export const SECRET = `whsec_${KEY.toString('base64')}`;
@@ -10,10 +11,14 @@ const LINES = ['medical', 'dental', 'vision', 'hsa', 'life'];
 
 export function prepareEvents(count: number): Buffer[] {
   const timestamp = Math.floor(Date.now() / 1_000);
+  return prepareArrivals(count).map(({ eventId, body }) => signed(eventId, body.toString(), timestamp));
+}
+
+/** The same events as they are stored, without a request around them. */
+export function prepareArrivals(count: number): Arrival[] {
   // A millisecond apart, the last of them now: nothing is sent before it happened.
   const first = Date.now() - count;
   return Array.from({ length: count }, (_, index) => {
-    const id = eventId(index);
     const body = bodyOf({
       envelopeId: randomUUID(),
       deductionId: randomUUID(),
@@ -23,7 +28,7 @@ export function prepareEvents(count: number): Buffer[] {
       contribution: `${100 + (index % 50)}.50`,
       createdAt: new Date(first + index).toISOString(),
     });
-    return signed(id, body, timestamp);
+    return { eventId: eventId(index), body: Buffer.from(body) };
   });
 }
 

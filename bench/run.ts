@@ -1,7 +1,8 @@
 /**
- * `npm run bench`: how fast events are acknowledged durably and applied, beside what people would use instead and
- * beside a server that only verifies. Writes bench/results.md, bench/scale.md with `--scale`, bench/payroll.md with
- * `--payroll`, bench/changes.md with `--changes`, or bench/operations.md with `--operations`; with any other flag it is a quick look, which only prints. README.md says what is compared.
+ * `npm run bench`: how fast events are acknowledged durably and applied, compared with what people would use instead and
+ * with a server that only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`,
+ * `--operations`, `--late` or `--snapshot` the file of that name. With any other flag it is a quick look, which only
+ * prints. README.md describes the comparison.
  */
 import { writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
@@ -11,11 +12,13 @@ import { BACKLOG, reportChanges } from './changes.ts';
 import { reportAtOnce } from './comparison.ts';
 import { ENGINES } from './engines.ts';
 import { reportEvenly } from './evenly.ts';
+import { reportLate, VERSIONS } from './late.ts';
 import { reportOperations, SIZE } from './operations.ts';
 import { DEDUCTIONS, reportPayroll, SIZE_STEP } from './payroll.ts';
 import { createReport } from './report.ts';
 import { reportScale, SIZES } from './scale.ts';
 import { sidesOf } from './sides.ts';
+import { MINUTES, reportSnapshot } from './snapshot.ts';
 import { reportStartAndRest } from './start-and-rest.ts';
 import { reportSurroundings } from './surroundings.ts';
 
@@ -25,24 +28,29 @@ const { values: flags } = parseArgs({
     payroll: { type: 'boolean', default: false },
     changes: { type: 'boolean', default: false },
     operations: { type: 'boolean', default: false },
+    late: { type: 'boolean', default: false },
+    snapshot: { type: 'boolean', default: false },
     only: { type: 'string' },
     rounds: { type: 'string' },
     sizes: { type: 'string' },
     size: { type: 'string' },
+    minutes: { type: 'string' },
   },
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, changes, operations, ...narrowing } = flags;
+const { scale, payroll, changes, operations, late, snapshot, ...narrowing } = flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
-const kind =
-  (['scale', 'payroll', 'changes', 'operations'] as const).find((name) => flags[name]) ?? 'results';
+const KINDS = ['scale', 'payroll', 'changes', 'operations', 'late', 'snapshot'] as const;
+const kind = KINDS.find((name) => flags[name]) ?? 'results';
 const TITLES = {
   results: '# Benchmark',
   scale: '# Benchmark: scale',
   payroll: '# Benchmark: payroll',
   changes: '# Benchmark: changes',
   operations: '# Benchmark: operations',
+  late: '# Benchmark: late events',
+  snapshot: '# Benchmark: a held snapshot',
 };
 
 /** Those of `--only`, or all. */
@@ -78,6 +86,10 @@ try {
     await reportChanges(report, postgres, chosen(ENGINES), backlog, rounds);
   } else if (operations) {
     await reportOperations(report, postgres, chosen(ENGINES), Number(flags.size ?? SIZE));
+  } else if (late) {
+    await reportLate(report, postgres, chosen(ENGINES), flags.sizes?.split(',').map(Number) ?? VERSIONS);
+  } else if (snapshot) {
+    await reportSnapshot(report, postgres, Number(flags.minutes ?? MINUTES));
   } else if (scale) {
     const sizes = flags.sizes?.split(',').map(Number) ?? SIZES;
     await reportScale(report, postgres, chosen(ENGINES), sizes, rounds);

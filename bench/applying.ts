@@ -1,0 +1,35 @@
+/** The apply loop in this process, so that each batch can be timed by itself. */
+import type { Db } from '../src/database/tables.ts';
+import { type ApplyLoop, createApplyLoop } from '../src/inbound/apply.ts';
+import { type Arrival, storeBatch } from '../src/inbound/inbox.ts';
+import type { Log } from '../src/observe/log.ts';
+
+/** Stays below the largest batch, so that what is stored at once is also applied at once. */
+export const BATCH_EVENTS = 500;
+
+/** Throws where a sidecar would log a warning or an error. */
+export function applyLoop(db: Db): ApplyLoop {
+  const nothing = (): void => {};
+  const failed = (fields: object): never => {
+    throw new Error(JSON.stringify(fields));
+  };
+  const log: Log = { debug: nothing, info: nothing, warn: failed, error: failed, fatal: failed };
+  return createApplyLoop({
+    db,
+    now: () => new Date(),
+    log,
+    effects: { requestSync: async () => {}, completeSyncs: async () => 0 },
+    onApplied: nothing,
+    onFatal: nothing,
+  });
+}
+
+/** Stores events and applies them in one batch. Returns how long applying took, in milliseconds. */
+export async function applyTimed(db: Db, loop: ApplyLoop, arrivals: readonly Arrival[]): Promise<number> {
+  await storeBatch(db, arrivals, new Date().toISOString());
+  const began = performance.now();
+  loop.wake(arrivals.length);
+  const { applied } = await loop.runOnce();
+  if (applied !== arrivals.length) throw new Error(`${applied} of ${arrivals.length} events were applied`);
+  return performance.now() - began;
+}
