@@ -169,7 +169,7 @@ export const PayrollRun = closed(
         recorded_at: ownInstant('When it was recorded.'),
         lines: Type.Integer({ description: 'Lines that it names.' }),
       }),
-      { description: 'Reports of what payroll took. The last one stands; it replaced the others.' },
+      { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },
     ),
   },
   'A payroll run, and what it comes to.',

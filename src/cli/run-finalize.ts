@@ -31,7 +31,7 @@ export async function runFinalize(context: Context, runId: string, options: Opti
     if (ifMatch === null) throw new CommandFailed('nothing was finalized');
     const question = { now: now(), overdueMs };
     const finalized = await finalizeChecked(db, runId, { ifMatch, force, question });
-    if (finalized.outcome !== 'finalized') throw await refusalOf(context, db, finalized, runId);
+    if (!('stored' in finalized)) throw await refusalOf(context, db, finalized, runId);
     const { stored } = finalized;
     const shown = await runOfView(db, await viewRun(db, stored), stored);
     if (options.json) out.json(shown);
@@ -90,7 +90,7 @@ async function ask(
 async function refusalOf(
   { out, env }: Context,
   db: Db,
-  finalized: Exclude<Finalized, { outcome: 'finalized' }>,
+  finalized: Exclude<Finalized, { stored: unknown }>,
   runId: string,
 ): Promise<CommandFailed> {
   switch (finalized.outcome) {
@@ -108,7 +108,7 @@ async function refusalOf(
       return new CommandFailed('payroll changed while the run was frozen: look at it, then finalize');
     case 'date-taken':
       return new CommandFailed(
-        `the run ${finalized.by} is finalized for this pay date and pay group: void it first, or delete this one`,
+        `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void it first, or delete this one`,
       );
     case 'not-ready': {
       const checks = finalized.report.checks.filter((check) => check.result === 'fail');

@@ -1,5 +1,6 @@
 import { runOfView } from '../api/run-view.ts';
 import { transact } from '../database/transaction.ts';
+import { settledBy } from '../payroll/runs/compute.ts';
 import { viewRun, voidRun } from '../payroll/runs/store.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -26,8 +27,12 @@ export async function runVoid(
         stored.state === 'open' ? '"benefits-sidecar run delete" removes it' : 'it counts as nothing';
       throw new CommandFailed(`the run is ${stored.state}, not finalized: ${todo}`);
     }
-    if (options.json) out.json(await runOfView(db, await viewRun(db, stored), stored));
+    const settled_by = await settledBy(db, stored);
+    if (options.json) out.json({ ...(await runOfView(db, await viewRun(db, stored), stored)), settled_by });
     else out.print(`voided ${printable(runId)}`);
+    if (settled_by.length > 0) {
+      out.note(`Finalized runs that settled something for it: ${settled_by.map(printable).join(', ')}`);
+    }
     return 0;
   });
 }

@@ -249,6 +249,7 @@ export interface PayrollRunTable {
   freeze_id: string | null;
   position: number | null;
   rules_version: string | null;
+  finalize_key: Generated<string | null>;
   etag: string | null;
   frozen: string | null;
   totals: string | null;

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { open } from '../database/scratch.ts';
-import { code, deduct, EMPLOYER } from '../payroll/ready.ts';
+import { code, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
 import { deductionOf, receive } from './deliver.ts';
 import { bodyOn, listenerTold, RUNS, startPayroll } from './payroll-stage.ts';
 
@@ -57,14 +57,26 @@ t.test('an ETag counts with its quotes or without, a weak one never, and two are
   t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
 });
 
-t.test('finalizing twice is 409, and says that the run is not open', async (t) => {
-  const { finalized, post, get } = await startPayroll(t);
+t.test('a finalize repeated with its ETag or its key is 200, and any other is refused', async (t) => {
+  const payroll = await startPayroll(t);
+  const { finalized, post, get } = payroll;
   const { json } = await finalized('r');
-  const again = await post('/r/finalize', {}, quoted(json.etag));
+  const repeated = await post('/r/finalize', {}, quoted(json.etag));
+  t.strictSame([repeated.status, repeated.json], [200, json]);
+  t.equal((await post('/r/finalize', {}, quoted('x'))).status, 412);
+  const again = await post('/r/finalize', {});
   t.equal(again.status, 409);
   t.equal(again.json.type, `${PROBLEM}conflict`);
   t.match(again.json.detail, /not open any more/);
   t.strictSame((await get('/r')).json, json);
+  const { put } = payroll;
+  await put('s', bodyOn('2026-07-31'));
+  const key = { 'idempotency-key': 'k-1' };
+  const first = await post('/s/finalize', {}, key);
+  t.equal(first.status, 200);
+  t.strictSame((await post('/s/finalize', {}, key)).json, first.json);
+  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'k-2' })).status, 409);
+  t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
 });
 
 t.test('a failed check stops it with its name, unless a person gives a reason, which is kept', async (t) => {
@@ -127,7 +139,8 @@ t.test('a voided run stays readable with its reason, and frees its pay date', as
   const lines = (await get('/r/lines')).json;
   const { status, json, headers } = await post('/r/void', { reason: 'wrong period' });
   t.equal(status, 200);
-  t.strictSame(json, { ...before, state: 'voided', voided_at: json.voided_at, void_reason: 'wrong period' });
+  const voided = { state: 'voided', voided_at: json.voided_at, void_reason: 'wrong period' };
+  t.strictSame(json, { ...before, ...voided, settled_by: [] });
   t.equal(json.voided_at, '2026-07-13T09:00:00.000Z');
   t.equal(headers.etag, `"${before.etag}"`);
   t.strictSame((await get('/r/lines')).json, lines);
@@ -217,3 +230,35 @@ t.test(
     });
   },
 );
+
+t.test('voiding a run names the later finalized runs that settled something for it', async (t) => {
+  const { finalized, post, db } = await startPayroll(t);
+  await finalized('one');
+  await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
+  await finalized('two', { ...bodyOn('2026-07-31'), adjustments: 'include' });
+  await finalized('three', bodyOn('2026-08-14'));
+  t.strictSame((await post('/one/void', { reason: 'wrong' })).json.settled_by, ['two']);
+});
+
+t.test('an id that was never known at the employer is refused by field', async (t) => {
+  const { put, call, db } = await startPayroll(t);
+  await employ(db, 'other', { employer_id: 'globex' });
+  await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });
+  for (const [field, id] of [
+    ['employee_ids', 'typo'],
+    ['employee_ids', 'other'],
+    ['final_checks', 'typo'],
+    ['deductions', 'typo'],
+    ['deductions', 'ded-other'],
+  ] as const) {
+    const known = field === 'deductions' ? 'ded-1' : 'emp-1';
+    const { status, json } = await put('r', { [field]: [known, id] });
+    t.equal(status, 422);
+    t.strictSame(json.errors, [
+      { path: field, rule: `must name ids known at employer acme; unknown: ${id}` },
+    ]);
+  }
+  const body = bodyOn('2026-07-17', { employee_ids: ['typo'] });
+  t.equal((await call({ method: 'POST', url: `${RUNS}/preview`, body })).status, 422);
+  t.equal((await put('r', { employee_ids: ['emp-1'], deductions: ['ded-1'] })).status, 201);
+});

@@ -31,7 +31,7 @@ for (const [type, [body, headers]] of Object.entries(TAKEN)) {
   });
 }
 
-t.test('a report that is sent again replaces the one before, which is kept', async (t) => {
+t.test('a later report replaces the lines it names, and the earlier one is kept', async (t) => {
   const { finalized, post, get } = await startPayroll(t);
   await finalized('r');
   await post('/r/taken', ...TAKEN.json);

@@ -218,8 +218,6 @@ t.test('a preview of one employee has the lines, each cent explained', async (t)
     },
   ]);
   t.equal(json.totals.employees, 1);
-  const nobody = await post('/preview', bodyOn(PAY_DATE, { employee_ids: ['emp-9'] }));
-  t.strictSame(nobody.json.lines, []);
 });
 
 t.test('a preview shows the first lines, and its totals say how many there are', async (t) => {
@@ -237,8 +235,8 @@ t.test('a large run names many employees in one body, and not without end', asyn
   const { put, call } = await startPayroll(t);
   const employee_ids = Array.from({ length: 20_000 }, (_, at) => `employee-${`${at}`.padStart(26, '0')}`);
   const { status, json } = await put('r', { employee_ids: [...employee_ids, 'emp-1'] });
-  t.equal(status, 201);
-  t.equal(json.totals.employees, 1);
+  t.equal(status, 422);
+  t.match(json.errors, [{ path: 'employee_ids', rule: /, and 19980 more$/ }]);
   const body = `{"employee_ids":["${'x'.repeat(8 * 1024 * 1024)}"]}`;
   t.equal((await call({ method: 'PUT', url: `${RUNS}/x`, body })).status, 413);
 });

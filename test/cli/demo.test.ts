@@ -56,7 +56,7 @@ function rowsOf(states: readonly StateOfDeduction[]): string[] {
 /** A line of a run as it is told, with what is told below it. */
 const TOLD_LINE = /^ {3}(\S+) {2}(\w+) +(-?\d+\.\d\d) \+ +(-?\d+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
 const SHARE =
-  /([\d,]+\.\d\d) monthly × 12 = ([\d,.]+) a year; check (\d+) of (\d+)(?:;| takes the rest: .* =) ([\d,.]+)/g;
+  /([\d,]+\.\d\d) monthly × 12 = ([\d,.]+) a year; check (\d+) of (\d+)(?:;| takes the rest: [^=]* =) ([\d,.]+)/g;
 const WHOLE = /([\d,]+\.\d\d) (\w+) on each \2 check; ([\d,]+\.\d\d)/g;
 const cents = (amount: string | undefined): number => Math.round(Number(amount?.replaceAll(',', '')) * 100);
 

@@ -36,7 +36,7 @@ t.test('a run is created and shown with its totals and ETag, and again changes n
   t.match(created.stdout, /^total +2 +2 +138\.46 +323\.06$/m);
   t.match(created.stdout, /^employees in the run +2$/m);
 
-  const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'spread', '--json');
+  const again = await run('create', 'r1', ...optionsOn(PAY_DATE), '--kind', 'regular', '--json');
   t.match(again, { code: 0, stderr: /nothing was changed/ });
   t.match(created.stdout, `etag                  ${jsonOf(again).etag}`);
   t.match(await run('create', 'r1', ...optionsOn(PAY_DATE), '--remainder', 'none'), {

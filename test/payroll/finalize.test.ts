@@ -112,27 +112,54 @@ t.test('a run that is unknown, finalized or voided can not be finalized', async 
   t.strictSame(await finalize(db, 'r'), { outcome: 'not-open' });
 });
 
-t.test('an employer, pay group and pay date has one finalized regular run, until it is voided', async (t) => {
+t.test(
+  'a frequency, pay group and pay date have one finalized regular run, until it is voided',
+  async (t) => {
+    const db = await staged(t);
+    await finalized(db, 'first', body(2));
+    const outcome = async (runId: string, given: RunBody) => {
+      await put(db, runId, given);
+      const { outcome: is, ...rest } = await finalize(db, runId);
+      return is === 'date-taken' ? { is, ...rest } : is;
+    };
+    t.strictSame(await outcome('second', body(2, { extra_paycheck: 'skip' })), {
+      is: 'date-taken',
+      by: 'first',
+    });
+    t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
+    t.strictSame(await outcome('group', body(2, { pay_group: 'north' })), { is: 'date-taken', by: 'first' });
+    t.equal(await outcome('weekly', body(2, { pay_frequency: 'weekly' })), 'finalized');
+    t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
+    t.equal(await outcome('date', body(3)), 'finalized');
+    const off = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] } as const;
+    t.equal(await outcome('off', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+    t.equal(await outcome('off2', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
+    await voided(db, 'first');
+    t.equal((await finalize(db, 'group')).outcome, 'finalized');
+    t.match(
+      await finalize(db, 'second'),
+      { outcome: 'date-taken', by: 'group' },
+      'a group blocks a run of all',
+    );
+    t.equal(await outcome('south', body(2, { pay_group: 'south' })), 'finalized');
+  },
+);
+
+t.test('a finalize that is repeated returns the run', async (t) => {
   const db = await staged(t);
-  await finalized(db, 'first', body(2));
-  const outcome = async (runId: string, given: RunBody) => {
-    await put(db, runId, given);
-    const { outcome: is, ...rest } = await finalize(db, runId);
-    return is === 'date-taken' ? { is, ...rest } : is;
-  };
-  t.strictSame(await outcome('second', body(2, { extra_paycheck: 'skip' })), {
-    is: 'date-taken',
-    by: 'first',
-  });
-  t.strictSame(await frozenRows(db), { freezes: 0, employees: ['first e', 'first f'] });
-  t.equal(await outcome('group', body(2, { pay_group: 'north' })), 'finalized');
-  t.equal(await outcome('employer', body(2, { employer_id: 'other' })), 'finalized');
-  t.equal(await outcome('date', body(3)), 'finalized');
-  const off = { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] } as const;
-  t.equal(await outcome('off', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
-  t.equal(await outcome('off2', body(2, { ...off, employee_ids: ['e'], deductions: ['a'] })), 'finalized');
-  await voided(db, 'first');
-  t.equal((await finalize(db, 'second')).outcome, 'finalized');
+  await put(db, 'r', body(2));
+  const { etag } = await view(db, 'r');
+  const key = { idempotencyKey: 'key-1' };
+  t.match(await finalize(db, 'r', { ifMatch: etag, ...key }), { outcome: 'finalized' });
+  const repeated = { outcome: 'repeated', stored: { run_id: 'r', etag } };
+  t.match(await finalize(db, 'r', { ifMatch: etag }), repeated, 'by its ETag');
+  t.match(await finalize(db, 'r', key), repeated, 'by its key');
+  t.match(await finalize(db, 'r', { ifMatch: 'other', ...key }), repeated);
+  t.equal((await finalize(db, 'r', { ifMatch: 'other' })).outcome, 'stale');
+  t.equal((await finalize(db, 'r', { idempotencyKey: 'key-2' })).outcome, 'not-open');
+  t.notMatch(JSON.stringify(await found(db, 'r')), 'key-1', 'only a hash of the key is kept');
+  await voided(db, 'r');
+  t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
 
 t.test('of two runs of one date that are finalized at once one stands', async (t) => {

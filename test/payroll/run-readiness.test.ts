@@ -9,7 +9,7 @@ import { employerSubject } from '../../src/outbound/subject.ts';
 import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
 import type { Question } from '../../src/payroll/findings.ts';
 import type { CheckResult } from '../../src/payroll/readiness.ts';
-import type { Run } from '../../src/payroll/runs/body.ts';
+import type { Run, RunBody } from '../../src/payroll/runs/body.ts';
 import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { readinessOfRun } from '../../src/payroll/runs/readiness.ts';
 import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
@@ -17,6 +17,7 @@ import { putRun, voidRun } from '../../src/payroll/runs/store.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { owe } from '../outbound/parts.ts';
 import {
+  BIWEEKLY,
   code,
   deduct,
   employ,
@@ -72,6 +73,8 @@ type Spoilt = {
   result: 'warn' | 'fail';
   examples: string[];
 };
+
+const LAST_DAY = { pay_date: '2026-12-31', period_start: '2026-12-14', period_end: '2026-12-26' };
 
 const SPOILT: Record<string, Spoilt> = {
   'tail-lost': {
@@ -240,27 +243,50 @@ const SPOILT: Record<string, Spoilt> = {
     result: 'fail',
     examples: ['dental pre_tax employee'],
   },
-  calendar_assumed: {
+  'calendar-assumed': {
     spoil: (db) => schedules(db, []),
     result: 'warn',
     examples: ['26 biweekly pay dates, stepped from 2026-07-17'],
+  },
+  'calendar-differs': {
+    spoil: async (db) => {
+      await finalized(db, 'before', runOn('2026-07-03'));
+      await schedules(db, [schedule({ pay_dates: [...BIWEEKLY, LAST_DAY] })]);
+    },
+    result: 'fail',
+    examples: ['before was check 14 of 26; today it is check 14 of 27'],
+  },
+  'policy-differs': {
+    spoil: (db) => finalized(db, 'before', runOn('2026-07-03', { remainder: 'none' })),
+    result: 'warn',
+    examples: ['remainder last; before has none'],
+  },
+  'pay-date-skipped': {
+    spoil: (db) => finalized(db, 'before', runOn('2026-06-19')),
+    result: 'fail',
+    examples: ['2026-07-03'],
+  },
+  'population-narrowed': {
+    run: { ...RUN, employee_ids: ['emp-1'] },
+    result: 'warn',
+    examples: ['1 not in employee_ids'],
   },
   'period-differs-from-schedule': {
     run: { ...RUN, period_end: '2026-07-11' },
     result: 'warn',
     examples: ['2026-07-17 pays 2026-06-29 to 2026-07-12'],
   },
-  open_after_termination: {
+  'open-after-termination': {
     spoil: (db) => employ(db, 'emp-2', { termination_date: '2026-07-01' }),
     result: 'warn',
     examples: ['emp-2'],
   },
-  absent_from_census: {
+  'absent-from-census': {
     spoil: (db) => employ(db, 'emp-2', { absent: 1 }),
     result: 'warn',
     examples: ['emp-2'],
   },
-  frequency_mismatch: {
+  'frequency-mismatch': {
     spoil: (db) => deduct(db, 'evt-3', { period: 'weekly' }, '2026-02-01T00:00:00Z'),
     result: 'warn',
     examples: ['emp-1'],
@@ -342,7 +368,7 @@ t.test('twenty are named, and all are counted, each employee once', async (t) =>
     ),
     LATELY,
   );
-  t.match(await check(db, 'absent_from_census'), { count: 24, examples: ids.slice(0, 20) });
+  t.match(await check(db, 'absent-from-census'), { count: 24, examples: ids.slice(0, 20) });
 });
 
 t.test('what was dismissed with a reason no longer fails', async (t) => {
@@ -493,6 +519,7 @@ t.test('an overlap that a finalized run had is a warning, a new one beside it fa
 t.test('only finalized regular runs that may pay the same people overlap', async (t) => {
   const db = await readyEmployer(t);
   const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
+  const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04' };
   await schedules(db, []);
   const others: [string, Run][] = [
     ['other-frequency', { ...runOn('2026-07-03'), ...shifted, pay_frequency: 'weekly', pay_group: 'w' }],
@@ -502,7 +529,7 @@ t.test('only finalized regular runs that may pay the same people overlap', async
       'off-cycle',
       { ...runOn('2026-07-03'), ...shifted, kind: 'off_cycle', employee_ids: ['emp-1'], deductions: [] },
     ],
-    ['next-to-it', runOn('2026-07-03')],
+    ['next-to-it', nextToIt],
     ['after-it', runOn('2026-07-31')],
   ];
   for (const [id, run] of others) await finalized(db, id, run);
@@ -513,7 +540,7 @@ t.test('only finalized regular runs that may pay the same people overlap', async
   t.strictSame(await found(RUN), ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29']);
   t.strictSame(await found({ ...RUN, pay_group: 'a' }), ['group-a: 2026-06-16 to 2026-06-29']);
   t.strictSame(await found({ ...RUN, kind: 'off_cycle', employee_ids: ['emp-1'] }), []);
-  const itself = await readinessOfRun(db, runOn('2026-07-03'), 'next-to-it', QUESTION);
+  const itself = await readinessOfRun(db, nextToIt, 'next-to-it', QUESTION);
   t.strictSame(
     itself.checks.find(({ id }) => id === 'periods-overlap')?.examples,
     ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29'],
@@ -558,4 +585,31 @@ t.test('a deduction that ended needs no code', async (t) => {
   );
   await code(db, 'medical');
   t.match(await check(db, 'codes-missing'), { result: 'pass' });
+});
+
+t.test('a pay date counts as paid by a run of the group or by one without a group', async (t) => {
+  const db = await readyEmployer(t);
+  const skipped = async (fields: Partial<RunBody>) =>
+    (await check(db, 'pay-date-skipped', runOn('2026-07-31', fields))).examples;
+  await finalized(db, 'june-5', runOn('2026-06-05'));
+  await finalized(db, 'june-19', runOn('2026-06-19', { pay_group: 'a' }));
+  t.strictSame(await skipped({ pay_group: 'a' }), ['2026-07-03', '2026-07-17']);
+  t.strictSame(await skipped({ pay_group: 'b' }), ['2026-06-19', '2026-07-03', '2026-07-17']);
+  t.strictSame(await skipped({}), ['2026-06-19', '2026-07-03', '2026-07-17']);
+  await schedules(db, []);
+  t.strictSame(await skipped({}), [], 'not with an assumed calendar');
+});
+
+t.test('a stepped calendar that a holiday moved differs from the frozen one', async (t) => {
+  const db = await readyEmployer(t);
+  await schedules(db, []);
+  await finalized(db, 'before', runOn('2026-07-03'));
+  const run = { ...RUN, pay_date: '2026-07-16' };
+  t.match(await check(db, 'calendar-differs', run), {
+    result: 'fail',
+    examples: ['before was check 14 of 26; 2026-07-03 is not a pay date today'],
+  });
+  t.match(await check(db, 'calendar-differs'), { result: 'pass' });
+  const nextYear = runOn('2026-07-17');
+  t.match(await check(db, 'calendar-differs', { ...nextYear, pay_date: '2027-01-15' }), { result: 'pass' });
 });

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { difference } from '../../src/payroll/arithmetic/sums.ts';
+import { arrearsOfEmployee } from '../../src/payroll/runs/arrears-of-employee.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
 import { scratch } from '../database/scratch.ts';
@@ -129,10 +130,26 @@ t.test(
     });
     await took(db, 'r2', { 'regular a': '10.00' }, 3);
     t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00']);
-    await took(db, 'r2', {}, 4);
-    t.strictSame(await arrears(db, {}, 4), ['a r2 -6.00 0.00'], 'also when nothing is reported');
   },
 );
+
+t.test('a later report replaces only the lines that it names', async (t) => {
+  const db = await staged(t);
+  await took(db, 'r2', { 'regular a': '4.00', 'regular b': '9.00' });
+  await took(db, 'r2', { 'regular b': '8.00' }, 2);
+  t.strictSame(await arrears(db), ['b r2 2.00 0.00', 'a r2 6.00 0.00']);
+  t.strictSame(
+    (await arrearsOfEmployee(db, 'e', ['acme'])).map((one) => [one.deduction_id, one.amount]),
+    [
+      ['a', '6.00'],
+      ['b', '2.00'],
+    ],
+  );
+  await took(db, 'r2', { 'regular b': '10.00' }, 3);
+  t.strictSame(await arrears(db), ['a r2 6.00 0.00']);
+  await took(db, 'r2', {}, 4);
+  t.strictSame(await arrears(db), ['a r2 6.00 0.00'], 'a report of nothing changes nothing');
+});
 
 t.test('arrears that payroll could not take either are owed for the run that carried them', async (t) => {
   const db = await staged(t);

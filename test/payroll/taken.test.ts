@@ -128,7 +128,7 @@ t.test('within a line of coverage too much and too little cancel out', async (t)
   t.strictSame(await arrearsIn(db, SECOND), [`ded-1 10.00 of ${FIRST}`, `ded-3 -9.99 of ${FIRST}`]);
 });
 
-t.test('a report sent again replaces the one before, which stays to be read', async (t) => {
+t.test('a later report replaces the lines it names, and all reports stay readable', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await put(db, THIRD);
@@ -148,8 +148,8 @@ t.test('a report sent again replaces the one before, which stays to be read', as
   ]);
   t.strictSame(
     await arrearsIn(db, THIRD),
-    [`ded-1 -29.23 of ${FIRST} reported`, `ded-2 1.50 of ${FIRST} reported`],
-    'what was collected by the report before is taken into account',
+    [`ded-2 1.50 of ${FIRST} reported`],
+    'SECOND collected 69.23 of 70.73 for ded-2, and all of ded-1',
   );
   t.match(await verifyRun(db, await storedRun(db, SECOND)), { identical: true });
 });

@@ -1,6 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { transact } from '../../database/transaction.ts';
+import { keyProblem } from '../../employment/key.ts';
 import type { ReadinessReport } from '../../payroll/readiness.ts';
+import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
 import { finalizeChecked } from '../../payroll/runs/finalize-gate.ts';
 import { type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
@@ -8,7 +10,7 @@ import { by } from '../auth.ts';
 import { ifMatchOf } from '../if-match.ts';
 import type { ApiParts } from '../parts.ts';
 import { invalid, Refusal } from '../problem.ts';
-import { RunId } from '../run-schemas.ts';
+import { PayrollRun, RunId } from '../run-schemas.ts';
 import { runOfView } from '../run-view.ts';
 import { type Api, closed } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
@@ -40,6 +42,16 @@ type Finalizing = Static<typeof Finalizing>;
 
 const Voiding = closed({ reason: reason('Why the run is taken back. Kept with it.') }, 'Why.');
 
+const Voided = closed(
+  {
+    ...PayrollRun.properties,
+    settled_by: Type.Array(Type.String(), {
+      description: 'The later finalized runs that settled something for this run, by pay date.',
+    }),
+  },
+  'A voided payroll run.',
+);
+
 /** What people do with a run that they have reviewed, and with one that was wrong. */
 export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiParts): void {
   app.post(
@@ -57,11 +69,15 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
         description:
           'Freezes its lines with all that they were computed from. With `If-Match` only the lines of that ETag: ' +
           'others are answered 412 with the present one. A failed check of readiness is answered 409 with its name, ' +
-          'unless `force` is given with a reason.',
+          'unless `force` is given with a reason. A repeat with the ETag that was finalized, or with the same ' +
+          '`Idempotency-Key`, returns the run.',
         params: RunId,
         headers: Type.Object({
           'if-match': Type.Optional(
             Type.String({ description: 'The ETag of the lines that were reviewed.' }),
+          ),
+          'idempotency-key': Type.Optional(
+            Type.String({ description: 'A repeat with the same key returns the finalized run.' }),
           ),
         }),
         body: Finalizing,
@@ -72,14 +88,17 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
       const { run_id } = request.params;
       const finalized = await finalizeChecked(db, run_id, {
         ifMatch: ifMatchOf(request.headers['if-match']),
+        idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
         force: forceOf(request.body ?? {}),
         question: { now: now(), overdueMs },
       });
-      if (finalized.outcome !== 'finalized') throw await refusalOf(finalized, run_id);
+      if (!('stored' in finalized)) throw await refusalOf(finalized, run_id);
       const { stored } = finalized;
       const view = await viewRun(db, stored);
-      const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
-      log.info(fields, `a payroll run was finalized${stored.force_reason === null ? '' : ' by force'}`);
+      if (finalized.outcome === 'finalized') {
+        const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
+        log.info(fields, `a payroll run was finalized${stored.force_reason === null ? '' : ' by force'}`);
+      }
       withEtag(reply, view.etag);
       return runOfView(db, view, stored);
     },
@@ -94,10 +113,11 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
         tags: ['Payroll runs'],
         summary: 'Take a finalized payroll run back',
         description:
-          'It stays readable and counts as nothing: its pay date is free again, and what it settled of earlier runs is due again.',
+          'It stays readable and counts as nothing: its pay date is free again, and what it settled of earlier runs is due again. ' +
+          '`settled_by` names the later finalized runs that settled something for it.',
         params: RunId,
         body: Voiding,
-        response: { 200: RunAnswer },
+        response: { 200: Voided },
       },
     },
     async (request, reply) => {
@@ -112,12 +132,12 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
       const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
       log.info(fields, 'a payroll run was voided');
       withEtag(reply, view.etag);
-      return runOfView(db, view, stored);
+      return { ...(await runOfView(db, view, stored)), settled_by: await settledBy(db, stored) };
     },
   );
 
   async function refusalOf(
-    finalized: Exclude<Finalized, { outcome: 'finalized' }>,
+    finalized: Exclude<Finalized, { stored: unknown }>,
     runId: string,
   ): Promise<Refusal> {
     switch (finalized.outcome) {
@@ -132,7 +152,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
       case 'date-taken':
         return new Refusal(
           'conflict',
-          `the run ${finalized.by} is finalized for this pay date and pay group: void it first, or delete this one`,
+          `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void it first, or delete this one`,
         );
       case 'not-ready':
         return notReady(finalized.report);
@@ -158,6 +178,13 @@ function notReady({ checks }: ReadinessReport): Refusal {
   return new Refusal('readiness-failed', detail, {
     errors: failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` })),
   });
+}
+
+function idempotencyKeyOf(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  const problem = keyProblem('Idempotency-Key', header);
+  if (problem !== null) throw invalid([problem]);
+  return header;
 }
 
 function forceOf({ force, reason }: Finalizing): { reason: string } | null {

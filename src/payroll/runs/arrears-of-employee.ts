@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { type FrozenLines, frozenLinesOf } from './adjustments.ts';
-import { arrearsLines, type Owed } from './arrears.ts';
+import { arrearsLines, type Owed, owedByLatest } from './arrears.ts';
 import { codeFinder } from './codes.ts';
 import type { Line } from './line.ts';
 
@@ -73,24 +73,22 @@ function frozenOf(runs: readonly (Run & { roster_position: number | null; lines:
   );
 }
 
-/** Of which lines payroll took another amount, by the report on each run that stands: the last one. */
+/** Returns the lines of which payroll took another amount, by the latest report that names each. */
 async function owedIn(db: Db, employeeId: string, employers: readonly string[]): Promise<Owed[]> {
   const rows = await db
     .selectFrom('payroll_runs')
     .innerJoin('taken_lines', 'taken_lines.run_id', 'payroll_runs.run_id')
-    .select(['taken_lines.run_id', 'line', 'owed'])
+    .innerJoin('taken_reports', (join) =>
+      join
+        .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
+        .onRef('taken_reports.report', '=', 'taken_lines.report'),
+    )
+    .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])
     .where(isOneOf(db, 'payroll_runs.employer_id', employers))
     .where('payroll_runs.state', '=', sql.lit('finalized'))
     .where('taken_lines.employee_id', '=', employeeId)
-    .where('taken_lines.report', '=', (eb) =>
-      eb
-        .selectFrom('taken_reports')
-        .select((sub) => sub.fn.max('taken_reports.report').as('report'))
-        .whereRef('taken_reports.run_id', '=', 'payroll_runs.run_id'),
-    )
-    // As an SQL text: the partial index of what is owed stands for it.
-    .where('owed', '<>', sql.lit('0.00'))
     .orderBy('line')
+    .orderBy('taken_lines.report')
     .execute();
-  return rows.map(({ run_id, line, owed }) => ({ runId: run_id, line, owed }));
+  return owedByLatest(rows).map(({ run_id, line, owed }) => ({ runId: run_id, line, owed }));
 }

@@ -6,6 +6,20 @@ import { isIncluded, type Line, lineKey, NOTHING } from './line.ts';
 /** A line of a run of which payroll took another amount than was finalized. */
 export type Owed = { runId: string; line: string; owed: string };
 
+/**
+ * Returns what is owed by the latest report that names each line; a report replaces only the lines it names.
+ *
+ * @param rows lines of standing reports, older reports first
+ */
+export function owedByLatest<
+  Row extends { employee_id: string; line: string; owed: string; run_id?: string },
+>(rows: readonly Row[]): Row[] {
+  const latest = new Map(
+    rows.map((row) => [JSON.stringify([row.run_id ?? null, row.employee_id, row.line]), row]),
+  );
+  return [...latest.values()].filter(({ owed }) => owed !== NOTHING);
+}
+
 type EarlierRun = Pick<Earlier, 'runId' | 'freezeId'>;
 
 /** What is owed of one deduction in one run. */

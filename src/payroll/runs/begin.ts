@@ -8,6 +8,7 @@ import { isKnownEmployer } from './known-employer.ts';
 import type { Line } from './line.ts';
 import { computedPages } from './line-pages.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, summarize, viewRun } from './store.ts';
+import { unknownIds } from './unknown-ids.ts';
 
 export type Begun =
   | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }
@@ -21,7 +22,7 @@ export type Begun =
 export async function beginRun(db: Db, runId: string, run: Run, now: string): Promise<Begun> {
   const known = await findRun(db, runId);
   if (known !== null) return shown(db, known, run);
-  await assertEmployer(db, run);
+  await assertKnown(db, run);
   const view = await previewRun(db, runId, run);
   const { outcome, stored } = await transact(db, async (trx) => ({
     outcome: await putRun(trx, runId, run, now),
@@ -44,7 +45,7 @@ export const PREVIEWED_LINES = 500;
  * when nothing is known of the employer.
  */
 export async function previewWithLines(db: Db, run: Run): Promise<{ view: RunView; lines: Line[] | null }> {
-  await assertEmployer(db, run);
+  await assertKnown(db, run);
   const basis = await resolveBasis(db, null, run);
   const { totals, etag, employees } = await summarize(db, basis);
   const view = {
@@ -65,8 +66,11 @@ export async function previewWithLines(db: Db, run: Run): Promise<{ view: RunVie
   return { view, lines: lines.slice(0, PREVIEWED_LINES) };
 }
 
-async function assertEmployer(db: Db, { employer_id }: Run): Promise<void> {
-  if (await isKnownEmployer(db, employer_id)) return;
-  const rule = 'is not known here: check the id, or bring its census or its pay schedule first';
-  throw new RunRefused([{ path: 'employer_id', rule }]);
+async function assertKnown(db: Db, run: Run): Promise<void> {
+  if (!(await isKnownEmployer(db, run.employer_id))) {
+    const rule = 'is not known here: check the id, or bring its census or its pay schedule first';
+    throw new RunRefused([{ path: 'employer_id', rule }]);
+  }
+  const problems = await unknownIds(db, run);
+  if (problems.length > 0) throw new RunRefused(problems);
 }

@@ -227,6 +227,29 @@ function rulesOf(basis: Basis): LineRules {
 
 export type FrozenRun = { run_id: string; freeze_id: string; basis: Basis; settled: Settlements };
 
+/** Returns the finalized runs of the employer that settled something for a run, in the order of their pay dates. */
+export async function settledBy(
+  db: Db | Trx,
+  { run_id, employer_id }: { run_id: string; employer_id: string },
+): Promise<string[]> {
+  const finalized = await db
+    .selectFrom('payroll_runs')
+    .select('run_id')
+    .where('employer_id', '=', employer_id)
+    .where('state', '=', 'finalized')
+    .where('run_id', '<>', run_id)
+    .orderBy('pay_date')
+    .orderBy('run_id')
+    .execute();
+  const settling: string[] = [];
+  // One at a time: what a run was computed from may be megabytes.
+  for (const other of finalized) {
+    const [frozen] = await frozenRuns(db, [other.run_id]);
+    if (frozen?.settled.some(([settled]) => settled === run_id)) settling.push(other.run_id);
+  }
+  return settling;
+}
+
 /** What finalized runs were computed from, and whom they settled something for. */
 export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
   if (runIds.length === 0) return [];

@@ -7,6 +7,8 @@ import { readinessOf } from './readiness.ts';
 export type Asked = {
   /** The ETag of the lines that were reviewed; null: whatever they are. */
   ifMatch: string | null;
+  /** Identifies the request, so that a repeat returns the run. */
+  idempotencyKey?: string | null;
   /** Why the run is to stand although a check fails. Kept with the run, with the names of those checks. */
   force: { reason: string } | null;
   /** The run's employer goes before one that it names. Its `now` is when the run is finalized. */
@@ -20,9 +22,14 @@ export type Asked = {
 export function finalizeChecked(
   db: Db,
   runId: string,
-  { ifMatch, force, question }: Asked,
+  { ifMatch, idempotencyKey = null, force, question }: Asked,
 ): Promise<Finalized> {
-  const finalizing = { ifMatch, forceReason: force?.reason ?? null, now: question.now.toISOString() };
+  const finalizing = {
+    ifMatch,
+    idempotencyKey,
+    forceReason: force?.reason ?? null,
+    now: question.now.toISOString(),
+  };
   return finalizeRun(db, runId, finalizing, (basis, summary) =>
     readinessOf(db, { runId, basis, summary }, question),
   );

@@ -1,5 +1,5 @@
 /** Freezes a run: its lines, options, pay dates, roster rows, rules and the ledger's position. */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { insertMany } from '../../database/bulk.ts';
 import { isUnavailable } from '../../database/errors.ts';
@@ -16,6 +16,8 @@ import { createSummary, type Summary } from './summary.ts';
 export type Finalizing = {
   /** The ETag of the lines that were reviewed; null: whatever they are. */
   ifMatch: string | null;
+  /** Identifies the request, so that a repeat returns the run; null without one. */
+  idempotencyKey?: string | null;
   /** Why it is to stand although a check fails; null: it is not to. */
   forceReason: string | null;
   now: string;
@@ -26,10 +28,12 @@ export type Gate = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
 
 export type Finalized =
   | { outcome: 'finalized'; stored: StoredRun }
+  /** An earlier request with the same ETag or idempotency key finalized the run. */
+  | { outcome: 'repeated'; stored: StoredRun }
   /** A check failed, and no reason was given to finalize all the same. */
   | { outcome: 'not-ready'; report: ReadinessReport }
   | { outcome: 'unknown' | 'not-open' | 'stale' | 'changed' }
-  /** Another finalized regular run of the employer and pay group has the pay date. */
+  /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
 
 /** What a process that died left behind is older than this; a freeze takes seconds. */
@@ -49,7 +53,7 @@ export async function finalizeRun(
   await dropLeftBehind(db, finalizing.now);
   const stored = await findRun(db, runId);
   if (stored === null) return { outcome: 'unknown' };
-  if (stored.state !== 'open') return { outcome: 'not-open' };
+  if (stored.state !== 'open') return notOpen(stored, finalizing);
   const run = bodyOf(stored);
   const by = run.kind === 'regular' ? await takenBy(db, stored) : null;
   if (by !== null) return { outcome: 'date-taken', by };
@@ -65,7 +69,7 @@ export async function finalizeRun(
     const failed = report?.checks.filter((check) => check.result === 'fail').map((check) => check.id) ?? [];
     const computed = { runId, basis, freezeId, rows, summary };
     const stands = await transact(db, (trx) => flip(trx, computed, failed, finalizing));
-    if (!stands) return await undone(db, freezeId, await whyNot(db, runId));
+    if (!stands) return await undone(db, freezeId, await whyNot(db, runId, finalizing));
   } catch (error) {
     // Where the answer to the commit was lost the run may stand: what does not is removed later.
     if (!isUnavailable(error)) await dropLines(db, freezeId).catch(() => {});
@@ -80,21 +84,38 @@ async function undone(db: Db, freezeId: string, answer: Finalized): Promise<Fina
 }
 
 /** Somebody finalized or removed it meanwhile, or took its pay date; or it would be computed from something else now. */
-async function whyNot(db: Db, runId: string): Promise<Finalized> {
+async function whyNot(db: Db, runId: string, finalizing: Finalizing): Promise<Finalized> {
   const now = await findRun(db, runId);
   if (now === null) return { outcome: 'unknown' };
-  if (now.state !== 'open') return { outcome: 'not-open' };
+  if (now.state !== 'open') return notOpen(now, finalizing);
   const by = now.kind === 'regular' ? await takenBy(db, now) : null;
   return by === null ? { outcome: 'changed' } : { outcome: 'date-taken', by };
 }
 
-async function takenBy(db: Db, run: StoredRun): Promise<string | null> {
+/** A finalized run is returned to a caller that repeats the request that finalized it. */
+function notOpen(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): Finalized {
+  if (stored.state !== 'finalized') return { outcome: 'not-open' };
+  const isSameKey = idempotencyKey != null && stored.finalize_key === hashOf(idempotencyKey);
+  if (isSameKey || ifMatch === stored.etag) return { outcome: 'repeated', stored };
+  return { outcome: ifMatch === null ? 'not-open' : 'stale' };
+}
+
+function hashOf(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+/** Returns the finalized regular run that has the pay date. A run without a pay group conflicts with every group. */
+async function takenBy(db: Db | Trx, run: StoredRun): Promise<string | null> {
+  const { pay_group } = run;
   const other = await db
     .selectFrom('payroll_runs')
     .select('run_id')
     .where('employer_id', '=', run.employer_id)
     .where('pay_date', '=', run.pay_date)
-    .where('pay_group', run.pay_group === null ? 'is' : '=', run.pay_group)
+    .where('pay_frequency', '=', run.pay_frequency)
+    .$if(pay_group !== null, (query) =>
+      query.where((where) => where.or([where('pay_group', 'is', null), where('pay_group', '=', pay_group)])),
+    )
     .where('state', '=', 'finalized')
     .where('kind', '=', 'regular')
     .executeTakeFirst();
@@ -136,7 +157,7 @@ async function flip(
   trx: Trx,
   { runId, basis, freezeId, rows, summary }: Computed,
   failed: readonly string[],
-  { forceReason, now }: Finalizing,
+  { forceReason, idempotencyKey, now }: Finalizing,
 ): Promise<boolean> {
   await changePayroll(trx);
   if (!(await isStill(trx, runId, basis))) return false;
@@ -152,6 +173,7 @@ async function flip(
       freeze_id: freezeId,
       position: basis.position,
       rules_version: RULES_VERSION,
+      finalize_key: idempotencyKey == null ? null : hashOf(idempotencyKey),
       etag,
       frozen: JSON.stringify(frozen),
       totals: JSON.stringify(totals),
@@ -171,6 +193,7 @@ async function flip(
 async function isStill(trx: Trx, runId: string, basis: Basis): Promise<boolean> {
   const stored = await findRun(trx, runId);
   if (stored?.state !== 'open') return false;
+  if (stored.kind === 'regular' && (await takenBy(trx, stored)) !== null) return false;
   const now = await resolveBasis(trx, runId, bodyOf(stored));
   return isDeepStrictEqual({ ...now, position: basis.position }, basis);
 }

@@ -1,17 +1,13 @@
 /** What the computation of a run reads, for some hundred employees at a time. */
-import { sql } from 'kysely';
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
-import type { Owed } from './arrears.ts';
+import { type Owed, owedByLatest } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
 import type { Line } from './line.ts';
 import { type History, RUN_COLUMNS, type RunVersion } from './lines.ts';
 import type { FrozenRow } from './settling.ts';
-
-/** As an SQL text: the partial index of what is owed stands for it. */
-const OWES_NOTHING = sql.lit('0.00');
 
 /**
  * Employees at once: what is read of them together, before other work has its turn. Measured, twice as many save no
@@ -165,7 +161,7 @@ export async function frozenLines(
   return byEmployee;
 }
 
-/** Of which lines of earlier runs payroll took another amount, by employee. */
+/** Returns the lines of earlier runs of which payroll took another amount, by employee. */
 export async function owedBy(
   db: Db | Trx,
   { earlier }: Basis,
@@ -176,14 +172,19 @@ export async function owedBy(
     if (report === null) continue;
     const rows = await db
       .selectFrom('taken_lines')
+      .innerJoin('taken_reports', (join) =>
+        join
+          .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
+          .onRef('taken_reports.report', '=', 'taken_lines.report'),
+      )
       .select(['employee_id', 'line', 'owed'])
-      .where('run_id', '=', run_id)
-      .where('report', '=', report)
-      .where('owed', '<>', OWES_NOTHING)
+      .where('taken_lines.run_id', '=', run_id)
+      .where('taken_lines.report', '<=', report)
       .where(isOneOf(db, 'employee_id', employees))
       .orderBy('line')
+      .orderBy('taken_lines.report')
       .execute();
-    for (const { employee_id, ...row } of rows) {
+    for (const { employee_id, ...row } of owedByLatest(rows)) {
       const own = owed.get(employee_id);
       if (own === undefined) owed.set(employee_id, [{ runId: run_id, ...row }]);
       else own.push({ runId: run_id, ...row });

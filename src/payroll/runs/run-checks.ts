@@ -1,8 +1,8 @@
 /** The checks of a payroll run, in the order in which they are answered. */
 import { type Check, COMMON_CHECKS, EMPLOYED_TWICE } from '../checks.ts';
+import * as calendarFindings from './calendar-findings.ts';
 import * as findings from './run-findings.ts';
 
-/** Those with an underscore are named as the flag of the lines that they are about. */
 export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
   ...COMMON_CHECKS,
   { ...EMPLOYED_TWICE, ask: findings.noted('ambiguous', 'fail') },
@@ -60,11 +60,37 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
     passed: 'Every line has its payroll code, or the employer has no codes.',
   },
   {
-    id: 'calendar_assumed',
+    id: 'calendar-assumed',
     ask: findings.calendarAssumed,
     advice:
       'Bank holidays may move a pay date into another year, and with it every amount: put a pay schedule, or give pay_dates.',
     passed: 'The pay dates of the year were given.',
+  },
+  {
+    id: 'calendar-differs',
+    ask: calendarFindings.calendarDiffers,
+    advice:
+      'The amounts of the year no longer add up, because the pay dates changed after a run was finalized: correct the pay schedule or pay_dates, or void that run.',
+    passed: 'The previous run of the year has the same place among the pay dates.',
+  },
+  {
+    id: 'policy-differs',
+    ask: calendarFindings.policyDiffers,
+    advice: 'Amounts of a year under several policies may not add up: check that the change is intended.',
+    passed: 'The previous run of the year has the same scheme and remainder.',
+  },
+  {
+    id: 'pay-date-skipped',
+    ask: calendarFindings.payDateSkipped,
+    advice: 'Nothing is deducted on these pay dates: finalize their runs first, or correct the pay schedule.',
+    passed: 'Every earlier pay date since the first run has a finalized run.',
+  },
+  {
+    id: 'population-narrowed',
+    ask: findings.populationNarrowed,
+    advice:
+      'The run has the only paycheck of this pay date, and employee_ids leaves out employees of its frequency and group: remove employee_ids, or use an off-cycle run.',
+    passed: 'No employee of the run’s frequency and group is left out.',
   },
   {
     id: 'period-differs-from-schedule',
@@ -73,20 +99,20 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
     passed: 'The pay period is that of the pay schedule, or no schedule has the pay date.',
   },
   {
-    id: 'open_after_termination',
+    id: 'open-after-termination',
     ask: findings.noted('open_after_termination', 'warn'),
     advice:
       'Their employment has ended and their deductions have not: see whether this is their last check, and ask the service to end them.',
     passed: 'Nobody who left has a deduction that goes on.',
   },
   {
-    id: 'absent_from_census',
+    id: 'absent-from-census',
     ask: findings.noted('absent_from_census', 'warn'),
     advice: 'They have deductions and the newest census lacks them: bring them back, or their termination.',
     passed: 'Everybody with a line is in the newest census.',
   },
   {
-    id: 'frequency_mismatch',
+    id: 'frequency-mismatch',
     ask: findings.noted('frequency_mismatch', 'warn'),
     advice:
       'Their deductions are for another pay frequency than this run’s: compare the census and the service, one of them is stale.',

@@ -2,9 +2,12 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
+import { rosterAt } from '../../ledger/roster.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from '../findings.ts';
 import { type Basis, planOfBasis, scheduleOf } from './basis.ts';
-import { frozenRuns } from './compute.ts';
+import { frozenRuns, inputsOf } from './compute.ts';
+import { membershipOf } from './population.ts';
+import { candidates } from './reads.ts';
 import { readSchedules } from './settings.ts';
 import type { Note, Summary } from './summary.ts';
 
@@ -128,6 +131,22 @@ export async function settledOfVoided(db: Db, { basis: { earlier } }: RunQuestio
     one.settled.filter(([runId]) => gone.has(runId)).map(([runId]) => `${one.run_id} settled ${runId}`),
   );
   return found.slice(0, FOUND_AT_MOST).map((example) => ({ example, result: 'warn' }));
+}
+
+/** Warns with the number of employees of the run's frequency and group whom `employee_ids` leaves out. */
+export async function populationNarrowed(db: Db, { basis }: RunQuestion): Promise<Found[]> {
+  const { run, position } = basis;
+  if (run.kind === 'off_cycle' || run.employee_ids === null) return [];
+  const named = new Set(run.employee_ids);
+  const everyone = { ...run, employee_ids: null };
+  const { scope } = await inputsOf(db, { ...basis, run: everyone, earlier: [], previous: null });
+  let left = 0;
+  for await (const ids of candidates(db, everyone, '', null)) {
+    const others = ids.filter((id) => !named.has(id));
+    const facts = await rosterAt(db, others, position);
+    left += others.filter((id) => membershipOf(facts.get(id) ?? [], scope).isIn).length;
+  }
+  return left === 0 ? [] : [{ example: `${left} not in employee_ids`, result: 'warn', count: left }];
 }
 
 /** The employer's schedule has the pay date, and other days for it to pay. */

@@ -48,9 +48,9 @@ const ROWS_AT_ONCE = 250;
 type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
 
 /**
- * Records a report on a finalized run, in place of the one before, which stays to be read. `amount` is what was taken
- * of the employee's side of a line; a line that no row names was taken in full. One row that is wrong refuses the whole
- * report. `owed`: the sum of what was taken too little. Rows come in any order, and memory stays flat: they are
+ * Records a report on a finalized run. `amount` is the amount taken of the employee's side of a line. The latest report
+ * that names a line decides; a line that no report names was taken in full. One wrong row refuses the whole report.
+ * `owed`: the sum of the amounts not taken. Rows come in any order, and memory stays flat: they are
  * written as they come, and one small transaction makes them stand.
  */
 export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: string): Promise<Recorded> {
@@ -105,7 +105,7 @@ function differenceOf({ line, taken, owed }: Taken): TakenDifference {
   return { ...named, taken: amountOf(taken), owed: amountOf(owed) };
 }
 
-/** The reports on a run, the first one first. The last one stands; the others were replaced. */
+/** Returns the reports on a run, the first one first. A later one replaces the lines it names. */
 export function readTaken(
   db: Db,
   runId: string,

@@ -48,14 +48,18 @@ export function knownOf({
     'periods-overlap': { found: 'Days of this pay period are paid already' },
     'settled-of-voided': { found: 'Something of a voided run was settled' },
     'codes-missing': { found: 'Lines lack their payroll code', all: settings },
-    calendar_assumed: { found: 'The pay dates of the year are assumed', all: settings },
+    'calendar-assumed': { found: 'The pay dates of the year are assumed', all: settings },
+    'calendar-differs': { found: 'The pay dates changed since the previous run', all: settings },
+    'policy-differs': { found: 'The previous run has another policy', all: settings },
+    'pay-date-skipped': { found: 'Earlier pay dates have no finalized run', all: settings },
+    'population-narrowed': { found: 'Employees of this frequency are left out' },
     'period-differs-from-schedule': { found: 'The pay schedule has another pay period', all: settings },
-    open_after_termination: {
+    'open-after-termination': {
       found: 'Deductions go on after the employment',
       ...flagged('open_after_termination'),
     },
-    absent_from_census: { found: 'The newest census lacks employees', ...flagged('absent_from_census') },
-    frequency_mismatch: {
+    'absent-from-census': { found: 'The newest census lacks employees', ...flagged('absent_from_census') },
+    'frequency-mismatch': {
       found: 'Deductions are for another pay frequency',
       ...flagged('frequency_mismatch'),
     },

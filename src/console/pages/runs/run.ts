@@ -23,6 +23,7 @@ export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
       place: 'runs',
       body: html`
         <div>
+          ${visit.query.settled_by !== undefined && html`<p role="status">${`Finalized runs that settled something for this run: ${visit.query.settled_by}`}</p>`}
           ${head(run)}
           ${actions(run, visit)}
           ${!isPage && run.state === 'open' && later(run.run_id, 'readiness', 'Asking whether the run is ready …')}

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { facts } from '../../elements/facts.ts';
 import { linesField } from '../../elements/field.ts';
+import { address } from '../../elements/pager.ts';
 import { problemSummary } from '../../elements/problem-summary.ts';
 import { type Html, html } from '../../html.ts';
 import { need } from '../../own-api.ts';
@@ -52,8 +53,8 @@ export function takeBackPages(app: FastifyInstance, parts: ConsoleParts): void {
     });
     // What is wrong with the reason stands beside it.
     if (answer.response.status === 400) return voidForm(run_id, reason, answer.error);
-    need(answer);
-    return { go: runPath(run_id) };
+    const { settled_by } = need(answer);
+    return { go: address(runPath(run_id), { settled_by: settled_by.join(', ') || undefined }) };
   });
 }
 
