@@ -126,7 +126,7 @@ t.test('every field of a payroll run, its lines and what belongs to it says what
       name,
     );
   }
-  t.strictSame(Object.keys(body.properties).length, 18);
+  t.strictSame(Object.keys(body.properties).length, 17);
   const lines = paths['/v1/payroll-runs/{run_id}/lines'].get.responses['200'].content;
   t.strictSame(Object.keys(lines), ['application/json', 'text/csv', 'application/x-ndjson']);
 });
