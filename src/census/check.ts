@@ -2,14 +2,15 @@ import { PROBLEMS_MAX, type Problem } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { type Organization, organization as organizationChecker } from '../contract/organization.ts';
+import { splitEffectiveOn } from '../ledger/effective-on.ts';
 import { slices } from '../reading/bytes.ts';
 import { Unreadable, unreadable } from '../reading/unreadable.ts';
 import { csvPieces } from './csv-pieces.ts';
 import { jsonPieces } from './json-pieces.ts';
 import { CENSUS_BYTES_MAX, type CensusContent, EMPLOYEES_MAX, employeePath, type Piece } from './reading.ts';
 
-/** A row that passed the check. `payGroup` is payroll's own and is never uploaded. */
-export type CensusRow = { employee: Employee; payGroup: string | null };
+/** A row that passed the check. `payGroup` and `effectiveOn` are payroll's own and are never uploaded. */
+export type CensusRow = { employee: Employee; payGroup: string | null; effectiveOn: string | null };
 
 export type CensusReport = {
   /** Rows read, good and bad. */
@@ -76,14 +77,20 @@ function createCheck() {
 
   const takeEmployee = (value: unknown): CensusRow | null => {
     const path = nextRow();
-    const { rest, payGroup, problem } = splitPayGroup(value);
-    if (problem !== null) add([{ path: `${path}.pay_group`, rule: problem }]);
+    const dated = splitEffectiveOn(value);
+    const { effectiveOn } = dated;
+    const { rest, payGroup, problem } = splitPayGroup(dated.rest);
+    const own = problem === null ? [] : [{ path: 'pay_group', rule: problem }];
+    own.push(...dated.problems);
+    add(below(path, own));
     if (!employeeChecker.accepts(rest)) {
       add(below(path, employeeChecker.problems(rest)));
       noteId((rest as { employee_id?: unknown } | null)?.employee_id, path);
       return null;
     }
-    return noteId(rest.employee_id, path) && problem === null ? { employee: rest, payGroup } : null;
+    return noteId(rest.employee_id, path) && own.length === 0
+      ? { employee: rest, payGroup, effectiveOn }
+      : null;
   };
 
   /** One employee is one row: of two the service would keep either. */

@@ -6,8 +6,9 @@ import type { CensusRow } from './check.ts';
 
 /**
  * How a census lies in chunks. The upload body is chunk 0 (the organization), the employees of chunks 1, 2, …
- * and `END`, one after the other. A chunk of employees has one line before its part of the body: the pay groups
- * of its employees as a JSON array, because they are learned and not uploaded.
+ * and `END`, one after the other. A chunk of employees has one line before its part of the body: a JSON
+ * array of the pay groups of its employees, because they are learned and not uploaded. An employee with an effective
+ * date has both in an array.
  */
 
 /** The body's bytes in one chunk: sealed, stored and sent in a few milliseconds; a census of 50 MB has 200. */
@@ -33,29 +34,32 @@ export function packOrganization(organization: Organization): Buffer {
   return Buffer.from(`{"organization":${JSON.stringify(organization)},"employees":[`);
 }
 
+/** An employee's pay group, or the pay group and the effective date. */
+type Own = string | null | [payGroup: string | null, effectiveOn: string];
+
 /** Gathers rows until they fill a chunk. */
 export function createPacker() {
   let texts: string[] = [];
-  let payGroups: (string | null)[] = [];
+  let own: Own[] = [];
   let bytes = 0;
   let isFirst = true;
   return {
     /** Answers whether the chunk is full. */
-    add({ employee, payGroup }: CensusRow): boolean {
+    add({ employee, payGroup, effectiveOn }: CensusRow): boolean {
       const text = JSON.stringify(employee);
       texts.push(text);
-      payGroups.push(payGroup);
+      own.push(effectiveOn === null ? payGroup : [payGroup, effectiveOn]);
       bytes += text.length;
       return bytes >= CHUNK_BYTES;
     },
     /** The chunk so far, and how many bytes of the body it holds; null when it has no row. Begins the next one. */
     take(): { plain: Buffer; bodyBytes: number } | null {
       if (texts.length === 0) return null;
-      const line = Buffer.from(`${JSON.stringify(payGroups)}\n`);
+      const line = Buffer.from(`${JSON.stringify(own)}\n`);
       const part = Buffer.from((isFirst ? '' : ',') + texts.join(','));
       isFirst = false;
       texts = [];
-      payGroups = [];
+      own = [];
       bytes = 0;
       return { plain: Buffer.concat([line, part]), bodyBytes: part.length };
     },
@@ -70,7 +74,11 @@ export function bodyPart(chunk: number, plain: Buffer): Buffer {
 /** The rows of an opened chunk other than 0. */
 export function rowsOf(plain: Buffer): CensusRow[] {
   const end = plain.indexOf('\n');
-  const payGroups = JSON.parse(plain.toString('utf8', 0, end)) as (string | null)[];
+  const own = JSON.parse(plain.toString('utf8', 0, end)) as Own[];
   const employees = JSON.parse(`[${plain.toString('utf8', end + 1).replace(/^,/, '')}]`) as Employee[];
-  return employees.map((employee, index) => ({ employee, payGroup: payGroups[index] ?? null }));
+  return employees.map((employee, index) => {
+    const one = own[index] ?? null;
+    const [payGroup, effectiveOn] = Array.isArray(one) ? one : [one, null];
+    return { employee, payGroup, effectiveOn };
+  });
 }

@@ -83,7 +83,7 @@ function findCurrent(db: Db | Trx, censusId: string) {
     .executeTakeFirst();
 }
 
-function factOf(employerId: string, { employee, payGroup }: CensusRow): NewFact {
+function factOf(employerId: string, { employee, payGroup, effectiveOn }: CensusRow): NewFact {
   return {
     employee_id: employee.employee_id,
     employer_id: employerId,
@@ -92,6 +92,7 @@ function factOf(employerId: string, { employee, payGroup }: CensusRow): NewFact 
     employment_status: employee.employment_status,
     pay_frequency: employee.pay_frequency ?? null,
     pay_group: payGroup,
+    effective_on: effectiveOn,
     absent: 0,
   };
 }

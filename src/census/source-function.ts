@@ -11,7 +11,10 @@ import { type CensusSource, SourceFailed } from './source.ts';
 
 /** What payroll brings: the interface's upload, with our own `pay_group`, which stays here. */
 export type GivenCensus = Omit<Census, 'employees'> & {
-  readonly employees: readonly (Employee & { readonly pay_group?: string })[];
+  readonly employees: readonly (Employee & {
+    readonly pay_group?: string;
+    readonly effective_on?: string;
+  })[];
 };
 
 /**

@@ -206,6 +206,8 @@ export interface OutboxTable {
   created_at: string;
   finished_at: string | null;
   erased_at: string | null;
+  /** The date from which an employment change counts for payroll, if the caller stated one. */
+  effective_on: Generated<string | null>;
 }
 
 export interface CensusSyncTable {

@@ -59,7 +59,13 @@ export async function acceptChanges(
     const accepted = prepared.map((one): Accepted => {
       const before = one.keyHash === null ? undefined : first.get(one.keyHash);
       if (before !== undefined) return repeatOf(hasher, before, one);
-      if (one.keyHash !== null) first.set(one.keyHash, { ...one, ...one.sealed, createdAt: at });
+      if (one.keyHash !== null)
+        first.set(one.keyHash, {
+          ...one,
+          ...one.sealed,
+          effective_on: one.change.effectiveOn,
+          createdAt: at,
+        });
       fresh.push(one);
       return { outcome: 'accepted', changeId: one.changeId, createdAt: at };
     });
@@ -81,7 +87,13 @@ type Prepared = {
 };
 
 /** What a key led to. */
-type First = { changeId: string; kind: string; body_hash: Buffer | null; createdAt: string };
+type First = {
+  changeId: string;
+  kind: string;
+  body_hash: Buffer | null;
+  effective_on: string | null;
+  createdAt: string;
+};
 
 function prepare(sealer: Sealer, hasher: Hasher, { change, idempotencyKey }: Submission): Prepared {
   const changeId = randomUUID();
@@ -102,15 +114,17 @@ async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<str
     .selectFrom('change_keys')
     .innerJoin('outbox', 'outbox.request_id', 'change_keys.request_id')
     .select(['key_hash', 'outbox.request_id as changeId', 'kind', 'body_hash', 'created_at as createdAt'])
+    .select('effective_on')
     .where(isOneOf(trx, 'key_hash', hashes))
     .execute();
   return new Map(rows.map(({ key_hash, ...row }) => [key_hash, row]));
 }
 
 /** The body may be erased by now: its keyed hash, which stays, says whether this is the same. */
-function repeatOf(hasher: Hasher, first: First, { kind, bytes }: Prepared): Accepted {
+function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepared): Accepted {
   const isSame =
     first.kind === kind &&
+    first.effective_on === change.effectiveOn &&
     first.body_hash !== null &&
     hasher.isHashOf(first.body_hash, bytes, placeOf(first.changeId, 'body'));
   if (!isSame) return { outcome: 'conflict' };
@@ -118,5 +132,6 @@ function repeatOf(hasher: Hasher, first: First, { kind, bytes }: Prepared): Acce
 }
 
 function requestOf({ changeId, kind, change, sealed }: Prepared) {
-  return { requestId: changeId, kind, subject: employeeSubject(change.body.employee_id), sealed };
+  const { body, effectiveOn } = change;
+  return { requestId: changeId, kind, subject: employeeSubject(body.employee_id), sealed, effectiveOn };
 }

@@ -4,6 +4,7 @@ import { type CompensationChange, compensationChange } from '../contract/compens
 import { type Demographic, demographic } from '../contract/demographic.ts';
 import { type NewHire, newHire } from '../contract/new-hire.ts';
 import { type Termination, termination } from '../contract/termination.ts';
+import { splitEffectiveOn } from '../ledger/effective-on.ts';
 import type { ChangeKind } from '../outbound/by-hand.ts';
 
 export type { ChangeKind };
@@ -15,8 +16,10 @@ type Bodies = {
   'compensation-change': CompensationChange;
 };
 
-/** One change whose body keeps the contract: what payroll reported, field by field. */
-export type Change = { [K in ChangeKind]: { readonly kind: K; readonly body: Bodies[K] } }[ChangeKind];
+/** One change whose body keeps the contract, and the date that payroll added to it, which is not sent. */
+export type Change = {
+  [K in ChangeKind]: { readonly kind: K; readonly body: Bodies[K]; readonly effectiveOn: string | null };
+}[ChangeKind];
 
 export type CheckedChange =
   | { readonly ok: true; readonly change: Change }
@@ -29,11 +32,17 @@ const CHECKERS: { readonly [K in ChangeKind]: Checker<Bodies[K]> } = {
   'compensation-change': compensationChange,
 };
 
-/** Checks the body of a change by the contract; every field that breaks a rule is named, unknown ones too, `limit` at most. */
-export function checkChange(kind: ChangeKind, body: unknown, limit = PROBLEMS_MAX): CheckedChange {
+/**
+ * Checks a change: its body by the contract, and our own `effective_on`. Names every field that breaks a rule, also
+ * unknown ones: at most `limit`.
+ */
+export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_MAX): CheckedChange {
+  const { rest: body, effectiveOn, problems } = splitEffectiveOn(given);
   const checker = CHECKERS[kind];
-  if (checker.accepts(body)) return { ok: true, change: { kind, body } as Change };
-  return { ok: false, problems: checker.problems(body, limit) };
+  const isGood = checker.accepts(body);
+  if (isGood && problems.length === 0) return { ok: true, change: { kind, body, effectiveOn } as Change };
+  const broken = isGood ? [] : checker.problems(body, limit);
+  return { ok: false, problems: [...problems, ...broken].slice(0, limit) };
 }
 
 /**

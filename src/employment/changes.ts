@@ -28,6 +28,8 @@ export type AcceptedChange = {
   waits_behind: string | null;
   /** When its attempts, and what the service had answered, were erased (RETENTION_REQUESTS). */
   erased_at: string | null;
+  /** The date from which it counts for payroll, if the caller stated one. */
+  effective_on: string | null;
 };
 
 /** One try of a change. `finished_at` is null while it is under way. */
@@ -100,6 +102,7 @@ function selectChanges(db: Db) {
     .selectFrom('outbox')
     .select(['seq', 'request_id', 'kind', 'subject', 'state', 'reason', 'status', 'created_at', 'due_at'])
     .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holding', 'erased_at'])
+    .select('effective_on')
     .select(WAITS_BEHIND.as('waits_behind'))
     .where('kind', 'in', CHANGE_KINDS);
 }
@@ -136,5 +139,6 @@ function changeOf(row: ChangeRow): AcceptedChange {
     holding: holding === 1,
     waits_behind: row.waits_behind,
     erased_at: row.erased_at,
+    effective_on: row.effective_on,
   };
 }

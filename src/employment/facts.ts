@@ -11,6 +11,7 @@ import type { Change } from './change.ts';
  * employee. `today`: the day (UTC) on which the change is accepted.
  */
 export function factsOf(change: Change, known: readonly Employment[], today: string): NewFact[] {
+  const { effectiveOn } = change;
   switch (change.kind) {
     case 'new-hire': {
       const { employee_id, employer_id, hire_date, termination_date, employment_status, pay_frequency } =
@@ -20,6 +21,7 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
           ...{ employee_id, employer_id, hire_date, employment_status, absent: 0 as const },
           ...(termination_date !== undefined && { termination_date }),
           ...(pay_frequency !== undefined && { pay_frequency }),
+          ...(effectiveOn !== null && { effective_on: effectiveOn }),
         },
       ];
     }
@@ -29,12 +31,13 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
         employee_id,
         employer_id,
         termination_date,
+        ...(effectiveOn !== null && { effective_on: effectiveOn }),
       }));
     }
     case 'compensation-change': {
       const { employee_id, pay_frequency, employment_status, pay_rate } = change.body;
       if (pay_frequency === undefined && employment_status === undefined) return [];
-      const effective_on = pay_rate?.effective_start;
+      const effective_on = effectiveOn ?? pay_rate?.effective_start;
       return employedOn(known, effective_on ?? today).map(({ employer_id }) => ({
         ...{ employee_id, employer_id },
         ...(pay_frequency !== undefined && { pay_frequency }),

@@ -17,6 +17,8 @@ export type NewRequest = {
   subject: string;
   /** Null when the sender makes the body at the time of sending. */
   sealed: SealedBody | null;
+  /** The date that the caller of an employment change added for payroll. It is never sent. */
+  effectiveOn?: string | null;
 };
 
 /** Where the body or the answer of a request is stored. */
@@ -56,7 +58,7 @@ export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now
   const subjects = [...new Set(requests.map(({ subject }) => subject))];
   await lockNames(trx, subjects);
   const taken = await withHeadOrHeld(trx, subjects);
-  const rows = requests.map(({ requestId, kind, subject, sealed }) => {
+  const rows = requests.map(({ requestId, kind, subject, sealed, effectiveOn = null }) => {
     const head = taken.has(subject) ? 0 : 1;
     taken.add(subject);
     return [
@@ -69,6 +71,7 @@ export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now
       now,
       sealed?.body ?? null,
       sealed?.body_hash ?? null,
+      effectiveOn,
     ];
   });
   await insertMany(trx, 'outbox', COLUMNS, rows);
@@ -84,6 +87,7 @@ const COLUMNS = [
   'created_at',
   'body',
   'body_hash',
+  'effective_on',
 ] as const;
 
 /** Those of the subjects that have a head, or are held and so have none: a new request of theirs waits its turn. */

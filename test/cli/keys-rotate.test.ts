@@ -14,6 +14,7 @@ const CENSUS = join(FIXTURES, 'census/json/maple-bakery.json');
 const CHANGE = {
   kind: 'termination',
   body: { employee_id: 'e-1', termination_date: '2026-02-01' },
+  effectiveOn: null,
 } as const;
 const now = () => new Date('2026-01-31T09:30:00.000Z');
 const PLACE: Place = { table: 'outbox', row: 'r', column: 'body' };

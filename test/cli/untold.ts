@@ -47,6 +47,7 @@ export const UNTOLD: ReadonlySet<string> = new Set([
     'effective_on',
   ].map((column) => `roster_facts.${column}`),
   'roster_facts.source_id',
+  'outbox.effective_on',
   'roster_facts.recorded_at',
   ...['seq', 'due_at', 'body_hash', 'unknown_outcome', 'may_have_been_applied', 'status', 'reason'].map(
     (column) => `outbox.${column}`,

@@ -75,5 +75,6 @@ async function outside(t: Test, env: Variables, db: Db): Promise<void> {
     { employee_id: 'many-0000', termination_date: '2026-08-01' },
     { employee_id: 'many-0001', termination_date: '2026-09-01' },
   ];
-  for (const body of bodies) await acceptChange(accepting, { kind: 'termination', body }, body.employee_id);
+  for (const body of bodies)
+    await acceptChange(accepting, { kind: 'termination', body, effectiveOn: null }, body.employee_id);
 }

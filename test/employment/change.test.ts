@@ -26,9 +26,26 @@ const bytes = (kind: ChangeKind, body: object): string => {
 
 t.test('a body is checked by the contract of its kind, and by no other', async (t) => {
   for (const kind of CHANGE_KINDS) {
-    t.strictSame(checkChange(kind, BODIES[kind]), { ok: true, change: { kind, body: BODIES[kind] } });
+    t.strictSame(checkChange(kind, BODIES[kind]), {
+      ok: true,
+      change: { kind, body: BODIES[kind], effectiveOn: null },
+    });
     for (const other of CHANGE_KINDS.filter((one) => one !== kind)) {
       t.equal(checkChange(kind, BODIES[other]).ok, false, `${other} as ${kind}`);
+    }
+  }
+});
+
+t.test('every kind takes an effective date, which is checked and not sent', async (t) => {
+  for (const kind of CHANGE_KINDS) {
+    const dated = checkChange(kind, { ...BODIES[kind], effective_on: '2026-08-03' });
+    t.match(dated, { ok: true, change: { effectiveOn: '2026-08-03' } });
+    t.equal(dated.ok && bytesOf(dated.change).toString('utf8'), bytes(kind, BODIES[kind]), kind);
+    for (const effective_on of ['2026-02-30', '2026-08-03T00:00:00Z', '', null, 20260803]) {
+      t.match(checkChange(kind, { ...BODIES[kind], effective_on }), {
+        ok: false,
+        problems: [{ path: 'effective_on', rule: 'must be a real date, YYYY-MM-DD' }],
+      });
     }
   }
 });

@@ -50,6 +50,7 @@ const SUMMARY = {
   erased_at: nullableText(
     'When its attempts were erased, which RETENTION_REQUESTS sets; null: they are all here.',
   ),
+  effective_on: nullableText('The date from which it counts for payroll, if the caller stated one.'),
 };
 
 export const ChangeSummary = closed(SUMMARY, 'An employment change, without what it says.');

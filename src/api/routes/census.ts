@@ -82,8 +82,8 @@ const Report = closed(
 const CENSUS = { ...Census, description: 'An organization and all of its active employees.' };
 
 const BODY_IN_WORDS =
-  'As JSON, the body of a census upload; each employee may have a `pay_group` besides, which is kept here. Or as ' +
-  'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`), a ' +
+  'As JSON, the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are kept here. Or as ' +
+  'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), a ' +
   'row an employee, an empty cell for an absent field; the organization then comes as JSON in the header ' +
   '`Census-Organization`. At most 256 MiB.';
 

@@ -1,4 +1,4 @@
-import Type, { type Static } from 'typebox';
+import Type, { type Static, type TObject } from 'typebox';
 import { CompensationChange } from '../../contract/compensation-change.ts';
 import { Demographic } from '../../contract/demographic.ts';
 import { NewHire } from '../../contract/new-hire.ts';
@@ -6,6 +6,7 @@ import { Termination } from '../../contract/termination.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { createGathering } from '../../employment/gather.ts';
 import { KEY_MAX_CHARACTERS, keyProblem } from '../../employment/key.ts';
+import { EffectiveOn } from '../../ledger/effective-on.ts';
 import { CHANGE_KINDS } from '../../outbound/by-hand.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
@@ -31,13 +32,17 @@ const Receipt = closed(
 );
 type Receipt = Static<typeof Receipt>;
 
-/** The bodies, for the reference. */
+/** The bodies as a caller gives them, for the reference. */
 export const BODIES = {
-  'new-hire': NewHire,
-  termination: Termination,
-  demographic: Demographic,
-  'compensation-change': CompensationChange,
+  'new-hire': dated(NewHire),
+  termination: dated(Termination),
+  demographic: dated(Demographic),
+  'compensation-change': dated(CompensationChange),
 } as const satisfies Record<ChangeKind, object>;
+
+function dated<S extends TObject>(schema: S) {
+  return { ...schema, properties: { ...schema.properties, effective_on: EffectiveOn } };
+}
 
 const OPERATIONS = {
   'new-hire': { operationId: 'reportNewHire', summary: 'Report a new employee' },

@@ -58,6 +58,7 @@ function standing(change: Change, visit: Visit): Html {
       ${facts([
         ['Employee', employeeOf(change.employee_id, visit)],
         ['Accepted', since(change.created_at, now)],
+        ['Counts for payroll from', change.effective_on],
         [change.state === 'cancelled' ? 'Why' : 'Last answer', change.reason],
         ['Next try', change.due_at && change.waits_behind === null && since(change.due_at, now)],
         [

@@ -1,0 +1,164 @@
+/** Reports with dates, from the call that states them to the runs that they change. */
+import t, { type Test } from 'tap';
+import { createCensusSender } from '../../src/census/census-sender.ts';
+import { requestSyncByHand } from '../../src/census/syncs.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { createChangeSenders } from '../../src/outbound/change-sender.ts';
+import { organization, person } from '../census/parts.ts';
+import {
+  address,
+  compensationChange,
+  demographic,
+  newHire,
+  payRate,
+  termination,
+} from '../contract/samples.ts';
+import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
+import { json as respond, stubService } from '../outbound/stub-service.ts';
+import { every } from '../payroll/calendars.ts';
+import { deductionOf, deliver } from './deliver.ts';
+import { type Answer, start } from './start.ts';
+
+const DAY_MS = 86_400_000;
+const later = (day: string, days: number) =>
+  new Date(Date.parse(day) + days * DAY_MS).toISOString().slice(0, 10);
+
+async function begin(t: Test, now: string) {
+  const clock = setClock(new Date(now));
+  const running = await start(t, { now: clock, sealer });
+  const ok = (answer: Answer) => {
+    if (answer.status >= 300) throw new Error(answer.text);
+    return answer.json;
+  };
+  return {
+    ...running,
+    clock,
+    census: async (...employees: object[]) =>
+      ok(
+        await running.call({
+          method: 'PUT',
+          url: '/v1/employers/acme/census',
+          body: { organization, employees },
+        }),
+      ),
+    report: (kind: string, body: object, headers: Record<string, string> = {}) =>
+      running.call({ method: 'POST', url: `/v1/employee-changes/${kind}`, body, headers }),
+    employee: async (id: string) => ok(await running.call({ url: `/v1/employees/${id}` })),
+    /** The employees with a regular line that is not of an ended deduction, in the run of a pay date. */
+    async paidOn(frequency: 'weekly' | 'biweekly', pay_date: string): Promise<string[]> {
+      const url = `/v1/payroll-runs/${frequency}-${pay_date}`;
+      const days = frequency === 'weekly' ? 7 : 14;
+      const period = { period_start: later(pay_date, 1 - days), period_end: pay_date, pay_date };
+      const body = { employer_id: 'acme', pay_frequency: frequency, ...period };
+      ok(await running.call({ method: 'PUT', url, body }));
+      const { data } = ok(await running.call({ url: `${url}/lines` }));
+      return data.map((line: { employee_id: string }) => line.employee_id);
+    },
+  };
+}
+
+t.test('a pay frequency reported for a later day leaves the runs before that day as they are', async (t) => {
+  const { db, call, clock, census, report, employee, paidOn } = await begin(t, '2026-07-01T09:00:00.000Z');
+  const schedules = (['weekly', 'biweekly'] as const).map((pay_frequency) => ({
+    pay_frequency,
+    pay_dates: every(
+      pay_frequency === 'weekly' ? 7 : 14,
+      '2026-01-02',
+      pay_frequency === 'weekly' ? 52 : 26,
+    ).map((pay_date) => ({ pay_date, period_start: later(pay_date, -6), period_end: pay_date })),
+  }));
+  const put = await call({
+    method: 'PUT',
+    url: '/v1/employers/acme/pay-schedule',
+    body: { schedules },
+  });
+  t.ok(put.status < 300, put.text);
+  await census(person('emp-1', { pay_frequency: 'weekly' }));
+  await deliver(db, [deductionOf('evt-1', { id: 'ded-1', employee_id: 'emp-1' })]);
+  clock.advance(5 * DAY_MS);
+  const change = { employee_id: 'emp-1', pay_frequency: 'biweekly' };
+  const rate = { ...payRate, effective_start: '2026-08-03' };
+  t.equal((await report('compensation-change', { ...change, pay_rate: rate })).status, 202);
+  for (const friday of ['2026-07-10', '2026-07-17', '2026-07-31']) {
+    t.strictSame(await paidOn('weekly', friday), ['emp-1'], friday);
+  }
+  t.strictSame(await paidOn('biweekly', '2026-07-31'), []);
+  t.strictSame(await paidOn('weekly', '2026-08-07'), []);
+  t.strictSame(await paidOn('biweekly', '2026-08-14'), ['emp-1']);
+  t.match(await employee('emp-1'), {
+    employments: [{ employer_id: 'acme', pay_frequency: 'weekly', spells: [{ termination_date: null }] }],
+    roster: [
+      { pay_frequency: 'weekly', effective_on: null, absent: false },
+      { pay_frequency: 'biweekly', effective_on: '2026-08-03', absent: null, source: 'compensation-change' },
+    ],
+  });
+});
+
+t.test(
+  'an effective date is kept with each change and census row, and never sent to the service',
+  async (t) => {
+    const { db, call, clock, census, report, employee } = await begin(t, '2026-03-01T09:00:00.000Z');
+    const date = '2026-08-03';
+    const staged = { ...person('emp-1'), pay_group: 'north', effective_on: '2026-04-01' };
+    await census(staged, person('emp-2'));
+    const bodies = {
+      'new-hire': { ...newHire, employee_id: 'emp-3', employer_id: 'acme' },
+      termination: { ...termination, employee_id: 'emp-2' },
+      demographic,
+      'compensation-change': compensationChange,
+    };
+    for (const [kind, body] of Object.entries(bodies)) {
+      const { status, json } = await report(kind, { ...body, effective_on: date });
+      t.equal(status, 202, kind);
+      const shown = await call({ url: `/v1/employee-changes/${json.change_id}?body=true` });
+      t.match(shown.json, { effective_on: date });
+      t.strictSame(shown.json.body, body);
+    }
+    t.match((await employee('emp-1')).roster, [
+      { effective_on: '2026-04-01', pay_group: 'north' },
+      { effective_on: date, pay_frequency: 'monthly' },
+    ]);
+    t.match((await employee('emp-2')).roster, [{ effective_on: null }, { effective_on: date }]);
+    t.match((await employee('emp-3')).roster, [{ effective_on: date }]);
+
+    const service = await stubService(t, (response) => respond(response, 200));
+    await transact(db, (trx) => requestSyncByHand(trx, { employerId: 'acme', now: clock().toISOString() }));
+    const sender = createCensusSender({ db, sealer, now: clock, source: null, maxAgeMs: 365 * DAY_MS });
+    const senders = { ...createChangeSenders(sealer), census: sender };
+    await sendAll(sendLoop(t, db, service.url, clock, { senders }));
+    t.equal(service.received.length, 5);
+    for (const { path, body } of service.received) t.notMatch(body, /effective_on|pay_group/, path);
+    const compared = await call({
+      method: 'POST',
+      url: '/v1/employers/acme/census/validate',
+      body: { organization, employees: [{ ...staged, effective_on: '2026-05-01' }, person('emp-2')] },
+    });
+    t.match(compared.json, { valid: true, changes: { changed: { count: 0 }, unchanged: 2 } });
+  },
+);
+
+t.test('the same key with another effective date is another change', async (t) => {
+  const { report } = await begin(t, '2026-03-01T09:00:00.000Z');
+  const headers = { 'idempotency-key': 'one' };
+  const body = { ...termination, effective_on: '2026-03-31' };
+  const first = await report('termination', body, headers);
+  t.strictSame((await report('termination', body, headers)).json, first.json);
+  for (const other of [termination, { ...termination, effective_on: '2026-04-01' }]) {
+    t.equal((await report('termination', other, headers)).status, 409);
+  }
+});
+
+t.test('an effective date that is no date is refused by name', async (t) => {
+  const { call, report } = await begin(t, '2026-03-01T09:00:00.000Z');
+  const wrong = await report('demographic', { employee_id: 'emp-1', address, effective_on: 'soon' });
+  t.equal(wrong.status, 422);
+  t.match(wrong.json.errors, [{ path: 'effective_on' }]);
+  const employees = [{ ...person('emp-1'), effective_on: '2026-02-30' }];
+  const census = await call({
+    method: 'PUT',
+    url: '/v1/employers/acme/census',
+    body: { organization, employees },
+  });
+  t.equal(census.status, 422);
+  t.match(census.json.errors, [{ path: 'employees[0].effective_on' }]);
+});
