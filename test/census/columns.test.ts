@@ -19,14 +19,15 @@ const columns = leaves(Employee as Schema);
 
 t.test('every text field of an employee is a column', async (t) => {
   t.ok(columns.includes('address.line1') && columns.includes('pay_rate[0].amount'));
-  const { problems, rowOf } = readHeader([...columns, 'pay_group'], CENSUS_ROWS);
+  const { problems, rowOf } = readHeader([...columns, 'pay_group', 'effective_on'], CENSUS_ROWS);
   t.strictSame(problems, []);
-  const filled = rowOf([...columns, 'north']);
+  const filled = rowOf([...columns, 'north', '2026-08-03']);
   t.match(filled, {
     employee_id: 'employee_id',
     address: { line1: 'address.line1' },
     pay_rate: [{ amount: 'pay_rate[0].amount' }],
     pay_group: 'north',
+    effective_on: '2026-08-03',
   });
 });
 
@@ -35,7 +36,7 @@ t.test('the document lists exactly these columns', async (t) => {
   const [, table = ''] = document.split('| column | required |');
   const [rows = ''] = table.split('\n\n');
   const listed = [...rows.matchAll(/`([^`]+)`/g)].map(([, name]) => name as string);
-  const others = ['pay_rate[1].amount', 'pay_rate[49]', 'pay_group'];
+  const others = ['pay_rate[1].amount', 'pay_rate[49]', 'pay_group', 'effective_on'];
   t.strictSame(listed.filter((name) => !others.includes(name)).sort(), columns.toSorted());
 });
 
