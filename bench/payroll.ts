@@ -273,7 +273,7 @@ async function streamAll({ server, client }: Running): Promise<Row> {
   ];
 }
 
-function payDate(place: number): string {
+export function payDate(place: number): string {
   return movedBy(FIRST_PAY_DATE, 14 * place);
 }
 

@@ -1,7 +1,7 @@
 /**
  * `npm run bench`: how fast events are acknowledged durably and applied, compared with what people would use instead and
  * with a server that only verifies. Writes bench/results.md, or with `--scale`, `--payroll`, `--changes`,
- * `--operations`, `--late` or `--snapshot` the file of that name. With any other flag it is a quick look, which only
+ * `--operations`, `--late`, `--snapshot` or `--soak` the file of that name. With any other flag it is a quick look, which only
  * prints. README.md describes the comparison.
  */
 import { writeFileSync } from 'node:fs';
@@ -19,6 +19,7 @@ import { createReport } from './report.ts';
 import { reportScale, SIZES } from './scale.ts';
 import { sidesOf } from './sides.ts';
 import { MINUTES, reportSnapshot } from './snapshot.ts';
+import { reportSoak, SOAK_MINUTES } from './soak.ts';
 import { reportStartAndRest } from './start-and-rest.ts';
 import { reportSurroundings } from './surroundings.ts';
 
@@ -30,6 +31,7 @@ const { values: flags } = parseArgs({
     operations: { type: 'boolean', default: false },
     late: { type: 'boolean', default: false },
     snapshot: { type: 'boolean', default: false },
+    soak: { type: 'boolean', default: false },
     only: { type: 'string' },
     rounds: { type: 'string' },
     sizes: { type: 'string' },
@@ -39,9 +41,9 @@ const { values: flags } = parseArgs({
 });
 const rounds = Number(flags.rounds ?? 5);
 if (!(rounds >= 1)) throw new Error('--rounds: must be a number from 1');
-const { scale, payroll, changes, operations, late, snapshot, ...narrowing } = flags;
+const { scale, payroll, changes, operations, late, snapshot, soak, ...narrowing } = flags;
 const isQuickLook = Object.values(narrowing).some((flag) => flag !== undefined);
-const KINDS = ['scale', 'payroll', 'changes', 'operations', 'late', 'snapshot'] as const;
+const KINDS = ['scale', 'payroll', 'changes', 'operations', 'late', 'snapshot', 'soak'] as const;
 const kind = KINDS.find((name) => flags[name]) ?? 'results';
 const TITLES = {
   results: '# Benchmark',
@@ -51,6 +53,7 @@ const TITLES = {
   operations: '# Benchmark: operations',
   late: '# Benchmark: late events',
   snapshot: '# Benchmark: a held snapshot',
+  soak: '# Benchmark: soak',
 };
 
 /** Those of `--only`, or all. */
@@ -90,6 +93,8 @@ try {
     await reportLate(report, postgres, chosen(ENGINES), flags.sizes?.split(',').map(Number) ?? VERSIONS);
   } else if (snapshot) {
     await reportSnapshot(report, postgres, Number(flags.minutes ?? MINUTES));
+  } else if (soak) {
+    await reportSoak(report, postgres, chosen(ENGINES), Number(flags.minutes ?? SOAK_MINUTES));
   } else if (scale) {
     const sizes = flags.sizes?.split(',').map(Number) ?? SIZES;
     await reportScale(report, postgres, chosen(ENGINES), sizes, rounds);
