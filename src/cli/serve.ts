@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts';
 import { createLog } from '../observe/log.ts';
 import type { Context } from './context.ts';
 import { tellFailure } from './failure.ts';
-import { holdYoungGenerations, releaseYoungGenerations } from './young-generation.ts';
+import { boundHeaps, holdYoungGenerations, releaseBoundYoungGenerations } from './young-generation.ts';
 
 /** What the promise of a stop within 10 s allows; after it the process is ended as it is, and loses nothing. */
 const STOPS_WITHIN_MS = 10_000;
@@ -18,6 +18,7 @@ export async function serve({ env, out }: Context, { migrate }: { migrate: boole
   const log = createLog(config.logLevel, out.stdout.isTTY === true);
   const say = (failure: unknown): void => tellFailure(out, env, failure);
   holdYoungGenerations();
+  boundHeaps();
   const { createSidecar } = await import('../sidecar.ts');
   // Also before the start is done: a signal then waits for it, and stops what was started.
   const starting = createSidecar(config, { log, migrate });
@@ -35,7 +36,7 @@ export async function serve({ env, out }: Context, { migrate }: { migrate: boole
   );
   try {
     const sidecar = await starting;
-    releaseYoungGenerations();
+    releaseBoundYoungGenerations();
     failure = await sidecar.failed;
   } catch (error) {
     closer.uninstall();
