@@ -22,7 +22,6 @@ import type { Db } from './database/tables.ts';
 import { addressOf, closeListener } from './listening.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
-import { keepHint } from './observe/lost-tail.ts';
 import { createPrivateCounts } from './observe/private-counts.ts';
 import type { Receiving } from './observe/receiving.ts';
 import { watchThread } from './observe/thread.ts';
@@ -63,7 +62,7 @@ export async function startPrivateSide(
   const { log } = on;
   const watch = watchThread();
   const counts = createPrivateCounts();
-  const db = openDatabase(config.databaseUrl);
+  const db = openDatabase(config.databaseUrl, on.failed);
   const sealer = createSealer(config.dataKeys);
   const client = createClient(config.benefits, VERSION, now);
   const sendLoop = createSendLoop({
@@ -127,7 +126,6 @@ export async function startPrivateSide(
   const retained = runRetention({ db, databaseUrl, retention, now, log, failed: on.failed }, running.signal);
   const stopCheckpoints =
     engineOf(db) === 'sqlite' ? startCheckpoints(config.databaseUrl, on.failed) : () => {};
-  const stopHint = keepHint(db, config.databaseUrl, log);
   return {
     address: addressOf(api),
     wakeSend,
@@ -136,7 +134,6 @@ export async function startPrivateSide(
       running.abort();
       await Promise.all([closeListener(api), sent, applied, learned, heard, retained]);
       stopCheckpoints();
-      await stopHint();
       watch.stop();
       await client.close();
       await db.destroy();

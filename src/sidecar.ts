@@ -3,9 +3,9 @@ import { createApplying } from './applying.ts';
 import type { CensusFunction } from './census/source-function.ts';
 import { type Clock, systemClock } from './clock.ts';
 import { type Config, ConfigError, plainHttpVariables } from './config.ts';
-import { codeOf } from './database/errors.ts';
+import { codeOf, isFatal } from './database/errors.ts';
 import { checkSchema, migrate } from './database/migrate.ts';
-import { holdServeLock, openDatabase } from './database/open.ts';
+import { abandon, holdServeLock, openDatabase } from './database/open.ts';
 import { watchFiles } from './database/same-file.ts';
 import { makeShrinkable } from './database/shrink.ts';
 import type { Db } from './database/tables.ts';
@@ -15,7 +15,7 @@ import { createRefusals } from './inbound/refusals.ts';
 import type { RefusalCause } from './inbound/signature.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
-import { noticeLostTail } from './observe/lost-tail.ts';
+import { type HighWaterMark, keepHint, noticeLostTail } from './observe/lost-tail.ts';
 import { createStoringCounts, type StoringCounts } from './observe/receiving.ts';
 import { watchThread } from './observe/thread.ts';
 import { placementOf } from './placement.ts';
@@ -66,7 +66,11 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     const failure = Promise.withResolvers<Error>();
     const storing = new AbortController();
     let started = false;
+    let isDamaged = false;
     const fail = (error: unknown): void => {
+      isDamaged ||= isFatal(error);
+      // One failure is met by many: by the driver, and by each caller that it throws to.
+      if (storing.signal.aborted) return;
       // A start that fails rejects, and whoever started says so.
       if (started) log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
       // After a failed sync nobody knows what the disk holds: nothing more is stored or applied.
@@ -75,10 +79,13 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     };
 
     undo.push(holdServeLock(config.databaseUrl));
-    const db = openDatabase(config.databaseUrl);
-    undo.push(() => db.destroy());
+    const db = openDatabase(config.databaseUrl, fail);
+    undo.push(() => (isDamaged ? abandon(db) : db.destroy()));
     await prepareDatabase(db, config, options, now);
     undo.push(watchFiles(config.databaseUrl, fail));
+
+    const mark = keepHint(db, config.databaseUrl, log);
+    undo.push(mark.stop);
 
     const place = placementOf(config.databaseUrl);
     const watch = watchThread();
@@ -116,6 +123,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
       now,
       log,
       counts,
+      mark,
       refused: refusals.count,
       stored: (events) => (place.applies === 'main' ? applyLoop.wake(events) : thread.wakeApply(events)),
       storing: storing.signal,
@@ -155,6 +163,7 @@ function behindReceiving(
     now: Clock;
     log: Log;
     counts: StoringCounts;
+    mark: HighWaterMark;
     refused: (cause: RefusalCause) => void;
     /** So many new events are in the inbox. */
     stored: (events: number) => void;
@@ -169,6 +178,7 @@ function behindReceiving(
     now,
     log,
     onStored: (stored, tookMs) => {
+      if (stored.newest !== null) on.mark.stored(stored.newest);
       counts.committed(stored, tookMs);
       on.stored(stored.accepted);
     },

@@ -22,6 +22,10 @@ export function ifStopped(signal: AbortSignal, message: string): (error: unknown
 
 type Failure = Error & { code?: unknown; path?: unknown; address?: unknown; port?: unknown };
 
+/** The file is intact after most disk failures: what failed was a read, or a log that the next start recovers. */
+const AFTER_DISK_FAILURE =
+  'check the disk, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences';
+
 /** Where a message of the system or the engine does not say what to do. `{…}` is replaced by the error's own. */
 const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: '{path} does not exist: check the path',
@@ -38,12 +42,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   LOCK_TIMEOUT: 'the database was busy too long and nothing was written: try again',
   SQLITE_CANTOPEN: 'the database can not be opened: check DATABASE_URL and who owns the file and its folder',
   SQLITE_READONLY: 'the database can not be written: check who owns the file and its folder',
-  SQLITE_NOTADB: 'the file of DATABASE_URL is not a database: check the path, or restore a backup',
-  SQLITE_CORRUPT: 'the database is damaged: stop serving and restore a backup',
+  SQLITE_NOTADB: `the file of DATABASE_URL is not a database: check the path. If the path is right, ${AFTER_DISK_FAILURE}`,
+  SQLITE_CORRUPT: `reading the database failed: ${AFTER_DISK_FAILURE}`,
   SQLITE_FULL: 'the disk is full: make room and try again',
   SQLITE_IOERR_GETTEMPPATH:
     'there is no folder for temporary files: set SQLITE_TMPDIR to one that can be written',
-  SQLITE_IOERR: 'reading or writing the database failed: check the disk, then start again',
+  SQLITE_IOERR: `reading or writing the database failed: ${AFTER_DISK_FAILURE}`,
   '28P01': 'the database refused the user or the password of DATABASE_URL: check both',
   '28000':
     'the database refused the user of DATABASE_URL: check it, and whether the server asks for TLS (sslmode=require)',

@@ -1,5 +1,6 @@
 import type BetterSqlite3 from 'better-sqlite3';
 import { isFatal } from './errors.ts';
+import { FileGuard } from './file-guard.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
 
@@ -15,13 +16,16 @@ const PASSES = 3;
  */
 export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) => void): () => void {
   const handle = openWriter(sqlitePath(databaseUrl));
+  const guard = new FileGuard(sqlitePath(databaseUrl), handle);
   const stop = (): void => {
     clearTimeout(timer);
+    guard.close();
     handle.close();
   };
   const copy = (): void => {
     try {
-      checkpoint(handle);
+      guard.assertFile();
+      checkpoint(handle, guard);
     } catch (error) {
       // A full disk or another checkpoint: the next time will do, and the writer has its own bound.
       if (isFatal(error)) {
@@ -36,8 +40,10 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
   return stop;
 }
 
-function checkpoint(handle: BetterSqlite3.Database): void {
+function checkpoint(handle: BetterSqlite3.Database, guard: FileGuard): void {
   for (let pass = 0; pass < PASSES; pass += 1) {
+    // SQLite would copy zeros into the file where the log was cut and has grown again.
+    if (!guard.canCopy()) return;
     // Pages of the log, and how many of them are in the file.
     const [{ log, checkpointed }] = handle.pragma('wal_checkpoint(PASSIVE)') as [
       { log: number; checkpointed: number },

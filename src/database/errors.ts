@@ -32,6 +32,16 @@ export class NotDurable extends Error {
   readonly code = 'NOT_DURABLE';
 }
 
+/** A file of the database was truncated or overwritten while it was open. */
+export class DatabaseDamaged extends Error {
+  readonly code = 'DATABASE_DAMAGED';
+  constructor(path: string, how: string) {
+    super(
+      `${path} was changed by something other than this program and is ${how}: check the disk and what else writes there, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences`,
+    );
+  }
+}
+
 /** The server could not be reached, or was lost in the middle; what became of a commit then, nobody knows. */
 export class ConnectionLost extends Error {
   readonly code = 'CONNECTION_LOST';
@@ -42,11 +52,11 @@ export class ConnectionLost extends Error {
   }
 }
 
-const OWN = [LockTimeout, RolledBack, ConnectionLost, NotDurable];
+const OWN = [LockTimeout, RolledBack, ConnectionLost, NotDurable, DatabaseDamaged];
 
 // After a failed write or fsync the state of the file cache is unknown, and a damaged file must not be written
 // further: the process ends and the next start recovers from the log.
-const FATAL = /^SQLITE_(IOERR|CORRUPT|NOTADB)/;
+const FATAL = /^(SQLITE_(IOERR|CORRUPT|NOTADB)|DATABASE_DAMAGED$)/;
 // A full disk shows itself here too, where the shared-memory file beside the log can't grow; it heals. And a large sort
 // that finds no folder for its temporary file, on a root file system that can't be written, says nothing of the data.
 const HEALS = new Set([

@@ -31,17 +31,28 @@ export async function fileOf(db: Db): Promise<string | null> {
 /**
  * Opens the database of `DATABASE_URL`. On SQLite an empty one (readable by its owner only) is made where there is
  * none, and it throws when the file can't be opened or is not durable; on PostgreSQL the first use does. The caller
- * destroys it.
+ * destroys it. `onFatal` is called for the first error after which a SQLite file must not be used, whatever the caller
+ * of the statement does with the error.
  */
-export function openDatabase(databaseUrl: string): Db {
+export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => void): Db {
   if (engineOfUrl(databaseUrl) === 'postgres') {
     return new Kysely<Tables>({ dialect: openPostgres(databaseUrl) });
   }
   const path = sqlitePath(databaseUrl);
   // Before SQLite opens it: the log and the shared memory that it makes beside the file get the file's mode.
   makeFile(path);
-  const { dialect } = openSqlite(path);
+  const { dialect } = openSqlite(path, onFatal);
   return new Kysely<Tables>({ dialect });
+}
+
+const abandoned = new Set<Db>();
+
+/**
+ * Leaves a damaged database open until the process ends, instead of destroying it: closing the last handle would copy
+ * the log into the file.
+ */
+export function abandon(db: Db): void {
+  abandoned.add(db);
 }
 
 /** Held until they are let go: a handle that nobody refers to is collected, and its lock with it. */

@@ -16,7 +16,8 @@ import {
   SqliteQueryCompiler,
 } from 'kysely';
 import { EachRow } from './each-row.ts';
-import { isBusy, LockTimeout, RolledBack } from './errors.ts';
+import { isBusy, isFatal, LockTimeout, RolledBack } from './errors.ts';
+import { FileGuard } from './file-guard.ts';
 import { openReader, openWriter } from './handle.ts';
 import { assertOutsideTransaction } from './transaction.ts';
 
@@ -27,13 +28,19 @@ const LOCK_RETRY_MS = 2;
 /** Statements kept prepared. The service has some eighty texts; the bound is for texts of varying length. */
 const STATEMENTS_KEPT = 300;
 
-/** Opens the file twice: one handle writes, one only reads, so that a read never waits for a transaction. */
-export function openSqlite(path: string): { dialect: Dialect; writer: BetterSqlite3.Database } {
+/**
+ * Opens the file twice: one handle writes, one only reads, so that a read never waits for a transaction. `onFatal` is
+ * called once, for the first error of any statement after which the file must not be used (`isFatal`).
+ */
+export function openSqlite(
+  path: string,
+  onFatal: (error: unknown) => void = () => {},
+): { dialect: Dialect; writer: BetterSqlite3.Database } {
   const writer = openWriter(path);
   const reader = openReader(path);
   const dialect: Dialect = {
     createAdapter: () => new TwoHandleAdapter(),
-    createDriver: () => new ImmediateDriver(writer, reader),
+    createDriver: () => new ImmediateDriver(writer, reader, new FileGuard(path, reader), onFatal),
     createIntrospector: (db) => new SqliteIntrospector(db),
     createQueryCompiler: () => new SqliteQueryCompiler(),
   };
@@ -52,14 +59,28 @@ class ImmediateDriver implements Driver {
   readonly #reader: BetterSqlite3.Database;
   readonly #writing: StatementRunner;
   readonly #reading: StatementRunner;
+  readonly #guard: FileGuard;
+  /** The first fatal error: nothing is written after it. */
+  #fatal: { error: unknown } | null = null;
   /** Settles when the transaction before this one has ended: one at a time on the one writing handle. */
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(writer: BetterSqlite3.Database, reader: BetterSqlite3.Database) {
+  constructor(
+    writer: BetterSqlite3.Database,
+    reader: BetterSqlite3.Database,
+    guard: FileGuard,
+    onFatal: (error: unknown) => void,
+  ) {
+    const failed = (error: unknown): void => {
+      if (this.#fatal !== null || !isFatal(error)) return;
+      this.#fatal = { error };
+      onFatal(error);
+    };
     this.#writer = writer;
     this.#reader = reader;
-    this.#writing = new StatementRunner(writer);
-    this.#reading = new StatementRunner(reader);
+    this.#guard = guard;
+    this.#writing = new StatementRunner(writer, failed);
+    this.#reading = new StatementRunner(reader, failed);
   }
 
   async init(): Promise<void> {}
@@ -102,12 +123,14 @@ class ImmediateDriver implements Driver {
 
   async destroy(): Promise<void> {
     await this.#turn;
+    this.#guard.close();
     this.#reader.close();
     this.#writer.close();
   }
 
   async #beginImmediate(deadline: number): Promise<void> {
     for (;;) {
+      if (this.#fatal !== null) throw this.#fatal.error;
       try {
         this.#writing.run('begin immediate', []);
         // However the one before it ended: only a migration's own transaction writes the text of the schema.
@@ -124,7 +147,10 @@ class ImmediateDriver implements Driver {
   async #end(connection: Connection, how: 'commit' | 'rollback'): Promise<void> {
     try {
       if (!this.#writer.inTransaction) throw new RolledBack();
+      if (how === 'commit') this.#writing.watch(() => this.#guard.assertLog());
       this.#writing.run(how, []);
+      // Nothing is acknowledged that is in a damaged log.
+      if (how === 'commit') this.#writing.watch(() => this.#guard.assertCommitted());
     } catch (error) {
       if (this.#writer.inTransaction) this.#writing.run('rollback', []);
       throw error;
@@ -178,8 +204,11 @@ class StatementRunner {
   readonly #handle: BetterSqlite3.Database;
   readonly #prepared = new Map<string, BetterSqlite3.Statement>();
 
-  constructor(handle: BetterSqlite3.Database) {
+  readonly #failed: (error: unknown) => void;
+
+  constructor(handle: BetterSqlite3.Database, failed: (error: unknown) => void) {
     this.#handle = handle;
+    this.#failed = failed;
   }
 
   get inTransaction(): boolean {
@@ -187,6 +216,20 @@ class StatementRunner {
   }
 
   run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
+    return this.watch(() => this.#run(sql, parameters));
+  }
+
+  /** Returns what `work` returns, and reports what it throws. */
+  watch<R>(work: () => R): R {
+    try {
+      return work();
+    } catch (error) {
+      this.#failed(error);
+      throw error;
+    }
+  }
+
+  #run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
     if (sql === SCHEMA_TEXT_OPENS) this.#handle.unsafeMode(true);
     const statement = this.#prepare(sql);
     const [first] = parameters;

@@ -3,6 +3,7 @@
  * was put in its place, or its log is gone. PostgreSQL looks after its own files, and has none.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { codeOf } from './errors.ts';
 import { BESIDE } from './files.ts';
 import { sqliteFile } from './open.ts';
 import type { Tail } from './tail.ts';
@@ -34,15 +35,32 @@ function isInstant(value: unknown): value is string | null {
   return value === null || (typeof value === 'string' && !Number.isNaN(Date.parse(value)));
 }
 
+/** Longer than any mark: writing one over another leaves nothing of the one before. */
+const BYTES = 128;
+
 /**
- * Notes it in place of what was noted before, which a reader sees whole or not at all. Without a sync: what is noted is
- * committed already, so that a note which a power loss takes back is only less than it could be. Throws what the file
- * system throws.
+ * Returns a function that saves the high-water mark over the one before, in one write within one disk sector. It is not
+ * synced: what it counts is committed already, so a power loss can only leave an older mark. The function throws what
+ * the file system throws.
  */
-export function writeHint(databaseUrl: string, { position, seq, received_at }: Hint): void {
+export function hintWriter(databaseUrl: string): (hint: Hint) => void {
   const path = hintPath(databaseUrl);
-  writeFileSync(`${path}.new`, `${JSON.stringify({ position, seq, received_at })}\n`, { mode: 0o600 });
-  renameSync(`${path}.new`, path);
+  return ({ position, seq, received_at }) => {
+    const text = `${JSON.stringify({ position, seq, received_at }).padEnd(BYTES - 1)}\n`;
+    try {
+      // Renaming a new file over the old one would make most file systems flush it, which every commit would wait for.
+      writeFileSync(path, text, { flag: 'r+' });
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error;
+      writeFileSync(`${path}.new`, text, { mode: 0o600 });
+      renameSync(`${path}.new`, path);
+    }
+  };
+}
+
+/** Saves one mark. */
+export function writeHint(databaseUrl: string, hint: Hint): void {
+  hintWriter(databaseUrl)(hint);
 }
 
 /** Forgets it: the next `serve` begins a new one. */

@@ -19,6 +19,9 @@ export function ledgerHead(db: Db | Trx) {
   return db.selectFrom('ledger_head').select('position').orderBy('one', 'desc').limit(sql.lit(1));
 }
 
+/** The newest event, without its id. */
+export type Newest = Pick<Tail, 'seq' | 'received_at'>;
+
 /** The newest position of the ledger, read without its lock. */
 export async function readPosition(db: Db | Trx): Promise<number> {
   return (await ledgerHead(db).executeTakeFirstOrThrow()).position;

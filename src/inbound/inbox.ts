@@ -1,7 +1,8 @@
-import { type NotNull, type Selectable, sql } from 'kysely';
+import { CompiledQuery, type NotNull, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
+import type { Newest } from '../database/tail.ts';
 import { byBytes } from '../database/text-order.ts';
 import { transact } from '../database/transaction.ts';
 import { isBodyOf, type Kept, sha256 } from './kept-body.ts';
@@ -10,7 +11,13 @@ export type EventSource = InboxTable['source'];
 
 /** A verified message, or an event of an import, not yet stored. */
 export type Arrival = { readonly eventId: string; readonly body: Buffer };
-export type Stored = { accepted: number; duplicates: number; conflicts: number };
+export type Stored = {
+  accepted: number;
+  duplicates: number;
+  conflicts: number;
+  /** The last accepted event; null without one, and on PostgreSQL, which keeps no high-water mark. */
+  newest: Newest | null;
+};
 
 /** A stored event that waits to be applied. */
 export type PendingEvent = Pick<
@@ -40,10 +47,20 @@ export async function storeArrivals(
   source: EventSource = 'webhook',
 ): Promise<Stored> {
   const accepted = await insertArrivals(trx, arrivals, receivedAt, source);
-  if (accepted === arrivals.length) return { accepted, duplicates: 0, conflicts: 0 };
+  const newest = accepted === 0 ? null : await lastInserted(trx, receivedAt);
+  if (accepted === arrivals.length) return { accepted, duplicates: 0, conflicts: 0, newest };
   const conflicts = await storeConflicts(trx, arrivals, receivedAt);
-  return { accepted, duplicates: arrivals.length - accepted, conflicts };
+  return { accepted, duplicates: arrivals.length - accepted, conflicts, newest };
 }
+
+/** The event that the statement before this one inserted last. */
+async function lastInserted(trx: Trx, received_at: string): Promise<Newest | null> {
+  if (engineOf(trx) === 'postgres') return null;
+  const { rows } = await trx.executeQuery<{ seq: number }>(LAST_INSERTED);
+  return { seq: rows[0]?.seq ?? 0, received_at };
+}
+
+const LAST_INSERTED = CompiledQuery.raw('select last_insert_rowid() as seq');
 
 /**
  * `storeArrivals` in transactions of its own. On PostgreSQL the usual batch, without any duplicate, is one statement,
@@ -52,9 +69,10 @@ export async function storeArrivals(
 export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedAt: string): Promise<Stored> {
   if (engineOf(db) === 'sqlite') return transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
   const accepted = await insertArrivals(db, arrivals, receivedAt, 'webhook');
-  if (accepted === arrivals.length) return { accepted, duplicates: 0, conflicts: 0 };
+  const newest = null;
+  if (accepted === arrivals.length) return { accepted, duplicates: 0, conflicts: 0, newest };
   const conflicts = await transact(db, (trx) => storeConflicts(trx, arrivals, receivedAt));
-  return { accepted, duplicates: arrivals.length - accepted, conflicts };
+  return { accepted, duplicates: arrivals.length - accepted, conflicts, newest };
 }
 
 /**

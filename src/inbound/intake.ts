@@ -56,10 +56,11 @@ export function createIntake(options: {
       const receivedAt = now().toISOString();
       const began = performance.now();
       const stored = await storeBatch(db, arrivals, receivedAt);
+      // First: the high-water mark that it saves includes whatever is acknowledged.
+      onStored(stored, performance.now() - began);
       for (const one of batch) one.resolve();
       if (stored.conflicts > 0)
         log.warn({ count: stored.conflicts }, 'an event id came again with another body');
-      onStored(stored, performance.now() - began);
     } catch (error) {
       // What came meanwhile would fare as badly, or only wait for the lock as long once more.
       batch.push(...waiting.splice(0));

@@ -3,14 +3,17 @@ import { engineOf } from '../database/engine.ts';
 import { codeOf } from '../database/errors.ts';
 import { fileOf, isServed } from '../database/open.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
-import { readTail, replayFrom } from '../database/tail.ts';
-import { readHint, writeHint } from '../database/tail-hint.ts';
+import { type Newest, readTail, replayFrom } from '../database/tail.ts';
+import { type Hint, hintWriter, readHint } from '../database/tail-hint.ts';
 import { transact } from '../database/transaction.ts';
 import type { Log } from './log.ts';
 
 export type LostTail = Tables['lost_tails'];
 
-/** How often it is noted how far the database is: what came since is what a loss would not be noticed of. */
+/**
+ * How often the high-water mark is saved, apart from every commit of events: positions and events of other processes
+ * that are newer than the last save can be lost undetected.
+ */
 const EVERY_MS = 1_000;
 
 /** "replay from 2026-…": what a person has to do about a loss. */
@@ -45,7 +48,7 @@ export async function noticeLostTail(
   if (lost === null) return null;
   await transact(db, (trx) => trx.insertInto('lost_tails').values(lost).execute());
   // Else the next start would find the same once more.
-  note(databaseUrl, lost, log);
+  note(hintWriter(databaseUrl), lost, log);
   log.error(
     {
       count: lost.noted_seq - lost.seq,
@@ -110,18 +113,34 @@ export async function acceptLosses(trx: Trx, reason: string, now: string): Promi
   return Number(accepted.numUpdatedRows);
 }
 
-/** Notes each second how far a SQLite database is, when that has changed. Answers how to stop, which notes it once more. */
-export function keepHint(db: Db, databaseUrl: string, log: Log): () => Promise<void> {
-  if (engineOf(db) === 'postgres') return async () => {};
-  let noted = '';
+export type HighWaterMark = {
+  /** Saves that events up to this one are committed. */
+  stored(newest: Newest): void;
+  /** Saves it a last time. */
+  stop(): Promise<void>;
+};
+
+/**
+ * Saves the high-water mark of a SQLite database: with each commit of events, so that losing a single acknowledged event
+ * is detected, and once a second when anything else changed.
+ */
+export function keepHint(db: Db, databaseUrl: string, log: Log): HighWaterMark {
+  if (engineOf(db) === 'postgres') return { stored: () => {}, stop: async () => {} };
+  let saved: Hint = readHint(databaseUrl) ?? { position: 0, seq: 0, received_at: null };
   let looking: Promise<void> | null = null;
+  const write = hintWriter(databaseUrl);
+  const save = (mark: Hint): void => {
+    const { position, seq } = saved;
+    if ((mark.position !== position || mark.seq !== seq) && note(write, mark, log)) saved = mark;
+  };
   const look = async (): Promise<void> => {
-    const tail = await readTail(db);
-    const text = JSON.stringify(tail);
-    if (text !== noted && note(databaseUrl, tail, log)) noted = text;
+    const { position, seq, received_at } = await readTail(db);
+    // Events may have been stored since it was read, and a damaged file may return older rows.
+    const newest = seq > saved.seq ? { seq, received_at } : newestOf(saved);
+    save({ position: Math.max(position, saved.position), ...newest });
   };
   const lookOnce = (): Promise<void> => {
-    // What keeps it from reading is told by whoever needs the database.
+    // Whatever else reads the database reports why it can't be read.
     looking ??= look()
       .catch(() => {})
       .finally(() => {
@@ -130,17 +149,24 @@ export function keepHint(db: Db, databaseUrl: string, log: Log): () => Promise<v
     return looking;
   };
   const timer = setInterval(lookOnce, EVERY_MS);
-  return async () => {
-    clearInterval(timer);
-    await looking;
-    await lookOnce();
+  return {
+    stored: (newest) => save({ ...saved, ...newest }),
+    async stop() {
+      clearInterval(timer);
+      await looking;
+      await lookOnce();
+    },
   };
 }
 
+function newestOf({ seq, received_at }: Hint): Newest {
+  return { seq, received_at };
+}
+
 /** It helps, and is never needed: a full disk must stop nothing. */
-function note(databaseUrl: string, tail: Parameters<typeof writeHint>[1], log: Log): boolean {
+function note(write: (hint: Hint) => void, hint: Hint, log: Log): boolean {
   try {
-    writeHint(databaseUrl, tail);
+    write(hint);
     return true;
   } catch (error) {
     log.debug({ code: codeOf(error) }, 'how far the database is could not be noted beside it');

@@ -113,19 +113,38 @@ t.test('what the ledger alone has lost is told too', async (t) => {
   t.match((await check()).examples, [/lacks what was known behind position 12$/]);
 });
 
-t.test('how far a database is, is noted while it is served, and once more at the end', async (t) => {
+t.test('the high-water mark is saved while it is served, and a last time at the end', async (t) => {
   const { db, url } = await stage(t);
-  const stop = keepHint(db, url, silentLog);
+  const mark = keepHint(db, url, silentLog);
   await eventually(
     'the hint is there',
     async () => readHint(url),
     (hint) => hint?.seq === 16,
   );
   await deliver(db, [deductionOf('one-more', { id: 'd-more' })], '2026-01-16T00:00:00.000Z');
-  await stop();
+  await mark.stop();
   t.strictSame(readHint(url), { position: 13, seq: 17, received_at: '2026-01-16T00:00:00.000Z' });
   t.notMatch(readFileSync(`${sqlitePath(url)}-hint`, 'utf8'), /one-more/, 'no ids');
   removeHint(url);
   t.equal(readHint(url), null);
   removeHint(url);
+});
+
+t.test('the high-water mark includes each commit of events at once, and never goes back', async (t) => {
+  const { db, url } = await stage(t);
+  const mark = keepHint(db, url, silentLog);
+  const received_at = '2026-01-16T00:00:00.000Z';
+  mark.stored({ seq: 18, received_at });
+  t.match(readHint(url), { seq: 18, received_at });
+  // The database has 16 events and position 12.
+  await mark.stop();
+  t.strictSame(readHint(url), { position: 12, seq: 18, received_at });
+});
+
+t.test('a mark that was written over a longer one is read', async (t) => {
+  const { url } = await stage(t);
+  writeHint(url, { position: 1_234_567, seq: 9_999_999, received_at: '2026-01-16T00:00:00.000Z' });
+  const short = { position: 1, seq: 2, received_at: null };
+  writeHint(url, short);
+  t.strictSame(readHint(url), short);
 });

@@ -1,0 +1,176 @@
+/** Files that something else truncates while they are open, and everything that shrinks them rightly. */
+import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
+import t, { type Test } from 'tap';
+import { backUp } from '../../src/database/backup.ts';
+import { startCheckpoints } from '../../src/database/checkpoints.ts';
+import { FileGuard } from '../../src/database/file-guard.ts';
+import { openReader } from '../../src/database/handle.ts';
+import { openDatabase, sqlitePath } from '../../src/database/open.ts';
+import { setShrinkable, shrink } from '../../src/database/shrink.ts';
+import { deductionOf, receive } from '../api/deliver.ts';
+import { eventually } from '../support/eventually.ts';
+import { startChild } from './child.ts';
+import { scratch } from './scratch.ts';
+
+const LOG_HEADER = 32;
+const FRAME = 24 + 4096;
+const COMMITS = 400;
+
+/** A database whose log holds some commits that are not in the file, and whoever opened it with `openDatabase`. */
+async function stage(t: Test) {
+  const { url } = await scratch(t);
+  const fatal: unknown[] = [];
+  const db = openDatabase(url, (error) => fatal.push(error));
+  t.teardown(() => db.destroy());
+  let sent = 0;
+  const commit = () => receive(db, [deductionOf(`e-${sent++}`, {})]);
+  for (const _ of Array(5)) await commit();
+  return { db, url, path: sqlitePath(url), fatal, commit };
+}
+
+for (const [how, size] of [
+  ['emptied', 0],
+  ['cut to its header', LOG_HEADER],
+  ['cut to its first page', LOG_HEADER + FRAME],
+  ['cut by one byte', -1],
+] as const) {
+  t.test(`a log that is ${how}: the next commit fails, and none follows`, async (t) => {
+    const { db, path, fatal, commit } = await stage(t);
+    const log = `${path}-wal`;
+    truncateSync(log, size < 0 ? statSync(log).size + size : size);
+    await t.rejects(commit(), { code: 'DATABASE_DAMAGED' });
+    t.match(fatal, [{ code: 'DATABASE_DAMAGED' }], 'it is reported once');
+    const { size: after } = statSync(log);
+    await t.rejects(commit(), { code: 'DATABASE_DAMAGED' });
+    t.equal(statSync(log).size, after, 'nothing more is written');
+    t.match(fatal, [{ code: 'DATABASE_DAMAGED' }]);
+    t.ok(db);
+  });
+}
+
+t.test('a log that is emptied is not copied into the file: the checkpoint fails', async (t) => {
+  const { url, path } = await stage(t);
+  const before = readFileSync(path);
+  truncateSync(`${path}-wal`, 0);
+  const failed: unknown[] = [];
+  t.teardown(startCheckpoints(url, (error) => failed.push(error)));
+  await eventually(
+    'a checkpoint fails',
+    () => failed,
+    ({ length }) => length > 0,
+  );
+  t.match(failed, [{ code: /^(DATABASE_DAMAGED|SQLITE_IOERR_SHORT_READ)$/ }]);
+  t.strictSame(readFileSync(path), before);
+});
+
+t.test('a log that was cut and has grown again is not copied into the file', async (t) => {
+  const { url, path, commit } = await stage(t);
+  for (const _ of Array(5)) await commit();
+  const log = `${path}-wal`;
+  const { size } = statSync(log);
+  const before = readFileSync(path);
+  truncateSync(log, LOG_HEADER + FRAME);
+  truncateSync(log, size);
+  const failed: unknown[] = [];
+  t.teardown(startCheckpoints(url, (error) => failed.push(error)));
+  await eventually(
+    'a checkpoint fails',
+    () => failed,
+    ({ length }) => length > 0,
+  );
+  t.match(failed, [{ code: 'DATABASE_DAMAGED', message: /missing a committed page/ }]);
+  t.strictSame(readFileSync(path), before);
+});
+
+t.test('a database file that lost its end is noticed before the next checkpoint', async (t) => {
+  const { url, path, commit } = await stage(t);
+  const other = new BetterSqlite3(path);
+  other.pragma('wal_checkpoint(RESTART)');
+  other.close();
+  await commit();
+  const failed: unknown[] = [];
+  t.teardown(startCheckpoints(url, (error) => failed.push(error)));
+  truncateSync(path, statSync(path).size / 2);
+  await eventually(
+    'a checkpoint fails',
+    () => failed,
+    ({ length }) => length > 0,
+  );
+  t.match(failed, [{ code: 'DATABASE_DAMAGED', message: /sidecar\.db was changed/ }]);
+});
+
+t.test('any statement that meets a damaged page is reported, whoever catches its error', async (t) => {
+  const { url } = await scratch(t);
+  const path = sqlitePath(url);
+  const fatal: unknown[] = [];
+  const db = openDatabase(url, (error) => fatal.push(error));
+  t.teardown(() => db.destroy());
+  const bytes = readFileSync(path);
+  writeFileSync(path, Buffer.concat([bytes.subarray(0, 4096), Buffer.alloc(bytes.length - 4096, 0xff)]));
+  await db
+    .selectFrom('inbox')
+    .selectAll()
+    .execute()
+    .catch(() => {});
+  t.match(fatal, [{ code: /^SQLITE_CORRUPT/ }]);
+  await t.rejects(receive(db, [deductionOf('e-1', {})]), { code: /^SQLITE_CORRUPT/ }, 'nothing is written');
+});
+
+t.test('a log whose contents a crash made worthless is written over', async (t) => {
+  const { url } = await scratch(t);
+  const log = `${sqlitePath(url)}-wal`;
+  writeFileSync(log, Buffer.alloc(LOG_HEADER + 3 * FRAME));
+  const fatal: unknown[] = [];
+  const db = openDatabase(url, (error) => fatal.push(error));
+  t.teardown(() => db.destroy());
+  t.teardown(startCheckpoints(url, (error) => fatal.push(error)));
+  for (const nth of [1, 2]) await receive(db, [deductionOf(`e-${nth}`, {})]);
+  t.equal((await db.selectFrom('inbox').select('seq').execute()).length, 2);
+  t.strictSame(fatal, []);
+});
+
+t.test('checkpoints, vacuums and backups of any kind raise no alarm', async (t) => {
+  const { url } = await scratch(t);
+  const path = sqlitePath(url);
+  const shrinkable = new BetterSqlite3(path);
+  setShrinkable(shrinkable);
+  shrinkable.exec('VACUUM');
+  shrinkable.close();
+  const fatal: unknown[] = [];
+  const db = openDatabase(url, (error) => fatal.push(error));
+  t.teardown(() => db.destroy());
+  const handle = openReader(path);
+  const guard = new FileGuard(path, handle);
+  t.teardown(() => {
+    guard.close();
+    handle.close();
+  });
+  const child = startChild(t, 'child-checkpoints.ts', path);
+  t.equal(await child.line(), 'ready');
+  const stopCheckpoints = startCheckpoints(url, (error) => fatal.push(error));
+  t.teardown(stopCheckpoints);
+  const { signal } = new AbortController();
+  const on = { copied: () => {}, signal, environment: 'sandbox' } as const;
+  for (let nth = 0; nth < COMMITS; nth += 1) {
+    await receive(db, [deductionOf(`e-${nth}`, { description: 'x'.repeat(2_000) })]).catch((error) => {
+      if (error.code !== 'LOCK_TIMEOUT') throw error;
+    });
+    guard.canCopy();
+    guard.assertFile();
+    // Free pages at the end of the file, so that it shrinks.
+    if (nth % 50 === 49)
+      await db
+        .deleteFrom('inbox')
+        .where('seq', '>', 5)
+        .execute()
+        .catch(() => {});
+    if (nth % 100 === 99) {
+      await shrink(url, signal);
+      await backUp(path, `${path}.copy`, on);
+    }
+  }
+  child.process.stdin?.end();
+  t.equal(await child.line(), 'done');
+  t.strictSame(fatal, []);
+});

@@ -1,0 +1,135 @@
+/** Files of a database that is served are truncated or overwritten: nothing is acknowledged into a damaged file. */
+import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs';
+import BetterSqlite3 from 'better-sqlite3';
+import t from 'tap';
+import { sqlitePath } from '../../src/database/open.ts';
+import { readHint } from '../../src/database/tail-hint.ts';
+import { here } from '../cli/surroundings.ts';
+import { eventually } from '../support/eventually.ts';
+import { deliver, eventOf, startLoad } from '../support/load.ts';
+import { breaches } from '../support/oracle.ts';
+import { setStage } from '../support/stage.ts';
+
+const LOG_HEADER = 32;
+const PAGE = 4_096;
+const FRAME = 24 + PAGE;
+
+/** Resolves when everything in the log is in the file too. */
+async function copied(path: string): Promise<void> {
+  const handle = new BetterSqlite3(path);
+  const count = () => handle.pragma('wal_checkpoint(NOOP)') as { log: number; checkpointed: number }[];
+  await eventually('the log is copied', count, ([found]) => found?.log === found?.checkpointed);
+  handle.close();
+}
+
+for (const [how, bytes] of [
+  ['emptied', 0],
+  ['cut', LOG_HEADER + FRAME],
+] as const) {
+  t.test(`a log that is ${how} under load: nothing more is acknowledged, and it ends`, async (t) => {
+    const stage = await setStage(t);
+    const { sidecar, keys, databaseUrl } = stage;
+    const log = `${sqlitePath(databaseUrl)}-wal`;
+    const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load' });
+    await load.reached(100);
+    // Keeps the log from starting over: what is in it now is needed.
+    const reader = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
+    reader.exec('begin');
+    reader.prepare('select count(*) from inbox').get();
+    await load.reached(400);
+    truncateSync(log, bytes);
+    // Closed before the sidecar ends: the last connection to close copies the log into the file.
+    reader.close();
+    const later = await deliver(sidecar.port, keys.webhookSecret, eventOf('later', 0)).catch(() => null);
+    t.not(later?.status, 204, 'what is sent after it is not acknowledged');
+    t.equal(await sidecar.ended, 1);
+    await load.ended;
+    t.match(
+      sidecar.logged().filter(({ level }) => level === 'fatal'),
+      [{ code: /^(DATABASE_DAMAGED|SQLITE_(IOERR_SHORT_READ|CORRUPT|NOTADB)$)/ }],
+    );
+    t.match(
+      sidecar.output().trimEnd().split('\n').at(-1),
+      /check the disk.*start again.*verify.*restore.* only if/,
+    );
+
+    // What was in the log alone is gone, and so is whatever the file needs of it: both are reported.
+    t.ok((readHint(databaseUrl)?.seq ?? 0) >= load.acknowledged.size);
+    const env = stage.variables as Record<string, string>;
+    const { code, stdout } = await here(t, env, ['doctor', '--json']);
+    t.equal(code, 1);
+    t.match(stdout, /older|replay what is from|SQLITE_CORRUPT|reading the database failed/);
+  });
+}
+
+t.test('a database file that loses its end: the process ends', async (t) => {
+  const stage = await setStage(t);
+  const { sidecar, keys, databaseUrl } = stage;
+  const path = sqlitePath(databaseUrl);
+  const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load', events: 300 });
+  await load.ended;
+  await stage.settled();
+  await copied(path);
+  truncateSync(path, Math.floor(statSync(path).size / PAGE / 2) * PAGE);
+  t.equal(await sidecar.ended, 1);
+  t.match(
+    sidecar.logged().filter(({ level }) => level === 'fatal'),
+    [{ code: /^(DATABASE_DAMAGED|SQLITE_CORRUPT)/ }],
+  );
+});
+
+t.test('a request that meets a damaged page: the process ends, and says what to do', async (t) => {
+  const stage = await setStage(t);
+  const { sidecar, keys, databaseUrl, api } = stage;
+  const path = sqlitePath(databaseUrl);
+  const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load', events: 300 });
+  await load.ended;
+  await stage.settled();
+  await copied(path);
+  const { size } = statSync(path);
+  const file = openSync(path, 'r+');
+  for (let at = PAGE; at < size; at += PAGE) writeSync(file, Buffer.alloc(PAGE, 0xff), 0, PAGE, at);
+  closeSync(file);
+  // Lists nothing that an earlier request has read into memory.
+  for (const route of ['/v1/census-syncs', '/v1/employee-changes', '/v1/deductions', '/v1/events']) {
+    await api.get(route).catch(() => {});
+  }
+  t.equal(await sidecar.ended, 1);
+  t.match(
+    sidecar.logged().filter(({ level }) => level === 'fatal'),
+    [{ code: /^SQLITE_(CORRUPT|NOTADB)/ }],
+  );
+  t.match(
+    sidecar.output().trimEnd().split('\n').at(-1),
+    /check the disk.*start again.*verify.*restore.* only if/,
+  );
+});
+
+t.test(
+  'a damaged end of the log after a kill: the start reports the acknowledged events that are gone',
+  async (t) => {
+    const stage = await setStage(t);
+    const { sidecar, keys, databaseUrl } = stage;
+    const path = sqlitePath(databaseUrl);
+    const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load' });
+    await load.reached(100);
+    const reader = new BetterSqlite3(path, { readonly: true });
+    reader.exec('begin');
+    reader.prepare('select count(*) from inbox').get();
+    await load.reached(300);
+    t.equal(await sidecar.end('SIGKILL'), 'SIGKILL');
+    await load.ended;
+    t.ok((readHint(databaseUrl)?.seq ?? 0) >= load.acknowledged.size, 'the mark includes all of them');
+    reader.close();
+    const { size } = statSync(`${path}-wal`);
+    const log = openSync(`${path}-wal`, 'r+');
+    writeSync(log, Buffer.alloc(8, 0xff), 0, 8, LOG_HEADER + Math.floor(size / FRAME / 2) * FRAME);
+    closeSync(log);
+
+    await stage.start();
+    await stage.settled();
+    const missing = await breaches({ databaseUrl, acknowledged: load.acknowledged.values() });
+    t.ok(missing.length > 0);
+    t.match(await stage.api.check('tail-lost'), { result: 'fail', count: 1 });
+  },
+);
