@@ -64,6 +64,7 @@ export const UNTOLD: ReadonlySet<string> = new Set([
   'payroll_runs.run_id',
   'payroll_runs.created_at',
   'payroll_runs.finalized_at',
+  'payroll_runs.finalize_key',
   'payroll_runs.rules_version',
   'payroll_runs.force_reason',
   'taken_reports.recorded_at',
