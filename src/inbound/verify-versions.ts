@@ -3,9 +3,17 @@ import { type Deduction, deduction } from '../contract/deduction.ts';
 import { toInstant } from '../contract/instant.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { type Chain, readChains } from '../ledger/chain.ts';
-import { type Content, foldVersions, type Head, type IncomingDeduction, tieKey } from '../ledger/fold.ts';
+import {
+  type Content,
+  foldVersions,
+  type Head,
+  type IncomingDeduction,
+  tieKey,
+  type Version,
+} from '../ledger/fold.ts';
+import { type AtTime, versionsAt } from '../ledger/history.ts';
 import { VERSION_COLUMNS } from '../ledger/record.ts';
+import { latestOf } from '../ledger/state.ts';
 import { pairsUnlisted } from '../ledger/verify-deductions.ts';
 import { type Understood, understand } from './understand.ts';
 import { EVENT_COLUMNS, type EventRow, isOurInstant, verifyEvent } from './verify-event.ts';
@@ -22,11 +30,16 @@ export type Verified = { byBody: number; byHash: number };
  */
 export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<Verified> {
   const verified = { byBody: 0, byHash: 0 };
+  const shown: Shown = new Map();
   const page = (after: number) => pageOf(db, after, until);
   for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.position)) {
+    const heads = new Map(rows.map((row) => [row.position, headBefore(row, shown)]));
     const computable = rows.flatMap((row) => prepare(row, on.tell) ?? []);
-    const chains = await chainsOf(db, computable);
-    for (const one of computable) compare(one, chains, on.tell);
+    const rivals = Map.groupBy(await rivalsOf(db, computable), (version) => version.deduction_id);
+    for (const one of computable) {
+      const { position, deduction_id } = one.row;
+      compare(one, heads.get(position) ?? null, rivals.get(deduction_id) ?? [], on.tell);
+    }
     await verifyEmployees(db, rows, on.tell);
     for (const { seq, body } of rows) if (seq !== null) verified[body === null ? 'byHash' : 'byBody'] += 1;
   }
@@ -113,29 +126,29 @@ function incomingOf(row: Row, understood: Understood | null): IncomingDeduction 
   return meaning.kind === 'deduction' ? { ...given, createdAt, deduction: meaning.deduction } : null;
 }
 
-async function chainsOf(db: Db, all: readonly Computable[]): Promise<Map<string, Chain>> {
-  const ends = new Map<string, number>();
-  for (const { row } of all) {
-    // By the time that is stored: if that is wrong, it is told when it is compared.
-    const isNewest = row.before_late === 0 && row.before_time !== null && row.event_time > row.before_time;
-    // In order of position, so that of one deduction the longest stays.
-    if (row.previous !== null && !isNewest) ends.set(row.deduction_id, row.previous);
-  }
-  const chains = await readChains(db, [...ends.values()]);
-  return new Map([...ends].map(([deductionId, end]) => [deductionId, chains.get(end) ?? []]));
+/** Returns the versions that these may tie with: up to the one before them, those at the same event time. */
+function rivalsOf(db: Db, all: readonly Computable[]): Promise<Version[]> {
+  const times = all.flatMap(({ row }): AtTime[] => {
+    const { deduction_id: deductionId, event_time: eventTime, previous } = row;
+    // By the time that is stored: if that is wrong, comparing it reports so.
+    const isNewest = row.before_late === 0 && row.before_time !== null && eventTime > row.before_time;
+    return previous === null || isNewest ? [] : [{ deductionId, eventTime, until: previous }];
+  });
+  return versionsAt(db, times);
 }
 
-function compare({ row, incoming }: Computable, chains: ReadonlyMap<string, Chain>, tell: Tell): void {
+function compare(
+  { row, incoming }: Computable,
+  head: Head | null,
+  rivals: readonly Version[],
+  tell: Tell,
+): void {
   const { previous, position, event_time: time } = row;
-  const before = chains.get(row.deduction_id)?.filter((version) => version.position <= (previous ?? 0)) ?? [];
-  const head = headOf(row, before);
-  const rival = before.findLast((version) => version.event_time === time);
+  const rival = latestOf(rivals.filter((one) => one.event_time === time && one.position <= (previous ?? 0)));
   const { versions } = foldVersions(
     [incoming],
     head === null ? new Map() : new Map([[incoming.deduction.id, head]]),
-    rival === undefined
-      ? new Map()
-      : new Map<string, Content>([[tieKey(incoming.deduction.id, time), rival]]),
+    rival === null ? new Map() : new Map<string, Content>([[tieKey(incoming.deduction.id, time), rival]]),
     position - 1,
     row.recorded_at,
   );
@@ -147,18 +160,24 @@ function compare({ row, incoming }: Computable, chains: ReadonlyMap<string, Chai
   }
 }
 
-/** The deduction's latest state before this version: that of the version before it, or if that was late, an older one. */
-function headOf(row: Row, before: Chain): Head | null {
-  if (row.previous === null || row.before_version === null) return null;
-  const counted = { deduction_id: row.deduction_id, versions: row.before_version, newest: row.previous };
-  if (row.before_late === 0) {
-    const [event_time, employee_id] = [row.before_time as string, row.before_employee as string];
-    return { ...counted, position: row.previous, event_time, employee_id };
-  }
-  const latest = before.findLast((version) => version.late === 0);
-  if (latest === undefined) return null;
-  const { position, event_time, employee_id } = latest;
-  return { ...counted, position, event_time, employee_id };
+/** The version that a deduction showed after a late one, by the late one's position. */
+type Shown = Map<number, Pick<Head, 'position' | 'event_time' | 'employee_id'>>;
+
+/**
+ * Returns the deduction's latest state before this version: the version before it or, if that was late, the one that was
+ * shown then. Versions are verified in order of position, so `shown` has it, and no history is read for it.
+ */
+function headBefore(row: Row, shown: Shown): Head | null {
+  const { deduction_id, previous, position, before_version, before_time, before_employee } = row;
+  if (previous === null || before_version === null) return null;
+  const before =
+    row.before_late === 0
+      ? { position: previous, event_time: before_time as string, employee_id: before_employee as string }
+      : shown.get(previous);
+  shown.delete(previous);
+  if (before === undefined) return null;
+  if (row.late === 1) shown.set(position, before);
+  return { ...before, deduction_id, versions: before_version, newest: previous };
 }
 
 /** Where a deduction passes from one employee to another, both are listed with it. */

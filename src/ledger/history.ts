@@ -29,24 +29,29 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
     .execute();
 }
 
+/** A deduction's versions at one event time, up to a position. */
+export type AtTime = { deductionId: string; eventTime: string; until: number };
+
 /**
- * Returns, for each deduction id and event time (`eventTime`), the version with the greatest position at exactly that
- * time, if there is one. Reads one index entry and one row for each, however long the deduction's history is.
+ * Returns the version with the greatest position of each of these, if there is one. Reads one index entry and one row
+ * for each, however long the deduction's history is.
  */
-export async function versionsAt(
-  trx: Trx,
-  times: readonly (readonly [deductionId: string, eventTime: string])[],
-): Promise<Version[]> {
+export async function versionsAt(db: Db | Trx, times: readonly AtTime[]): Promise<Version[]> {
   if (times.length === 0) return [];
-  const wanted = textRows(trx, ['deduction_id', 'event_time'], times);
+  const wanted = textRows(
+    db,
+    ['deduction_id', 'event_time', 'until'],
+    times.map(({ deductionId, eventTime, until }) => [deductionId, eventTime, String(until)]),
+  );
   const positions = sql`
     select (select max(versions.position) from versions
-      where versions.event_time = wanted.event_time and versions.deduction_id = wanted.deduction_id)
+      where versions.event_time = wanted.event_time and versions.deduction_id = wanted.deduction_id
+        and versions.position <= cast(wanted.until as bigint))
     from ${wanted} as wanted`;
-  return trx
+  return db
     .selectFrom('versions')
     .selectAll()
-    .where(isOneOfSelected(trx, 'position', positions))
+    .where(isOneOfSelected(db, 'position', positions))
     .execute();
 }
 

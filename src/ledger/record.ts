@@ -9,7 +9,7 @@ import {
   type IncomingDeduction,
   tieKey,
 } from './fold.ts';
-import { versionsAt } from './history.ts';
+import { type AtTime, versionsAt } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 /** All columns of a version. */
@@ -96,12 +96,13 @@ async function contentsTied(
   incoming: readonly IncomingDeduction[],
   heads: ReadonlyMap<string, Head>,
 ): Promise<Map<string, Content>> {
-  const times = new Map<string, [string, string]>();
+  const times = new Map<string, AtTime>();
   for (const event of incoming) {
     const { id } = event.deduction;
     const head = heads.get(id);
     const time = eventTime(event);
-    if (head !== undefined && time <= head.event_time) times.set(tieKey(id, time), [id, time]);
+    if (head === undefined || time > head.event_time) continue;
+    times.set(tieKey(id, time), { deductionId: id, eventTime: time, until: head.newest });
   }
   const tied = await versionsAt(trx, [...times.values()]);
   return new Map(tied.map((version) => [tieKey(version.deduction_id, version.event_time), version]));

@@ -1,0 +1,55 @@
+import { deepStrictEqual } from 'node:assert/strict';
+import fc from 'fast-check';
+import t from 'tap';
+import { readPosition } from '../../src/database/tail.ts';
+import { verifyVersions } from '../../src/inbound/verify-versions.ts';
+import { SEED } from '../ledger/model.ts';
+import { countingReads } from '../support/reads.ts';
+import { type Body, startApplying } from './applying.ts';
+import { deductionBody } from './bodies.ts';
+
+const { signal } = new AbortController();
+
+const someEvents = fc.array(
+  fc.record({
+    id: fc.constantFrom('a', 'b', 'c'),
+    second: fc.nat({ max: 20 }),
+    member_contribution: fc.constantFrom('1', '2'),
+  }),
+  { minLength: 1, maxLength: 40 },
+);
+
+t.test(
+  'versions of events in any order, with ties, are found right, and no history is read for it',
+  async (t) => {
+    t.comment(`SEED=${SEED}`);
+    const { store, loop, db } = await startApplying(t);
+    let runs = 0;
+    const property = fc.asyncProperty(someEvents, async (events) => {
+      const run = `run${runs++}`;
+      const bodies = events.map(({ id, second, member_contribution }, index): Body => {
+        const created_at = `2026-03-01T12:00:${String(second).padStart(2, '0')}Z`;
+        return [
+          `${run}-${index}`,
+          deductionBody({ id: `${run}-${id}`, member_contribution }, { created_at }),
+        ];
+      });
+      await store(...bodies);
+      await loop.runOnce();
+      const told: unknown[] = [];
+      await verifyVersions(db, await readPosition(db), {
+        tell: (one) => told.push(one),
+        looked: () => {},
+        signal,
+      });
+      deepStrictEqual(told, []);
+    });
+    await fc.assert(property, { seed: SEED, numRuns: 30 });
+    const versions = await readPosition(db);
+    const counted = countingReads(db);
+    await verifyVersions(counted.db, versions, { tell: () => {}, looked: () => {}, signal });
+    const pages = Math.ceil(versions / 500) + 1;
+    t.ok(counted.reads.rows <= 2 * versions, `${counted.reads.rows} rows for ${versions} versions`);
+    t.ok(counted.reads.statements <= 4 * pages, `${counted.reads.statements} statements`);
+  },
+);
