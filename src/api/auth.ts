@@ -9,8 +9,11 @@ import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts'
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
 import { Refusal } from './problem.ts';
 
-/** `public`: nobody is asked. `any`: whoever has a valid token, whatever its scopes. */
-export type RouteScope = Scope | 'public' | 'any';
+/**
+ * `public`: no token is needed. `any`: any valid token, also as the password of HTTP Basic. `self`: any valid token,
+ * without Basic, for what belongs to the token itself.
+ */
+export type RouteScope = Scope | 'public' | 'any' | 'self';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -94,7 +97,8 @@ export function createAuthorize(
     request.session = session;
     request.caller = caller;
     // A route without a scope stops the start; should one ever get here, nobody may call it.
-    if (scope === undefined || (scope !== 'any' && !allows(caller.scopes, scope))) throw forbidden(scope);
+    if (scope === 'any' || scope === 'self') return;
+    if (scope === undefined || !allows(caller.scopes, scope)) throw forbidden(scope);
   };
 }
 

@@ -33,6 +33,7 @@ const TAGS = [
   { name: 'Activity', description: 'What comes in, what waits, what goes out.' },
   { name: 'Payroll runs', description: 'What to deduct on a paycheck, to the cent, and the proof of it.' },
   { name: 'Payroll settings', description: 'What payroll says of an employer once: pay dates and codes.' },
+  { name: 'Sessions', description: "The caller's own sessions at the console." },
   { name: 'Health', description: 'For whoever starts and watches the process.' },
   { name: 'Reference', description: 'This document.' },
 ];

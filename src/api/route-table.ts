@@ -50,10 +50,11 @@ export function createRouteTable(): RouteTable {
 }
 
 function securityOf(scope: RouteScope, { description = '' }: { description?: string }) {
-  const needs = scope === 'any' ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
+  const isAny = scope === 'any' || scope === 'self';
+  const needs = isAny ? 'Needs any valid token.' : `Needs the scope \`${scope}\`.`;
   return {
     description: `${description} ${needs}`.trim(),
-    security: scope === 'any' ? [{ bearer: [] }, { basic: [] }] : [{ bearer: [scope] }],
+    security: [{ bearer: isAny ? [] : [scope] }, ...(scope === 'any' ? [{ basic: [] }] : [])],
   };
 }
 

@@ -45,6 +45,7 @@ import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
 import { payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { readinessRoutes } from './routes/readiness.ts';
+import { sessionRoutes } from './routes/sessions.ts';
 import { stagedCensusRoutes } from './routes/staged-census.ts';
 import { stagedCensusListRoutes } from './routes/staged-censuses.ts';
 import type { Api } from './schemas.ts';
@@ -166,6 +167,7 @@ const ROUTES = [
   payrollRunWorkRoutes,
   payrollRunProofRoutes,
   payrollSettingRoutes,
+  sessionRoutes,
   healthRoutes,
 ] as const;
 

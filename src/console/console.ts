@@ -10,6 +10,7 @@ import { ledgerPages } from './pages/deductions.ts';
 import { eventPages } from './pages/events.ts';
 import { overviewPages } from './pages/overview.ts';
 import { payrollPages } from './pages/runs.ts';
+import { sessionPages } from './pages/sessions.ts';
 import type { ConsoleParts } from './parts.ts';
 import { signInRoutes } from './sign-in.ts';
 import { unknownPage } from './unknown-page.ts';
@@ -29,4 +30,12 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-const PAGES = [overviewPages, eventPages, ledgerPages, payrollPages, censusPages, changePages] as const;
+const PAGES = [
+  overviewPages,
+  eventPages,
+  ledgerPages,
+  payrollPages,
+  censusPages,
+  changePages,
+  sessionPages,
+] as const;

@@ -4,7 +4,7 @@ import { SCRIPTS, STYLES } from './assets.ts';
 import { type Html, html } from './html.ts';
 
 /** The places of the navigation; a page belongs to one. */
-export type Place = 'overview' | 'events' | 'ledger' | 'runs' | 'census' | 'changes' | 'none';
+export type Place = 'overview' | 'events' | 'ledger' | 'runs' | 'census' | 'changes' | 'sessions' | 'none';
 
 type Link = { place: Place; path: string; title: string; scope: Scope | 'any' };
 const LINKS: readonly Link[] = [
@@ -107,6 +107,7 @@ function navigation(place: Place, { name, may }: Person, path: string): Html {
       </nav>
       <form class="person" hx-post="/sign-out">
         <span class="name">${name}</span>
+        <a href="/sessions" aria-current=${place === 'sessions' ? 'page' : undefined}>Sessions</a>
         <button type="submit" class="quiet">Sign out</button>
       </form>
     </div>

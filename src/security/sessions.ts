@@ -15,6 +15,10 @@ export const SESSION_IDLE_MS = 30 * 60_000;
 /** How exactly the last use is known: each page would otherwise be a write. */
 const USE_NOTED_MS = 60_000;
 const SECRET_BYTES = 32;
+const HASH_BYTES = 32;
+/** The start of the hash identifies a session without giving anything of its secret away. */
+const ID_BYTES = 8;
+const SESSION_ID = /^[0-9a-f]{16}$/;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 /** Begins a session of a token that was found to count, and answers what the cookie holds. Ends those that expired. */
@@ -77,6 +81,84 @@ function before(now: Date, ms: number): string {
 /** Signs out. */
 export async function endSession(trx: Trx, secret: string): Promise<void> {
   await trx.deleteFrom('sessions').where('hash', '=', sessionHash(secret)).execute();
+}
+
+/** A session as its own person sees it. `last_used_at` is exact to the minute. */
+export type SessionSummary = { id: string; created_at: string; last_used_at: string; is_current: boolean };
+/** The last session of a page of `listSessions`. */
+export type SessionPosition = { created_at: string; id: string };
+
+/**
+ * Returns the sessions of a token that have not ended, newest first, and where the next page starts. `secret` is that
+ * of the session that the caller uses, or null.
+ */
+export async function listSessions(
+  db: Db,
+  owner: { tokenHash: Buffer; secret: string | null },
+  { before: place, limit, now }: { before: SessionPosition | undefined; limit: number; now: Date },
+): Promise<{ sessions: SessionSummary[]; next: SessionPosition | null }> {
+  let query = db
+    .selectFrom('sessions')
+    .select(['hash', 'created_at', 'last_used_at'])
+    .where('token_hash', '=', owner.tokenHash)
+    .where('expires_at', '>', now.toISOString())
+    .where('last_used_at', '>', before(now, SESSION_IDLE_MS));
+  if (place !== undefined) {
+    query = query.where((eb) =>
+      eb.or([
+        eb('created_at', '<', place.created_at),
+        eb('created_at', '=', place.created_at).and('hash', '>', hashesOf(place.id).last),
+      ]),
+    );
+  }
+  const rows = await query
+    .orderBy('created_at', 'desc')
+    .orderBy('hash')
+    .limit(limit + 1)
+    .execute();
+  const current = owner.secret === null ? null : sessionHash(owner.secret);
+  const sessions = rows.slice(0, limit).map(({ hash, created_at, last_used_at }) => ({
+    id: idOf(hash),
+    created_at,
+    last_used_at: last_used_at ?? created_at,
+    is_current: current?.equals(hash) === true,
+  }));
+  const last = rows.length > limit ? sessions.at(-1) : undefined;
+  return { sessions, next: last === undefined ? null : { created_at: last.created_at, id: last.id } };
+}
+
+/** Ends one session of a token. Returns false if the token has no session with this id. */
+export async function endSessionById(trx: Trx, tokenHash: Buffer, id: string): Promise<boolean> {
+  if (!SESSION_ID.test(id)) return false;
+  const { first, last } = hashesOf(id);
+  const { numDeletedRows } = await trx
+    .deleteFrom('sessions')
+    .where('token_hash', '=', tokenHash)
+    .where('hash', '>=', first)
+    .where('hash', '<=', last)
+    .executeTakeFirst();
+  return numDeletedRows > 0n;
+}
+
+/** Ends every session of a token except the one with this secret. Returns the number of ended sessions. */
+export async function endOtherSessions(trx: Trx, tokenHash: Buffer, secret: string | null): Promise<number> {
+  let query = trx.deleteFrom('sessions').where('token_hash', '=', tokenHash);
+  if (secret !== null) query = query.where('hash', '!=', sessionHash(secret));
+  return Number((await query.executeTakeFirst()).numDeletedRows);
+}
+
+function idOf(hash: Buffer): string {
+  return hash.subarray(0, ID_BYTES).toString('hex');
+}
+
+/** Returns the range of the hashes that start with this id. */
+function hashesOf(id: string): { first: Buffer; last: Buffer } {
+  const start = Buffer.from(id, 'hex');
+  const rest = HASH_BYTES - start.length;
+  return {
+    first: Buffer.concat([start, Buffer.alloc(rest)]),
+    last: Buffer.concat([start, Buffer.alloc(rest, 0xff)]),
+  };
 }
 
 /**

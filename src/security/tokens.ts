@@ -114,6 +114,17 @@ export async function callerOf(
   return { tokenId: row.token_id, name: row.name, scopes: storedScopes(row.scopes) };
 }
 
+/** Returns the hash of a caller's token, to which its sessions refer; null if there is no such token. */
+export async function hashOfCaller(
+  db: Db,
+  { tokenId }: Caller,
+  firstToken: string | null,
+): Promise<Buffer | null> {
+  if (tokenId === FIRST_TOKEN) return firstToken === null ? null : tokenHash(firstToken);
+  const row = await db.selectFrom('tokens').select('hash').where('token_id', '=', tokenId).executeTakeFirst();
+  return row?.hash ?? null;
+}
+
 function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
   if (firstToken === null || !timingSafeEqual(hash, tokenHash(firstToken))) return null;
   return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'] };

@@ -57,8 +57,9 @@ t.test('every operation says what it is, who may call it and what it answers', a
     if (route.scope === 'public') t.equal(operation.security, undefined, name);
     else if (route.scope === 'any') t.strictSame(operation.security, [{ bearer: [] }, { basic: [] }]);
     else {
-      t.strictSame(operation.security, [{ bearer: [route.scope] }], name);
-      t.match(operation.description, `\`${route.scope}\``);
+      const isSelf = route.scope === 'self';
+      t.strictSame(operation.security, [{ bearer: isSelf ? [] : [route.scope] }], name);
+      t.match(operation.description, isSelf ? 'any valid token' : `\`${route.scope}\``);
       for (const status of ['401', '403', '500', '503'])
         t.ok(statuses.includes(status), `${name}: ${status}`);
     }

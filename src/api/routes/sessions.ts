@@ -1,0 +1,101 @@
+import type { FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { transact } from '../../database/transaction.ts';
+import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
+import { type Caller, hashOfCaller } from '../../security/tokens.ts';
+import { by } from '../auth.ts';
+import { cursorOf } from '../cursor.ts';
+import type { ApiParts } from '../parts.ts';
+import { notFound } from '../problem.ts';
+import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
+
+const Session = closed(
+  {
+    id: Type.String({ description: 'The id that ends the session.' }),
+    created_at: ownInstant('When the person signed in.'),
+    last_used_at: ownInstant('When the person last used the session, to the minute.'),
+    is_current: Type.Boolean({ description: 'The request was made with this session.' }),
+  },
+  'A session at the console.',
+);
+
+const SessionId = closed({ session_id: Type.String({ minLength: 1, maxLength: 255 }) });
+
+const position = cursorOf('sessions', closed({ created_at: Type.String(), id: Type.String() }));
+
+/** Lists and ends the console sessions of the caller's token, and of no other token. */
+export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts): void {
+  const config = { scope: 'self' } as const;
+  const tokenHashOf = async ({ caller }: FastifyRequest): Promise<Buffer> => {
+    const hash = await hashOfCaller(db, caller as Caller, firstToken);
+    if (hash === null) throw notFound('session');
+    return hash;
+  };
+
+  app.get(
+    '/v1/sessions',
+    {
+      config,
+      schema: {
+        operationId: 'listSessions',
+        tags: ['Sessions'],
+        summary: 'List your sessions',
+        description: "The console sessions of the caller's token that have not ended, newest first.",
+        querystring: closed({ cursor, limit }),
+        response: { 200: pageOf(named(app, 'Session', Session)) },
+      },
+    },
+    async (request) => {
+      const owner = { tokenHash: await tokenHashOf(request), secret: request.session };
+      const page = {
+        before: position.decode(request.query.cursor),
+        limit: request.query.limit ?? LIMIT_DEFAULT,
+        now: now(),
+      };
+      const { sessions, next } = await listSessions(db, owner, page);
+      return { data: sessions, next_cursor: position.encode(next) };
+    },
+  );
+
+  app.delete(
+    '/v1/sessions/:session_id',
+    {
+      config: { ...config, refuses: ['not-found'] },
+      schema: {
+        operationId: 'endSession',
+        tags: ['Sessions'],
+        summary: 'End one of your sessions',
+        description: "The session's next request is refused. A session of another token is a 404.",
+        params: SessionId,
+        response: { 204: Type.Null({ description: 'The session has ended.' }) },
+      },
+    },
+    async (request, reply) => {
+      const tokenHash = await tokenHashOf(request);
+      const isEnded = await transact(db, (trx) => endSessionById(trx, tokenHash, request.params.session_id));
+      if (!isEnded) throw notFound('session');
+      log.info({ count: 1, ...by(request) }, 'sessions were ended');
+      return reply.code(204).send(null);
+    },
+  );
+
+  app.delete(
+    '/v1/sessions',
+    {
+      config,
+      schema: {
+        operationId: 'endOtherSessions',
+        tags: ['Sessions'],
+        summary: 'End all your other sessions',
+        description: "Ends every session of the caller's token except the one that makes the request.",
+        response: { 204: Type.Null({ description: 'The sessions have ended.' }) },
+      },
+    },
+    async (request, reply) => {
+      const tokenHash = await tokenHashOf(request);
+      const count = await transact(db, (trx) => endOtherSessions(trx, tokenHash, request.session));
+      log.info({ count, ...by(request) }, 'sessions were ended');
+      return reply.code(204).send(null);
+    },
+  );
+}

@@ -1,0 +1,114 @@
+import t from 'tap';
+import { transact } from '../../src/database/transaction.ts';
+import { beginSession, forgeryToken, SESSION_IDLE_MS } from '../../src/security/sessions.ts';
+import { FIRST_TOKEN, NOW, type Request, type Running, start } from './start.ts';
+
+const MINUTE_MS = 60_000;
+const at = (minute: number) => new Date(NOW.getTime() + minute * MINUTE_MS);
+
+const begin = ({ db }: Running, token: string, when = NOW) =>
+  transact(db, (trx) => beginSession(trx, token, when));
+
+/** Makes a request with a session, as a page of the console does. */
+const inSession = (secret: string, request: Request): Request => ({
+  ...request,
+  token: null,
+  headers: {
+    host: 'sidecar.example',
+    cookie: `benefits_sidecar_session_default=${secret}`,
+    'x-csrf-token': forgeryToken(secret),
+  },
+});
+
+const idsOf = async ({ call }: Running, token: string): Promise<string[]> =>
+  (await call({ url: '/v1/sessions', token })).json.data.map((session: { id: string }) => session.id);
+
+t.test('a token lists its own sessions that have not ended, newest first, page by page', async (t) => {
+  let now = NOW;
+  const running = await start(t, { now: () => now });
+  const { call, tokenWith } = running;
+  const token = await tokenWith('events:read');
+  await begin(running, FIRST_TOKEN);
+  for (const minute of [0, 1, 1, 2]) await begin(running, token, at(minute));
+  const current = await begin(running, token, at(3));
+  // Within a minute, in which no use is noted.
+  now = new Date(at(4).getTime() - 1);
+  const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
+  t.equal(next_cursor, null);
+  t.strictSame(
+    data.map(({ created_at, is_current }: Record<string, unknown>) => [created_at, is_current]),
+    [3, 2, 1, 1, 0].map((minute) => [at(minute).toISOString(), minute === 3]),
+  );
+  for (const { id } of data) t.match(id, /^[0-9a-f]{16}$/);
+
+  const paged: unknown[] = [];
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const more: string = cursor === '' ? '' : `&cursor=${cursor}`;
+    const { json } = await call({ url: `/v1/sessions?limit=2${more}`, token });
+    paged.push(...json.data);
+    cursor = json.next_cursor;
+  }
+  const asProgram = data.map((session: object) => ({ ...session, is_current: false }));
+  t.strictSame(paged, asProgram, 'the same with the bearer token, which is no session');
+
+  now = new Date(at(2).getTime() + SESSION_IDLE_MS);
+  t.equal((await idsOf(running, token)).length, 1, 'idle sessions have ended');
+});
+
+t.test('a session that is ended is refused from its next request on', async (t) => {
+  const running = await start(t);
+  const { call, tokenWith } = running;
+  const token = await tokenWith('events:read');
+  const ended = await begin(running, token);
+  const kept = await begin(running, token, at(-1));
+  const [id] = await idsOf(running, token);
+  const url = `/v1/sessions/${id}`;
+  t.equal((await call(inSession(kept, { method: 'DELETE', url }))).status, 204);
+  t.equal((await call(inSession(ended, { url: '/v1/events' }))).status, 401);
+  t.equal((await call(inSession(kept, { url: '/v1/events' }))).status, 200);
+  t.equal((await call({ method: 'DELETE', url, token })).status, 404, 'it has ended already');
+});
+
+t.test('a person never sees or ends the sessions of another token', async (t) => {
+  const running = await start(t);
+  const { call, tokenWith } = running;
+  const [mine, other] = [await tokenWith('all'), await tokenWith('all')];
+  const secrets = [await begin(running, other), await begin(running, FIRST_TOKEN)];
+  t.strictSame(await idsOf(running, mine), []);
+  for (const token of [other, FIRST_TOKEN]) {
+    const [id] = await idsOf(running, token);
+    t.equal((await call({ method: 'DELETE', url: `/v1/sessions/${id}`, token: mine })).status, 404);
+  }
+  for (const id of ['0'.repeat(16), '%25', 'F'.repeat(16), 'f'.repeat(64)]) {
+    t.equal((await call({ method: 'DELETE', url: `/v1/sessions/${id}`, token: mine })).status, 404, id);
+  }
+  t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token: mine })).status, 204);
+  for (const secret of secrets) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 200);
+});
+
+t.test('ending all other sessions keeps the one in use; a bearer token ends all of its own', async (t) => {
+  const running = await start(t);
+  const { call, tokenWith, logged } = running;
+  const token = await tokenWith('events:read');
+  const current = await begin(running, token);
+  const others = [await begin(running, token), await begin(running, token)];
+  t.equal((await call(inSession(current, { method: 'DELETE', url: '/v1/sessions' }))).status, 204);
+  for (const secret of others) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 401);
+  t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 200);
+  t.strictSame(
+    logged.filter(({ level }) => level === 'info').map(({ fields }) => fields),
+    [{ count: 2, token: 'token 1' }],
+  );
+  t.equal((await call({ method: 'DELETE', url: '/v1/sessions', token })).status, 204);
+  t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 401);
+});
+
+t.test('a session ends another only with the header of its pages', async (t) => {
+  const running = await start(t);
+  const secret = await begin(running, FIRST_TOKEN);
+  for (const url of ['/v1/sessions', '/v1/sessions/0000000000000000']) {
+    const { headers, ...request } = inSession(secret, { method: 'DELETE', url });
+    const { 'x-csrf-token': _, ...without } = headers ?? {};
+    t.equal((await running.call({ ...request, headers: without })).status, 403, url);
+  }
+});
