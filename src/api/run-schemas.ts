@@ -6,7 +6,8 @@ import { PAY_FREQUENCIES } from '../contract/pay-rate.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/arithmetic/options.ts';
 import { COLLECTIONS, KINDS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
 import { TREATMENTS } from '../payroll/runs/codes.ts';
-import { CHANGES, FLAGS, LINE_KINDS } from '../payroll/runs/line.ts';
+import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/runs/line.ts';
+import { REASONS } from '../payroll/runs/population.ts';
 import { closed, ownInstant } from './schemas.ts';
 
 /** What each field of a run says; the same for the request and for the answer. */
@@ -121,6 +122,45 @@ export const Totals = closed(
   'What the lines of a run come to.',
 );
 
+const COMPARED = {
+  previous_member_amount: amount('The employees’ amount in the previous run.'),
+  member_amount: amount('Their amount in this run.'),
+  member_difference: amount('This run less the previous one.'),
+  previous_employer_amount: amount('The employer amount in the previous run.'),
+  employer_amount: amount('The employer amount in this run.'),
+  employer_difference: amount('This run less the previous one.'),
+};
+
+const Comparison = closed(
+  {
+    previous_run_id: Type.String({ description: 'The last finalized regular run before this one.' }),
+    employees: closed(
+      {
+        previous: Type.Integer({ description: 'Employees in the previous run.' }),
+        current: Type.Integer({ description: 'Employees in this run.' }),
+        joined: Type.Integer({ description: 'In this run, and not in the previous one.' }),
+        left: Type.Integer({ description: 'In the previous run, and not in this one.' }),
+      },
+      'Head counts.',
+    ),
+    totals: closed(COMPARED, 'All lines that are taken.'),
+    by_line_of_coverage: Type.Array(
+      closed({ line_of_coverage: Type.String({ description: 'The line of coverage.' }), ...COMPARED }),
+      { description: 'By line of coverage.' },
+    ),
+    largest_movers: Type.Array(
+      closed({
+        employee_id: Type.String({ description: 'The employee.' }),
+        previous_member_amount: COMPARED.previous_member_amount,
+        member_amount: COMPARED.member_amount,
+        member_difference: COMPARED.member_difference,
+      }),
+      { description: 'The ten employees whose amounts changed most, the largest change first.' },
+    ),
+  },
+  'The run against the previous run of the same employer, pay frequency and pay group; null without one.',
+);
+
 /** What a run comes to, stored or only looked at. */
 const COMPUTED = {
   pay_dates_used: nullable(
@@ -139,6 +179,21 @@ const COMPUTED = {
   }),
   employees: Type.Integer({ description: 'Employees who are in the run, with or without a line.' }),
   totals: Totals,
+  comparison: nullable(Comparison),
+  not_in_run: Type.Array(
+    closed({
+      employee_id: Type.String({ description: 'The employee.' }),
+      reason: oneOfDescribed(
+        REASONS.filter((reason) => reason !== 'other_employer'),
+        'The first reason that holds.',
+      ),
+    }),
+    {
+      description:
+        'Employees of the employer with a deduction in effect who are not in a regular run, up to 10,000. Empty for a preview that names its employees.',
+    },
+  ),
+  not_in_run_count: Type.Integer({ description: 'The number of these employees.' }),
 };
 
 const LIFE = {
@@ -156,11 +211,13 @@ export const PayrollRun = closed(
     ...RUN,
     ...LIFE,
     ...COMPUTED,
-    force_reason: nullable(
-      Type.String({ description: 'Why it was finalized although readiness failed; null when it did not.' }),
+    accept_reason: nullable(
+      Type.String({
+        description: 'Why failed checks were accepted when it was finalized; null if none failed.',
+      }),
     ),
-    failed_checks: Type.Array(Type.String(), {
-      description: 'The checks of readiness that had failed when it was finalized by force, by their ids.',
+    accepted_checks: Type.Array(Type.String(), {
+      description: 'The failed checks that were accepted when it was finalized, by their ids.',
     }),
     void_reason: nullable(Type.String({ description: 'Why it was taken back.' })),
     taken_reports: Type.Array(
@@ -176,8 +233,17 @@ export const PayrollRun = closed(
 );
 export type PayrollRun = Static<typeof PayrollRun>;
 
-const { pay_dates_used, calendar_assumed, position, rules_version, employees, ...STORED } =
-  PayrollRun.properties;
+const {
+  pay_dates_used,
+  calendar_assumed,
+  position,
+  rules_version,
+  employees,
+  comparison,
+  not_in_run,
+  not_in_run_count,
+  ...STORED
+} = PayrollRun.properties;
 
 /** All of a run but what an open one would have to be computed for. */
 export const PayrollRunOutline = closed(
@@ -244,10 +310,19 @@ export const Line = closed(
     change: nullable(
       oneOfDescribed(
         CHANGES,
-        'Of a regular line against the previous finalized run of the employer, frequency and pay group: without one it is new.',
+        'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
+          '`moved`: the employee is paid elsewhere now. Without a previous run it is new. Null for adjustments and arrears.',
       ),
     ),
-    previous_amount: nullable(amount('What the employee paid in that run.')),
+    amount_change: nullable(
+      oneOfDescribed(
+        AMOUNT_CHANGES,
+        'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates.',
+      ),
+    ),
+    previous_amount: nullable(amount('The employee’s amount in that run.')),
+    member_difference: nullable(amount('The employee’s amount less that of the previous run.')),
+    employer_difference: nullable(amount('The employer amount less that of the previous run.')),
     flags: Type.Array(Type.Enum([...FLAGS]), {
       description:
         'What a person should look at. A line with `reported` is shown, and not part of what to deduct.',

@@ -20,8 +20,8 @@ export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOu
     ...lifeOf(stored),
     etag: stored.etag,
     totals: totalsOf(stored),
-    force_reason: stored.force_reason,
-    failed_checks: stored.state === 'open' ? [] : [...frozenOf(stored).failed_checks],
+    accept_reason: stored.accept_reason,
+    accepted_checks: stored.state === 'open' ? [] : [...frozenOf(stored).accepted_checks],
     void_reason: stored.void_reason,
     taken_reports: await readTaken(db, stored.run_id),
   };
@@ -39,8 +39,11 @@ export async function computedOf(db: Db, { run, stored, ...view }: RunView) {
     position: view.position,
     rules_version: view.rulesVersion,
     etag: view.etag,
-    employees: view.employees,
+    employees: view.outcome.employees,
     totals: view.totals,
+    comparison: view.outcome.comparison,
+    not_in_run: view.outcome.not_in_run,
+    not_in_run_count: view.outcome.not_in_run_count,
   };
 }
 

@@ -3,9 +3,12 @@ import { createInterface } from 'node:readline/promises';
 import { runOfView } from '../api/run-view.ts';
 import { readCensus } from '../config.ts';
 import type { Db } from '../database/tables.ts';
+import type { Question } from '../payroll/findings.ts';
+import type { Acceptance } from '../payroll/runs/acceptances.ts';
 import type { Finalized } from '../payroll/runs/finalize.ts';
 import { finalizeChecked } from '../payroll/runs/finalize-gate.ts';
-import { viewRun } from '../payroll/runs/store.ts';
+import { readinessOfRun } from '../payroll/runs/readiness.ts';
+import { bodyOf, viewRun } from '../payroll/runs/store.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
@@ -15,22 +18,22 @@ import { reasonOf } from './reason.ts';
 import { storedRun, unknownRun } from './run-find.ts';
 import { printRun, printTotals } from './run-print.ts';
 
-type Options = { etag?: string; yes?: true; force?: true; reason?: string; json?: true };
+type Options = { etag?: string; yes?: true; accept?: string[]; reason?: string; json?: true };
 
 /**
- * Freezes the lines of an open run: those that were reviewed, by their ETag. Without `--etag` the totals are shown on
- * stderr and a person is asked; `--yes` takes what is computed now.
+ * Freezes the lines of an open run: those that were reviewed, by their ETag. Without `--etag` it shows the totals on
+ * stderr and asks; `--yes` takes what is computed now.
  */
 export async function runFinalize(context: Context, runId: string, options: Options): Promise<number> {
   const { out, env, now } = context;
-  const force = forceOf(options);
+  const accept = acceptanceOf(options);
   if (options.etag !== undefined && options.yes) throw new WrongUsage('give either --etag or --yes');
   const { overdueMs } = readCensus(env);
   return withDatabase(context, async (db) => {
-    const ifMatch = options.etag ?? (await agreed(context, db, runId, options.yes === true));
-    if (ifMatch === null) throw new CommandFailed('nothing was finalized');
     const question = { now: now(), overdueMs };
-    const finalized = await finalizeChecked(db, runId, { ifMatch, force, question });
+    const ifMatch = options.etag ?? (await agreed(context, db, runId, question, options.yes === true));
+    if (ifMatch === null) throw new CommandFailed('nothing was finalized');
+    const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
     if (!('stored' in finalized)) throw await refusalOf(context, db, finalized, runId);
     const { stored } = finalized;
     const shown = await runOfView(db, await viewRun(db, stored), stored);
@@ -40,18 +43,20 @@ export async function runFinalize(context: Context, runId: string, options: Opti
   });
 }
 
-function forceOf({ force, reason }: Options): { reason: string } | null {
-  if (force === undefined && reason === undefined) return null;
-  if (force === undefined) throw new WrongUsage('--reason is for --force');
-  if (reason === undefined) throw new WrongUsage('--force needs a --reason, which is kept with the run');
-  return { reason: reasonOf(reason) };
+function acceptanceOf({ accept, reason }: Options): Acceptance | null {
+  if (accept === undefined && reason === undefined) return null;
+  if (accept === undefined) throw new WrongUsage('--reason is for --accept');
+  if (reason === undefined)
+    throw new WrongUsage('--accept needs a --reason, which is kept with the findings');
+  return { checks: accept, reason: reasonOf(reason), acceptedBy: 'command line' };
 }
 
-/** Shows what would stand, and answers its ETag; null when the person does not agree. */
+/** Shows the totals and the failed checks, and returns the ETag of the readiness report; null if the person does not agree. */
 async function agreed(
   { out, env, stdin = process.stdin, stopped }: Context,
   db: Db,
   runId: string,
+  question: Question,
   yes: boolean,
 ): Promise<string | null> {
   const isAsked = !yes && stdin.isTTY === true && out.stderr.isTTY === true;
@@ -63,12 +68,14 @@ async function agreed(
   const stored = await storedRun(db, runId);
   if (stored.state !== 'open') throw notOpen(stored.state);
   const view = await viewRun(db, stored);
-  if (yes) return view.etag;
+  const report = await readinessOfRun(db, bodyOf(stored), runId, question);
+  if (yes) return report.etag;
   const beside = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
-  printTotals(beside, view);
-  const asked = `Finalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterwards. [yes/no] `;
+  printTotals(beside, { ...view, employees: view.outcome.employees });
+  printReadiness(beside, { ...report, checks: report.checks.filter((check) => check.result === 'fail') });
+  const asked = `Finalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterward. [yes/no] `;
   const answer = await ask(stdin, out, `\n${asked}`, stopped());
-  return /^\s*y(es)?\s*$/i.test(answer ?? '') ? view.etag : null;
+  return /^\s*y(es)?\s*$/i.test(answer ?? '') ? report.etag : null;
 }
 
 /** What a person answers; null when there is no answer, as after Ctrl-C or Ctrl-D. */
@@ -115,9 +122,13 @@ async function refusalOf(
       const beside = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
       printReadiness(beside, { ...finalized.report, checks });
       return new CommandFailed(
-        `readiness fails: ${checks.map(({ id }) => id).join(', ')}; mend it, or finalize with --force and a --reason`,
+        `readiness fails: ${checks.map(({ id }) => id).join(', ')}; fix it, or accept the checks with --accept and a --reason`,
       );
     }
+    case 'failures-changed':
+      return new CommandFailed(
+        'to accept findings, review "benefits-sidecar run readiness" and give the ETag that it prints as --etag',
+      );
   }
 }
 

@@ -11,20 +11,22 @@ export function printRun(out: Output, run: PayrollRun): void {
     state: run.state,
     ...askedPairs(run),
     ...(run.finalized_at !== null && { finalized: run.finalized_at }),
-    ...(run.force_reason !== null && {
-      'forced because': run.force_reason,
-      'failed checks': run.failed_checks.join(', '),
+    ...(run.accept_reason !== null && {
+      'accepted checks': run.accepted_checks.join(', '),
+      'accepted because': run.accept_reason,
     }),
     ...(run.taken_reports.length > 0 && { 'taken reports': run.taken_reports.length }),
     ...(run.voided_at !== null && { voided: run.voided_at, 'voided because': run.void_reason }),
   });
   printTotals(out, run);
+  printComparison(out, run);
 }
 
 /** Prints a run that is stored nowhere. */
 export function printPreview(out: Output, run: PayrollRunPreview): void {
   printPairs(out, askedPairs(run));
   printTotals(out, run);
+  printComparison(out, run);
 }
 
 function askedPairs(run: PayrollRun | PayrollRunPreview) {
@@ -77,6 +79,59 @@ export function printTotals(
   out.print('');
   printPairs(out, { 'employees in the run': employees, etag });
 }
+
+/** Prints the run against the previous one, and who with a deduction is not in it. */
+function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void {
+  const { comparison, not_in_run, not_in_run_count } = run;
+  if (comparison !== null) {
+    const { employees, totals, by_line_of_coverage, largest_movers } = comparison;
+    out.print('');
+    printPairs(out, {
+      'previous run': comparison.previous_run_id,
+      'employees before': employees.previous,
+      joined: employees.joined,
+      left: employees.left,
+    });
+    out.print('');
+    const amounts = ({ previous_member_amount, member_amount, member_difference }: typeof totals) =>
+      [previous_member_amount, member_amount, member_difference].map((amount) =>
+        amount.padStart(AMOUNT_WIDTH),
+      );
+    printTable(
+      out,
+      ['employees pay', 'before', 'now', 'difference'],
+      [
+        ...by_line_of_coverage.map((row) => [row.line_of_coverage, ...amounts(row)]),
+        ['total', ...amounts(totals)],
+      ],
+    );
+    if (largest_movers.length > 0) {
+      out.print('');
+      printTable(
+        out,
+        ['largest movers', 'before', 'now', 'difference'],
+        largest_movers.map((mover) => [
+          mover.employee_id,
+          ...[mover.previous_member_amount, mover.member_amount, mover.member_difference].map((amount) =>
+            amount.padStart(AMOUNT_WIDTH),
+          ),
+        ]),
+      );
+    }
+  }
+  if (not_in_run_count === 0) return;
+  out.print('');
+  printTable(
+    out,
+    ['not in the run', 'reason'],
+    not_in_run.slice(0, NOT_IN_RUN_SHOWN).map(({ employee_id, reason }) => [employee_id, reason]),
+  );
+  const left = not_in_run_count - NOT_IN_RUN_SHOWN;
+  if (left > 0) out.print(`and ${left} more: --json has up to 10,000`);
+}
+
+/** Employees printed; the JSON has more. */
+const NOT_IN_RUN_SHOWN = 50;
 
 /** Wide enough for 999,999,999.99 without separators: decimal points stand below each other. */
 const AMOUNT_WIDTH = 13;

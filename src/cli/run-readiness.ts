@@ -1,3 +1,4 @@
+import { shownReadiness } from '../api/routes/readiness.ts';
 import { readCensus } from '../config.ts';
 import { readinessOfRun } from '../payroll/runs/readiness.ts';
 import { bodyOf } from '../payroll/runs/store.ts';
@@ -15,12 +16,15 @@ export function runReadiness(context: Context, runId: string, { json }: { json?:
     const stored = await storedRun(db, runId);
     if (stored.state !== 'open') {
       throw new CommandFailed(
-        `the run is ${stored.state}: readiness is asked before, "benefits-sidecar run verify" proves it after`,
+        `the run is ${stored.state}: readiness is checked before that, "benefits-sidecar run verify" proves it afterward`,
       );
     }
     const report = await readinessOfRun(db, bodyOf(stored), runId, { now: now(), overdueMs });
-    if (json) out.json(report);
-    else printReadiness(out, report);
+    if (json) out.json(shownReadiness(report));
+    else {
+      printReadiness(out, report);
+      out.print(`etag: ${report.etag}`);
+    }
     return report.ready ? 0 : 1;
   });
 }

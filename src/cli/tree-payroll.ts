@@ -106,11 +106,11 @@ function addStanding(run: Command, lazily: Lazily): void {
     .argument('<run-id>')
     .option(
       '--etag <etag>',
-      'of the lines that were reviewed; without it the totals are shown and you are asked',
+      'of the run or of the readiness report that was reviewed; without it you are asked',
     )
-    .option('--yes', 'whatever the lines are now, without being asked')
-    .option('--force', 'also when a check of readiness fails; needs --reason')
-    .option('--reason <text>', 'why it is to stand all the same; kept with the run')
+    .option('--yes', 'finalize the current lines without being asked')
+    .option('--accept <check...>', 'failed readiness checks whose findings you accept; needs --reason')
+    .option('--reason <text>', 'why the findings are accepted; kept with them')
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./run-finalize.ts')).runFinalize));
   run

@@ -78,6 +78,23 @@ function addDeductions(deductions: Command, lazily: Lazily): void {
     .argument('<deduction-id>')
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./deductions-versions.ts')).deductionsVersions));
+  deductions
+    .command('decide')
+    .description('decide whether a version whose start was moved before it began applies')
+    .argument('<deduction-id>')
+    .requiredOption(
+      '--version <number>',
+      'the version, as readiness names it (required)',
+      wholeNumber(1, 1e9),
+    )
+    .addOption(
+      new Option('--decision <decision>', 'keep: it applies until the next one starts; drop: it never did')
+        .choices(['keep', 'drop'])
+        .makeOptionMandatory(),
+    )
+    .requiredOption('--reason <text>', 'the reason, which is kept (required)')
+    .addOption(jsonOption())
+    .action(lazily(async () => (await import('./deductions-decide.ts')).deductionsDecide));
 }
 
 function addCensus(census: Command, lazily: Lazily): void {

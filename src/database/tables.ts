@@ -19,6 +19,7 @@ export interface Tables {
     newest: number;
   };
   deduction_employees: { employee_id: string; deduction_id: string };
+  start_decisions: StartDecisionTable;
   roster_facts: RosterFactTable;
   roster: { employee_id: string; employer_id: string; position: number };
   outbox: OutboxTable;
@@ -76,6 +77,17 @@ export interface Tables {
   payroll_runs: PayrollRunTable;
   run_employees: { freeze_id: string; employee_id: string; roster_position: number | null; lines: string };
   run_freezes: { freeze_id: string; begun_at: string };
+  accepted_failures: {
+    run_id: string;
+    place: number;
+    employer_id: string;
+    check_id: string;
+    employee_id: string | null;
+    ids: string;
+    reason: string;
+    accepted_by: string;
+    accepted_at: string;
+  };
   taken_reports: { run_id: string; report: number; recorded_at: string; lines: number };
   taken_lines: {
     run_id: string;
@@ -163,6 +175,18 @@ export interface VersionTable {
   tie_changed: Flag;
   /** 1: its `created_at` lies further after its time of receipt than clocks may differ. */
   ahead: Flag;
+  recorded_at: string;
+}
+
+export interface StartDecisionTable {
+  position: number;
+  deduction_id: string;
+  version: number;
+  /** The position of that version. */
+  version_position: number;
+  decision: 'keep' | 'drop';
+  reason: string;
+  decided_by: string;
   recorded_at: string;
 }
 
@@ -255,7 +279,8 @@ export interface PayrollRunTable {
   etag: string | null;
   frozen: string | null;
   totals: string | null;
-  force_reason: string | null;
+  /** Why failures of readiness were accepted when it was finalized. */
+  accept_reason: string | null;
   voided_at: string | null;
   void_reason: string | null;
 }

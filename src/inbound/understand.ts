@@ -90,3 +90,18 @@ function named(problems: readonly Problem[], within = ''): string {
     .map(({ path, rule }) => describe({ path: [within, path].filter((part) => part !== '').join('.'), rule }))
     .join('; ');
 }
+
+/** The employee and the employer that an event names; undefined if it names none. */
+export type NamedInEvent = { employeeId?: string; employerId?: string };
+
+/** Reads whom an event concerns, also of one that was not understood, as long as its body is readable JSON. */
+export function namedIn(body: Buffer | null): NamedInEvent {
+  const parsed = body === null ? null : parseJson(body.toString('utf8'));
+  if (parsed?.ok !== true) return {};
+  const { data } = (parsed.value ?? {}) as { data?: unknown };
+  const { employee_id, employer_id } = (data ?? {}) as Record<string, unknown>;
+  return {
+    ...(typeof employee_id === 'string' && { employeeId: employee_id }),
+    ...(typeof employer_id === 'string' && { employerId: employer_id }),
+  };
+}

@@ -5,7 +5,8 @@ import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
 import { rosterOf } from './roster.ts';
-import { appliesOn, knownAt, latestOf, stateOn } from './state.ts';
+import { startDecisionsOf } from './start-decisions.ts';
+import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
 
 /** A state of a deduction and whose it is. `employerId` is null for an unknown or ambiguous employee. */
 export type DeductionState = { version: Version; employerId: string | null; matched: boolean };
@@ -155,9 +156,15 @@ async function statesOf(
 ): Promise<Map<string, DeductionState>> {
   const history = await historyOf(db, ids);
   const instant = filter.knownAt;
-  const known = instant === undefined ? history : knownAt(history, instant);
-  const states = [...Map.groupBy(known, (version) => version.deduction_id).values()]
-    .map((versions) => (filter.on === undefined ? latestOf(versions) : stateOn(versions, filter.on)))
+  const decisions = filter.on === undefined ? new Map() : await startDecisionsOf(db, ids);
+  const known = <Row extends { recorded_at: string }>(rows: readonly Row[]) =>
+    instant === undefined ? rows : knownAt(rows, instant);
+  const states = [...Map.groupBy(known(history), (version) => version.deduction_id)]
+    .map(([id, versions]) =>
+      filter.on === undefined
+        ? latestOf(versions)
+        : stateOn(timelineOf(versions, known(decisions.get(id) ?? [])).counting, filter.on),
+    )
     .filter((version) => version !== null)
     .filter((version) => filter.on === undefined || appliesOn(version, filter.on));
   const employed = await withEmployers(db, states, filter.on ?? today, instant);

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
-import { DATED, employmentsOf, isActive, isRepeated, type RosterFact } from './employment.ts';
+import { DATED, employerOf, employmentsOf, isActive, isRepeated, type RosterFact } from './employment.ts';
 import { FOLLOWED_AT_MOST, sharedEmployees } from './followed.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
@@ -226,4 +226,23 @@ async function sharedAfter(db: Db, employeeId: string): Promise<string[]> {
 /** JSON keeps the two ids apart whatever characters they hold. */
 function keyOf(row: { employee_id: string; employer_id: string }): string {
   return JSON.stringify([row.employee_id, row.employer_id]);
+}
+
+/** Returns, by employee, the employers on a day: those where the employee is active, else that of the newest report. */
+export async function currentEmployers(
+  db: Db,
+  employeeIds: readonly string[],
+  day: string,
+): Promise<Map<string, string[]>> {
+  const roster = await rosterOf(db, employeeIds);
+  return new Map(
+    [...roster].map(([employeeId, reports]) => {
+      const employments = employmentsOf(reports);
+      const active = employments.filter((employment) => isActive(employment, day));
+      const newest = employerOf(employments, day);
+      const employers =
+        active.length > 0 ? active.map((one) => one.employer_id) : newest === null ? [] : [newest];
+      return [employeeId, employers];
+    }),
+  );
 }

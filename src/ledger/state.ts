@@ -1,38 +1,152 @@
-/** The state of a deduction on a day and as known at a time (payroll.md), pure. */
+/** Which versions of a deduction count, and which one is in effect on a day: "State of a deduction on a day" of payroll.md. Pure. */
 import type { Version } from './fold.ts';
 
-/** What the order of versions is told by. */
+/** The columns that order versions. */
 type Ordered = Pick<Version, 'event_time' | 'position'>;
 type Span = Pick<Version, 'starts_on' | 'ends_on'>;
+type Election = Pick<
+  Version,
+  | 'member_contribution'
+  | 'employer_contribution'
+  | 'period'
+  | 'taxability'
+  | 'line_of_coverage'
+  | 'coverage_type'
+>;
 
-/** The greater of two versions is the later one: by event time, then by position. */
-function isLater(one: Ordered, other: Ordered): boolean {
-  if (one.event_time !== other.event_time) return one.event_time > other.event_time;
-  return one.position > other.position;
+/** A person's decision on a version whose start was moved before it began: it applies (`keep`), or never did (`drop`). */
+export type StartDecision = {
+  /** The decision's own place in the ledger. */
+  position: number;
+  /** The position of the version that it concerns. */
+  version_position: number;
+  decision: 'keep' | 'drop';
+  recorded_at: string;
+};
+
+/** `version` was to start before `next`, which was sent before that start. Days from one start to the other are in question. */
+export type MovedStart<V> = { version: V; next: V };
+
+export type Timeline<V> = {
+  /** The versions that count, in no particular order. */
+  counting: readonly V[];
+  /** Starts that were corrected: `version` counts as never sent. */
+  corrected: readonly MovedStart<V>[];
+  /** Starts that were moved together with other contents: a person must decide. Until then `version` counts. */
+  undecided: readonly MovedStart<V>[];
+};
+
+/** Compares versions by event time, then by position. */
+function byEventTime(one: Ordered, other: Ordered): number {
+  if (one.event_time !== other.event_time) return one.event_time < other.event_time ? -1 : 1;
+  return one.position - other.position;
 }
 
-/** The latest of some versions, or null when there is none. */
+/** Returns the latest of some versions, or null if there is none. */
 export function latestOf<V extends Ordered>(versions: readonly V[]): V | null {
   return versions.reduce<V | null>(
-    (latest, version) => (latest === null || isLater(version, latest) ? version : latest),
+    (latest, version) => (latest === null || byEventTime(version, latest) > 0 ? version : latest),
     null,
   );
 }
 
 /**
- * The state on a day (YYYY-MM-DD): the latest version that has started by then, so that a change sent today for
- * next month does not erase this month. Null when none has. It may have ended: see `appliesOn`.
+ * Returns the state on a day (YYYY-MM-DD): the latest version that has started by then, so that a change sent today
+ * for next month does not erase this month. Null if none has. It may have ended: see `appliesOn`.
+ *
+ * @param versions those that count (`timelineOf`)
  */
 export function stateOn<V extends Ordered & Span>(versions: readonly V[], day: string): V | null {
   return latestOf(versions.filter(({ starts_on }) => starts_on === null || starts_on <= day));
 }
 
-/** Whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */
+/** Reports whether a state is in effect on a day, both ends inclusive; with an end before its start it never is. */
 export function appliesOn({ starts_on, ends_on }: Span, day: string): boolean {
   return (starts_on === null || starts_on <= day) && (ends_on === null || day <= ends_on);
 }
 
-/** The versions that the ledger had by an instant (fixed-width UTC of milliseconds). */
-export function knownAt(versions: readonly Version[], instant: string): Version[] {
-  return versions.filter(({ recorded_at }) => recorded_at <= instant);
+/** Returns what was recorded by an instant (fixed-width UTC of milliseconds). */
+export function knownAt<Recorded extends { recorded_at: string }>(
+  rows: readonly Recorded[],
+  instant: string,
+): Recorded[] {
+  return rows.filter(({ recorded_at }) => recorded_at <= instant);
+}
+
+/**
+ * Decides which versions of one deduction count. A start that is corrected before it arrives must not be taken:
+ * "Corrected starts" of payroll.md.
+ */
+export function timelineOf<V extends Ordered & Span & Election>(
+  versions: readonly V[],
+  decisions: readonly StartDecision[],
+): Timeline<V> {
+  if (versions.length < 2) return { counting: versions, corrected: [], undecided: [] };
+  const corrected: MovedStart<V>[] = [];
+  const undecided: MovedStart<V>[] = [];
+  const rising = withRisingStarts(versions);
+  for (const [index, version] of rising.entries()) {
+    const next = rising[index + 1];
+    if (next === undefined || !isMoved(version, next)) continue;
+    if (hasSameElection(version, next)) corrected.push({ version, next });
+    else {
+      const decision = decisions.findLast((one) => one.version_position === version.position)?.decision;
+      if (decision === 'drop') corrected.push({ version, next });
+      if (decision === undefined) undecided.push({ version, next });
+    }
+  }
+  if (corrected.length === 0) return { counting: versions, corrected, undecided };
+  const dropped = new Set(corrected.map(({ version }) => version));
+  return { counting: versions.filter((version) => !dropped.has(version)), corrected, undecided };
+}
+
+/** Reports whether a run on this day takes one version or the other, depending on which start counts. */
+export function concernsDay({ version, next }: MovedStart<Span>, day: string): boolean {
+  return (version.starts_on ?? '') <= day && day < (next.starts_on ?? '');
+}
+
+/** The versions, in order, that no later one replaces from its first day: each starts after the one before it. */
+function withRisingStarts<V extends Ordered & Span>(versions: readonly V[]): V[] {
+  const rising: V[] = [];
+  for (const version of versions.toSorted(byEventTime).reverse()) {
+    const next = rising.at(-1);
+    if (next === undefined || (version.starts_on ?? '') < (next.starts_on ?? '')) rising.push(version);
+  }
+  return rising.reverse();
+}
+
+/** A version without a start has begun; two windows that do not touch are a renewal. */
+function isMoved(version: Ordered & Span, next: Ordered & Span): boolean {
+  const nextStart = next.starts_on as string;
+  if (next.ends_on !== null && next.ends_on < nextStart) return false;
+  if (version.ends_on !== null && version.ends_on < nextStart) return false;
+  return version.starts_on !== null && sentOn(next) < version.starts_on;
+}
+
+/** The UTC date of the event time. */
+function sentOn({ event_time }: Ordered): string {
+  return event_time.slice(0, 'YYYY-MM-DD'.length);
+}
+
+/** Reports whether two versions are the same election: contribution of both sides, period, taxability and coverage. */
+export function hasSameElection(one: Election, other: Election): boolean {
+  return (
+    one.period === other.period &&
+    one.taxability === other.taxability &&
+    one.line_of_coverage === other.line_of_coverage &&
+    one.coverage_type === other.coverage_type &&
+    isSameAmount(one.member_contribution, other.member_contribution) &&
+    isSameAmount(one.employer_contribution, other.employer_contribution)
+  );
+}
+
+/** Compares contributions as numbers: `20`, `20.0` and `+20.00` are equal. */
+function isSameAmount(one: string, other: string): boolean {
+  return one === other || canonical(one) === canonical(other);
+}
+
+function canonical(amount: string): string {
+  const [, sign = '', whole = '', fraction = ''] = /^([+-]?)0*(\d*)(?:\.(\d*?)0*)?$/.exec(amount) ?? [];
+  const digits = `${whole}.${fraction}`;
+  return sign === '-' && digits !== '.' ? `-${digits}` : digits;
 }

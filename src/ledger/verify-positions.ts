@@ -1,4 +1,4 @@
-/** Whether versions and roster facts share one row of positions without gaps, and whether the roster is its newest facts. */
+/** Checks that versions, roster facts and start decisions share positions without gaps, and that the roster points at its newest facts. */
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
@@ -15,7 +15,8 @@ export async function ledgerHead(db: Db, { tell }: Pick<Verifying, 'tell'>): Pro
   const { rows } = await sql<{ head: number; newest: number }>`
     select ledger_head.position as head,
       (select coalesce(max(position), 0) from (
-        select max(position) as position from versions union all select max(position) from roster_facts) as newest
+        select max(position) as position from versions union all select max(position) from roster_facts
+        union all select max(position) from start_decisions) as newest
       ) as newest
     from ledger_head`.execute(db);
   const { head, newest } = rows[0] as { head: number; newest: number };
@@ -25,7 +26,7 @@ export async function ledgerHead(db: Db, { tell }: Pick<Verifying, 'tell'>): Pro
   return Math.max(Number(head), Number(newest));
 }
 
-/** Every position up to this one is that of one version or one roster fact. */
+/** Checks that every position up to this one belongs to exactly one version, roster fact or start decision. */
 export async function verifyPositions(db: Db, until: number, on: Verifying): Promise<void> {
   for (let after = 0; after < until; after += POSITIONS_AT_ONCE) {
     on.signal.throwIfAborted();
@@ -42,7 +43,8 @@ export async function verifyPositions(db: Db, until: number, on: Verifying): Pro
 
 function positionsIn(after: number, last: number) {
   return sql`select position from versions where position > ${after} and position <= ${last}
-    union all select position from roster_facts where position > ${after} and position <= ${last}`;
+    union all select position from roster_facts where position > ${after} and position <= ${last}
+    union all select position from start_decisions where position > ${after} and position <= ${last}`;
 }
 
 async function name(db: Db, after: number, last: number, { tell }: Verifying): Promise<void> {
@@ -52,7 +54,7 @@ async function name(db: Db, after: number, last: number, { tell }: Verifying): P
   for (let position = after + 1; position <= last; position += 1) {
     const times = seen.get(position) ?? 0;
     if (times === 1) continue;
-    const rule = times === 0 ? 'is missing' : 'is of a version and of a roster fact';
+    const rule = times === 0 ? 'is missing' : 'belongs to several rows';
     tell({ table: 'versions', id: String(position), field: 'position', rule });
   }
 }

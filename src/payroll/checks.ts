@@ -25,36 +25,43 @@ export const COMMON_CHECKS: readonly Check[] = [
   },
   {
     id: 'events-pending',
-    ask: eventFindings.eventsPending,
+    ask: eventFindings.eventsFound('pending'),
     advice: 'Wait until the events are applied; if they stay, look at the log of the process that serves.',
     passed: 'Every event that came in is applied.',
   },
   {
     id: 'events-quarantined',
-    ask: eventFindings.eventsQuarantined,
+    ask: eventFindings.eventsFound('quarantined'),
     advice: 'Look at each event and its reason: reprocess it after a fix, or dismiss it with a reason.',
     passed: 'Every event was understood.',
   },
   {
     id: 'events-in-conflict',
-    ask: eventFindings.eventsInConflict,
+    ask: eventFindings.eventsFound('conflicting'),
     advice:
       'An event id came twice with different bodies and the first stands: compare them, then dismiss it.',
     passed: 'No event id came with two bodies.',
   },
   {
     id: 'ties-changed-content',
-    ask: (db) => eventFindings.versionsMarked(db, 'tie_changed'),
+    ask: eventFindings.eventsFound('tied'),
     advice:
       'Two events of one instant say different things and the later received stands: check it, then dismiss it.',
     passed: 'The order of all events is certain.',
   },
   {
     id: 'event-times-ahead',
-    ask: (db) => eventFindings.versionsMarked(db, 'ahead'),
+    ask: eventFindings.eventsFound('ahead'),
     advice:
       'A later event of the same deduction is kept but not shown until that time: ask the service to correct it, then dismiss this.',
     passed: 'No event came from the future.',
+  },
+  {
+    id: 'events-unattributed',
+    ask: eventFindings.eventsUnattributed,
+    advice:
+      'These events lead to no employer, so they may concern this one: look at them in the readiness report of all employers.',
+    passed: 'Every event that needs attention leads to an employer.',
   },
   {
     id: 'events-silent',

@@ -1,7 +1,10 @@
 /** What the checks of events look for. */
 import { sql } from 'kysely';
+import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { refusedSince } from '../inbound/refusals.ts';
+import { type NamedInEvent, namedIn } from '../inbound/understand.ts';
+import { currentEmployers } from '../ledger/roster.ts';
 import { describeLoss, knownLosses } from '../observe/lost-tail.ts';
 import { readRhythm } from '../observe/rhythm.ts';
 import { isTooLong, silenceOf } from '../observe/silence.ts';
@@ -22,57 +25,185 @@ export async function tailLost(db: Db, { now }: Question): Promise<Found[]> {
   return losses.map((loss) => fail(describeLoss(loss)));
 }
 
-export async function eventsPending(db: Db, { now }: Question): Promise<Found[]> {
+/** An event that needs attention: what it concerns, and how bad that is. */
+type EventFound = { eventId: string; named: readonly NamedInEvent[]; result: Found['result'] };
+
+/** A page of them in a fixed order, after a place; `next` is the place of the last one. */
+type EventPage<Place> = { events: EventFound[]; next: Place | null };
+
+/** Events read at once: their bodies are in memory together. */
+const EVENTS_AT_ONCE = 250;
+/** Events looked at for one employer. */
+const EVENTS_LOOKED_AT = 10_000;
+
+async function pendingEvents(db: Db, { now }: Question, after = 0): Promise<EventPage<number>> {
   const late = ago(now, PENDING_MS);
-  const events = await db
+  const rows = await db
     .selectFrom('inbox')
-    .select(['event_id', 'received_at'])
+    .select(['seq', 'event_id', 'received_at', 'body'])
     .where('state', '=', sql.lit('pending'))
+    .where('seq', '>', after)
     .orderBy('seq')
-    .limit(FOUND_AT_MOST)
+    .limit(EVENTS_AT_ONCE)
     .execute();
-  return events.map(({ event_id, received_at }) => ({
-    example: event_id,
-    result: received_at < late ? 'fail' : 'warn',
-  }));
+  const events = rows.map(
+    ({ event_id, received_at, body }): EventFound => ({
+      eventId: event_id,
+      named: [namedIn(body)],
+      result: received_at < late ? 'fail' : 'warn',
+    }),
+  );
+  return { events, next: rows.at(-1)?.seq ?? null };
 }
 
-export async function eventsQuarantined(db: Db): Promise<Found[]> {
-  const events = await db
+async function quarantinedEvents(db: Db, _: Question, after = 0): Promise<EventPage<number>> {
+  const rows = await db
     .selectFrom('inbox')
-    .select('event_id')
+    .select(['seq', 'event_id', 'body'])
     .where('state', '=', sql.lit('quarantined'))
     .where('dismissed_at', 'is', null)
+    .where('seq', '>', after)
     .orderBy('seq')
-    .limit(FOUND_AT_MOST)
+    .limit(EVENTS_AT_ONCE)
     .execute();
-  return events.map((event) => fail(event.event_id));
+  const events = rows.map(
+    ({ event_id, body }): EventFound => ({ eventId: event_id, named: [namedIn(body)], result: 'fail' }),
+  );
+  return { events, next: rows.at(-1)?.seq ?? null };
 }
 
-export async function eventsInConflict(db: Db): Promise<Found[]> {
-  const conflicts = await db
+/** An event in conflict concerns every employee and employer that any of its bodies names. */
+async function conflictingEvents(db: Db, _: Question, after = ''): Promise<EventPage<string>> {
+  const ids = await db
     .selectFrom('conflicts')
     .select('event_id')
     .distinct()
     .where('dismissed_at', 'is', null)
+    .where('event_id', '>', after)
     .orderBy('event_id')
-    .limit(FOUND_AT_MOST)
+    .limit(EVENTS_AT_ONCE)
     .execute();
-  return conflicts.map((conflict) => fail(conflict.event_id));
+  const eventIds = ids.map(({ event_id }) => event_id);
+  const bodies = await db
+    .selectFrom('inbox')
+    .select(['event_id', 'body'])
+    .where(isOneOf(db, 'event_id', eventIds))
+    .unionAll(
+      db
+        .selectFrom('conflicts')
+        .select(['event_id', 'body'])
+        .where(isOneOf(db, 'event_id', eventIds)),
+    )
+    .execute();
+  const named = Map.groupBy(bodies, (row) => row.event_id);
+  const events = eventIds.map(
+    (eventId): EventFound => ({
+      eventId,
+      named: (named.get(eventId) ?? []).map(({ body }) => namedIn(body)),
+      result: 'fail',
+    }),
+  );
+  return { events, next: eventIds.at(-1) ?? null };
 }
 
-/** Versions with a mark that asks for a person; not those whose event was dismissed. */
-export async function versionsMarked(db: Db, mark: 'tie_changed' | 'ahead'): Promise<Found[]> {
-  const versions = await db
-    .selectFrom('versions')
-    .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
-    .select('versions.event_id')
-    .where(`versions.${mark}`, '=', sql.lit(1 as const))
-    .where('inbox.dismissed_at', 'is', null)
-    .orderBy('versions.position')
-    .limit(FOUND_AT_MOST)
-    .execute();
-  return versions.map((version) => fail(version.event_id));
+/** Versions with a mark that a person must look at, except those whose event was dismissed. */
+function markedVersions(mark: 'tie_changed' | 'ahead') {
+  return async (db: Db, _: Question, after = 0): Promise<EventPage<number>> => {
+    const rows = await db
+      .selectFrom('versions')
+      .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
+      .select(['versions.position', 'versions.event_id', 'versions.employee_id'])
+      .where(`versions.${mark}`, '=', sql.lit(1 as const))
+      .where('inbox.dismissed_at', 'is', null)
+      .where('versions.position', '>', after)
+      .orderBy('versions.position')
+      .limit(EVENTS_AT_ONCE)
+      .execute();
+    const events = rows.map(
+      ({ event_id, employee_id }): EventFound => ({
+        eventId: event_id,
+        named: [{ employeeId: employee_id }],
+        result: 'fail',
+      }),
+    );
+    return { events, next: rows.at(-1)?.position ?? null };
+  };
+}
+
+const EVENT_KINDS = {
+  pending: pagesOf(pendingEvents),
+  quarantined: pagesOf(quarantinedEvents),
+  conflicting: pagesOf(conflictingEvents),
+  tied: pagesOf(markedVersions('tie_changed')),
+  ahead: pagesOf(markedVersions('ahead')),
+};
+
+function pagesOf<Place>(read: (db: Db, question: Question, after?: Place) => Promise<EventPage<Place>>) {
+  return async function* pages(db: Db, question: Question): AsyncGenerator<EventFound[]> {
+    let after: Place | undefined;
+    for (let looked = 0; looked < EVENTS_LOOKED_AT; looked += EVENTS_AT_ONCE) {
+      const { events, next } = await read(db, question, after);
+      if (events.length > 0) yield events;
+      if (events.length < EVENTS_AT_ONCE || next === null) return;
+      after = next;
+    }
+  };
+}
+
+/**
+ * Finds events of one kind. With an employer, only those whose employee or employer leads to it on today's roster, so
+ * that one employer's bad event never stops another's payroll.
+ */
+export function eventsFound(kind: keyof typeof EVENT_KINDS) {
+  return async (db: Db, question: Question): Promise<Found[]> => {
+    const { employerId, now } = question;
+    const found: Found[] = [];
+    for await (const events of EVENT_KINDS[kind](db, question)) {
+      const employers = employerId === undefined ? null : await employersOf(db, events, now);
+      for (const event of events) {
+        if (employers?.(event).has(employerId as string) === false) continue;
+        found.push({ example: event.eventId, result: event.result, employeeId: null, ids: [event.eventId] });
+        if (found.length === FOUND_AT_MOST) return found;
+      }
+    }
+    return found;
+  };
+}
+
+/** Counts the events of all kinds that lead to no employer. */
+export async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> {
+  if (question.employerId === undefined) return [];
+  let count = 0;
+  for (const pages of Object.values(EVENT_KINDS)) {
+    for await (const events of pages(db, question)) {
+      const employers = await employersOf(db, events, question.now);
+      count += events.filter((event) => employers(event).size === 0).length;
+    }
+  }
+  return count === 0 ? [] : [{ example: count === 1 ? '1 event' : `${count} events`, result: 'warn', count }];
+}
+
+/** Returns the employers that an event leads to: the one it names, and those of the employee on today's roster. */
+async function employersOf(
+  db: Db,
+  events: readonly EventFound[],
+  now: Date,
+): Promise<(event: EventFound) => ReadonlySet<string>> {
+  const employees = new Set(
+    events.flatMap(({ named }) => named.flatMap(({ employeeId }) => employeeId ?? [])),
+  );
+  const byEmployee = await currentEmployers(
+    db,
+    [...employees],
+    now.toISOString().slice(0, 'YYYY-MM-DD'.length),
+  );
+  return ({ named }) =>
+    new Set(
+      named.flatMap(({ employeeId, employerId }) => [
+        ...(employerId === undefined ? [] : [employerId]),
+        ...(employeeId === undefined ? [] : (byEmployee.get(employeeId) ?? [])),
+      ]),
+    );
 }
 
 /** Never fails: anybody can post to a public address, and nobody shall stop a payroll by it. */

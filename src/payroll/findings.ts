@@ -16,8 +16,17 @@ export type Question = {
   overdueMs: number;
 };
 
-/** One finding: something to name, and how bad it is. `count` where one finding stands for several. */
-export type Found = { example: string; result: 'warn' | 'fail'; count?: number };
+/**
+ * One finding: its name for people, and how bad it is. `count` if it stands for several. A finding that a person may
+ * accept is recognized by its employee and ids: those of events, versions or dates that it rests on.
+ */
+export type Found = {
+  example: string;
+  result: 'warn' | 'fail';
+  count?: number;
+  employeeId?: string | null;
+  ids?: readonly string[];
+};
 
 /** Findings looked for by one check. Past it the number says "at least", and the first ones need a person anyway. */
 export const FOUND_AT_MOST = 1_000;
@@ -156,10 +165,13 @@ export async function employeesWithTwoEmployers(db: Db, { now, employerId }: Que
   return ofEmployer.map(({ employee_id }) => fail(employee_id));
 }
 
-/** A warning only: deductions may come before the census that names their employee. */
-export async function deductionsUnmatched(db: Db): Promise<Found[]> {
+/** A warning only: deductions may arrive before the census that names their employee. An employer sees their number. */
+export async function deductionsUnmatched(db: Db, { employerId }: Question): Promise<Found[]> {
   const employees = await unmatchedEmployees(db);
-  return employees.map((example) => ({ example, result: 'warn' }));
+  if (employerId === undefined || employees.length === 0)
+    return employees.map((example) => ({ example, result: 'warn' }));
+  const count = employees.length;
+  return [{ example: `${count} of no known employer`, result: 'warn', count }];
 }
 
 export async function employerUnknown(db: Db, { employerId }: Question): Promise<Found[]> {

@@ -194,26 +194,30 @@ const CASES: Record<string, Case> = {
     {},
     { headers: { 'if-match': '"a", "b"' }, errors: [['if-match', /ETag/]] },
   ),
-  'force without a reason': post(
+  'accept without a reason': post(
     '/open/finalize',
-    { force: true },
+    { accept: ['overlap'] },
     { errors: [['reason', /required with/]] },
   ),
-  'force with a blank reason': post(
+  'accept with a blank reason': post(
     '/open/finalize',
-    { force: true, reason: ' ' },
+    { accept: ['overlap'], reason: ' ' },
     { errors: [['reason', /say why/]] },
   ),
-  'a reason without force': post('/open/finalize', { reason: 'x' }, { errors: [['reason', /force: true/]] }),
-  'force as a text': post(
+  'a reason without accept': post(
     '/open/finalize',
-    { force: 'yes', reason: 'x' },
-    { errors: [['force', /true or false/]] },
+    { reason: 'x' },
+    { errors: [['reason', /is for accept/]] },
+  ),
+  'accept as a text': post(
+    '/open/finalize',
+    { accept: 'overlap', reason: 'x' },
+    { errors: [['accept', /list of different check ids/]] },
   ),
   'an unknown field of finalize': post(
     '/open/finalize',
-    { forced: true },
-    { errors: [['forced', /which has: force, reason/]] },
+    { force: true },
+    { errors: [['force', /which has: accept, reason/]] },
   ),
   'voiding an open run': post('/open/void', { reason: 'x' }, { status: 409, detail: /the run is open/ }),
   'voiding without a reason': post('/final/void', {}, { errors: [['reason', /is required/]] }),

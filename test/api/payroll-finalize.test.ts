@@ -2,7 +2,6 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { open } from '../database/scratch.ts';
 import { code, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
-import { deductionOf, receive } from './deliver.ts';
 import { bodyOn, listenerTold, RUNS, startPayroll } from './payroll-stage.ts';
 
 const PROBLEM = 'urn:benefits-sidecar:problem:';
@@ -14,7 +13,7 @@ t.test('a run is finalized by the ETag that was reviewed, and stands from then o
   const { etag } = (await put('r')).json;
   const { status, json, headers } = await post('/r/finalize', undefined, quoted(etag));
   t.equal(status, 200);
-  t.match(json, { state: 'finalized', finalized_at: '2026-07-13T09:00:00.000Z', force_reason: null, etag });
+  t.match(json, { state: 'finalized', finalized_at: '2026-07-13T09:00:00.000Z', accept_reason: null, etag });
   t.equal(headers.etag, `"${etag}"`);
   t.match(logged.at(-1), {
     fields: { run_id: 'r', employer_id: EMPLOYER, count: 2, token: 'API_TOKEN' },
@@ -79,45 +78,55 @@ t.test('a finalize repeated with its ETag or its key is 200, and any other is re
   t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
 });
 
-t.test('a failed check stops it with its name, unless a person gives a reason, which is kept', async (t) => {
-  const { put, post, get, db, logged } = await startPayroll(t);
+t.test('a failed check stops it with its name, until a person accepts it by name', async (t) => {
+  const { put, post, get, accept, db, logged } = await startPayroll(t);
   await put('r');
-  await receive(db, [deductionOf('evt-9', {})], '2026-07-13T08:00:00.000Z');
+  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
   const refused = await post('/r/finalize');
   t.equal(refused.status, 409);
   t.equal(refused.json.type, `${PROBLEM}readiness-failed`);
-  t.match(refused.json.errors, [{ path: 'events-pending', rule: /^1 found\. Wait until/ }]);
-  t.match(refused.json.detail, /readiness fails: events-pending;.* force and a reason/);
+  t.match(refused.json.errors, [{ path: 'overlap', rule: /^1 found\. Two deductions/ }]);
+  t.match(refused.json.detail, /readiness checks fail: overlap\. .* accept each by name with a reason/);
+  const unseen = await post('/r/finalize', { accept: ['overlap'], reason: 'the bank waits' });
+  t.equal(unseen.status, 412, 'what was accepted is in no report');
   t.equal((await get('/r')).json.state, 'open');
-  const { status, json } = await post('/r/finalize', { force: true, reason: 'the bank waits' });
+  const { status, json } = await accept('r', 'the bank waits');
   t.equal(status, 200);
-  t.equal(json.force_reason, 'the bank waits');
-  t.strictSame(json.failed_checks, ['events-pending']);
-  t.strictSame((await get('/r')).json.failed_checks, ['events-pending'], 'for as long as it is kept');
-  t.match(logged.at(-1)?.message, /by force/);
-  t.notMatch(JSON.stringify(logged), 'the bank waits', 'what people write is in no log');
+  t.equal(json.accept_reason, 'the bank waits');
+  t.strictSame(json.accepted_checks, ['overlap']);
+  t.strictSame((await get('/r')).json.accepted_checks, ['overlap'], 'as long as it is kept');
+  t.match(logged.at(-1)?.message, /with accepted findings/);
+  t.notMatch(JSON.stringify(logged), 'the bank waits', 'reasons are in no log');
+  await put('next', bodyOn('2026-07-31'));
+  const overlap = (await get('/next/readiness')).json.checks.find(
+    (one: { id: string }) => one.id === 'overlap',
+  );
+  t.match(overlap, {
+    result: 'accepted',
+    accepted: [{ example: 'emp-1', reason: 'the bank waits', accepted_by: 'API_TOKEN' }],
+  });
 });
 
-t.test('force without need leaves no reason', async (t) => {
+t.test('an acceptance that is not needed leaves no reason', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
-  const { json } = await post('/r/finalize', { force: true, reason: 'to be sure' });
-  t.equal(json.force_reason, null);
-  t.strictSame(json.failed_checks, []);
+  const { json } = await post('/r/finalize', { accept: ['overlap'], reason: 'to be sure' });
+  t.equal(json.accept_reason, null);
+  t.strictSame(json.accepted_checks, []);
 });
 
 t.test('a pay date is taken once for each pay group, and the run that has it is named', async (t) => {
   const { finalized, put, post } = await startPayroll(t);
   await finalized('first');
   await put('second', { remainder: 'none' });
-  const { status, json } = await post('/second/finalize', { force: true, reason: 'again' });
+  const { status, json } = await post('/second/finalize');
   t.equal(status, 409);
   t.match(json.detail, /the run first is finalized for this pay date/);
 });
 
 t.test('what payroll changes while a run is frozen makes it stop', async (t) => {
   const payroll = await startPayroll(t);
-  const { put, post } = payroll;
+  const { put } = payroll;
   await put('r');
   const beside = open(t, payroll.url);
   let isChanged = false;
@@ -129,8 +138,7 @@ t.test('what payroll changes while a run is frozen makes it stop', async (t) => 
   const { status, json } = await call({ method: 'POST', url: `${RUNS}/r/finalize` });
   t.equal(status, 409);
   t.match(json.detail, /payroll changed while the run was frozen/);
-  const again = await post('/r/finalize', { force: true, reason: 'codes follow' });
-  t.equal(again.status, 200, 'again, and it stands');
+  t.equal((await payroll.accept('r')).status, 200, 'again, and it is final');
 });
 
 t.test('a voided run stays readable with its reason, and frees its pay date', async (t) => {

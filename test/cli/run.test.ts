@@ -119,8 +119,8 @@ for (const [what, argv, code, line] of [
   ['lines of a run that is not there', ['lines', 'r'], 1, /there is no run r/],
   ['finalizing a run that is not there', ['finalize', 'r', '--etag', 'x'], 1, /there is no run r/],
   ['finalizing unseen', ['finalize', 'r'], 2, /--etag/],
-  ['force without a reason', ['finalize', 'r', '--yes', '--force'], 2, /--reason/],
-  ['a reason without force', ['finalize', 'r', '--yes', '--reason', 'x'], 2, /--force/],
+  ['accept without a reason', ['finalize', 'r', '--yes', '--accept', 'overlap'], 2, /--reason/],
+  ['a reason without accept', ['finalize', 'r', '--yes', '--reason', 'x'], 2, /--accept/],
   ['voiding without a word', ['void', 'r', '--reason', ' '], 2, /--reason must say why/],
   ['two formats at once', ['lines', 'r', '--csv', '--json'], 2, /either --csv or --json/],
   ['a file of rows by another name', ['taken', 'r', 'rows.xlsx'], 2, /\.csv, \.json or \.ndjson/],
@@ -164,7 +164,7 @@ t.test('lines are shown to people, and printed as CSV or a JSON object a line', 
   const people = await run('lines', 'r1');
   t.match(people.stdout, /^emp-1\n {2}medical [\s\S]*^emp-2\n {2}dental /m);
   const csv = await run('lines', 'r1', '--csv');
-  t.match(csv.stdout, /^run_id,period_start,.*,explanation\r\nr1,2026-06-29,.*\r\nr1,.*\r\n$/);
+  t.match(csv.stdout, /^run_id,period_start,.*,employer_difference\r\nr1,2026-06-29,.*\r\nr1,.*\r\n$/);
   const json = await run('lines', 'r1', '--json');
   const lines = json.stdout
     .trimEnd()
@@ -214,11 +214,12 @@ t.test('readiness of a run says what to do, and fails by its exit code', async (
   t.match(refused, {
     code: 1,
     stdout: '',
-    stderr: /FAIL {2}overlap: 1[\s\S]*readiness fails: overlap; .*--force/,
+    stderr: /FAIL {2}overlap: 1[\s\S]*readiness fails: overlap; .*--accept/,
   });
   t.notMatch(refused.stderr, 'pass');
-  const forced = await run('finalize', 'r1', '--yes', '--force', '--reason', 'both are right', '--json');
-  t.match(jsonOf(forced), { state: 'finalized', force_reason: 'both are right' });
+  const why = ['--accept', 'overlap', '--reason', 'both are right'];
+  const accepted = await run('finalize', 'r1', '--yes', ...why, '--json');
+  t.match(jsonOf(accepted), { state: 'finalized', accept_reason: 'both are right' });
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
 });
 
@@ -321,7 +322,7 @@ t.test(
     const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
     t.match(stdout, /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23$/m);
     t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
-    t.match(stdout, /92\.30 - 69\.23 finalized = 23\.07$/m);
+    t.match(stdout, /92\.30 due - 69\.23 finalized = 23\.07$/m);
     t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
     t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
   },

@@ -66,6 +66,6 @@ export const UNTOLD: ReadonlySet<string> = new Set([
   'payroll_runs.finalized_at',
   'payroll_runs.finalize_key',
   'payroll_runs.rules_version',
-  'payroll_runs.force_reason',
+  'payroll_runs.accept_reason',
   'taken_reports.recorded_at',
 ]);

@@ -37,7 +37,7 @@ t.test(
     t.match((await cells(page, 'Totals'))[2], ['Employees pay', '138.46', '149.99']);
     await assertGood(t, page, 'the page that asks before finalizing');
     await contribute('200.00');
-    await click(page, 'Finalize these lines');
+    await click(page, 'Finalize');
     await page.getByText('The lines changed while you reviewed them. Nothing was finalized.').waitFor();
     t.equal((await run('r')).state, 'open');
     t.strictSame(await cells(page, 'Totals'), [
@@ -46,9 +46,9 @@ t.test(
       ['Employees pay', '149.99', '161.53'],
       ['Employer pays', '323.06', '323.06'],
     ]);
-    await click(page, 'Finalize these lines');
+    await click(page, 'Finalize');
     await page.waitForURL('**/runs/r');
-    t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.53' }, force_reason: null });
+    t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.53' }, accept_reason: null });
     t.match(await page.locator('main').textContent(), 'it stands as it was frozen');
     await click(page, 'Verify');
     await page.getByText('2 lines come out as they were frozen, to the cent.').waitFor();
@@ -72,14 +72,14 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   await page.locator('details.line').first().waitFor();
   t.equal((await lines(page)).length, 2, 'of emp-1 only');
   await open(page, '/runs/r/finalize');
-  await click(page, 'Finalize all the same');
-  await page.locator('.field-problem').filter({ hasText: 'is required with force' }).waitFor();
+  await click(page, 'Accept findings and finalize');
+  await page.locator('.field-problem').filter({ hasText: 'is required with accept' }).waitFor();
   t.match(await page.getByRole('alert').allTextContents(), ['', /^This has to be mended first/]);
   t.equal((await run('r')).state, 'open');
-  await page.getByLabel('Why it is to stand').fill(HOSTILE);
-  await click(page, 'Finalize all the same');
+  await page.getByLabel('Reason to accept: overlap').fill(HOSTILE);
+  await click(page, 'Accept findings and finalize');
   await page.waitForURL('**/runs/r');
-  t.match(await run('r'), { state: 'finalized', force_reason: HOSTILE, failed_checks: ['overlap'] });
+  t.match(await run('r'), { state: 'finalized', accept_reason: HOSTILE, accepted_checks: ['overlap'] });
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
 });
 

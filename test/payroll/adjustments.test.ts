@@ -9,6 +9,7 @@ import { every } from './calendars.ts';
 import {
   body,
   codes,
+  decide,
   employment,
   event,
   finalized,
@@ -18,6 +19,7 @@ import {
   run,
   schedule,
   send,
+  verified,
   view,
   voided,
 } from './runs-stage.ts';
@@ -84,7 +86,7 @@ t.test('one that ended before anybody knew is refunded', async (t) => {
       line_of_coverage: 'medical',
       change: null,
       previous_amount: null,
-      explanation: 'run r2: not in effect by what is known now; 0.00 - 10.00 finalized = -10.00',
+      explanation: 'run r2: nothing is due by what is known today; 0.00 due - 10.00 finalized = -10.00',
     },
   ]);
 });
@@ -131,7 +133,7 @@ t.test('what a later finalized run settled is settled', async (t) => {
     'a second change pays the rest',
   );
   const [line] = await lines(db, body(4), 'adjustment');
-  t.match(line, { explanation: /; 15\.00 - 10\.00 finalized - 2\.00 adjusted since = 3\.00$/ });
+  t.match(line, { explanation: /; 15\.00 due - 10\.00 finalized - 2\.00 adjusted since = 3\.00$/ });
   await finalized(db, 'r4', body(4, { adjustments: 'include' }));
   await send(db, each('2026-02-27', { member_contribution: '10' }));
   t.strictSame(
@@ -158,6 +160,19 @@ t.test('a void of the run that carried an adjustment makes it due again', async 
   t.strictSame(await adjustments(db, {}, 4), [], 'and nothing is due for a run that counts as nothing');
 });
 
+t.test('what a later run settled for a run that was voided since comes back', async (t) => {
+  const db = await staged(t, [2]);
+  await send(db, each('2026-01-30', { member_contribution: '12' }));
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  await voided(db, 'r2');
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 -2.00 0.00 retro_refund']);
+  await finalized(db, 'r2-again', body(2));
+  t.strictSame(await adjustments(db, {}, 4), ['a r2 -2.00 0.00 retro_refund'], 'the new run took 12.00');
+  await finalized(db, 'r4', body(4, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 5), []);
+  t.ok((await verified(db, 'r3')).identical, 'a void changes no finalized run');
+});
+
 t.test('what was settled of a deduction that is no more is paid back', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'));
@@ -166,7 +181,7 @@ t.test('what was settled of a deduction that is no more is paid back', async (t)
   t.strictSame(await adjustments(db, {}, 4), ['b r2 -10.00 0.00 retro_refund']);
 });
 
-t.test('what is paid back is paid back as it was taken last', async (t) => {
+t.test('what is paid back is paid back under the line of coverage that took it', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { line_of_coverage: 'dental' }, 'b'));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -177,8 +192,8 @@ t.test('what is paid back is paid back as it was taken last', async (t) => {
   t.strictSame(
     due.map((line) => [line.adjustment_for, line.line_of_coverage, line.member_amount]),
     [
-      ['r3', 'dental', '-15.00'],
       ['r2', 'vision', '-15.00'],
+      ['r3', 'vision', '-15.00'],
       ['r4', 'vision', '-15.00'],
     ],
   );
@@ -229,19 +244,20 @@ t.test('the calendar of an earlier run is as frozen, whatever the schedule becam
   t.strictSame(await adjustments(db), ['a r2 120.00 0.00 retro_pre_tax']);
 });
 
-t.test('who was not in an earlier run owes it nothing, whatever the roster says now', async (t) => {
-  const { db } = await scratch(t);
-  await learn(db, employment('e', { pay_frequency: 'weekly' }));
-  await send(db, each('2025-12-01'));
-  await finalized(db, 'r2', body(2));
-  await learn(db, employment('e'));
-  await send(db, each('2026-01-30', { member_contribution: '12' }));
+t.test('a termination or a later hire that becomes known after the run is refunded', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('e', { hire_date: '2026-01-16' }));
+  t.strictSame(await adjustments(db), ['a r1 -10.00 0.00 retro_refund'], 'r1 pays until January 15');
+  await learn(db, employment('e', { hire_date: '2020-01-01' }));
   t.strictSame(await adjustments(db), []);
+  await learn(db, employment('e', { termination_date: '2026-01-15' }));
+  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 no_further_paycheck reported retro_refund']);
 });
 
-t.test('a roster that changed after the fact is no difference', async (t) => {
+t.test('frequency and group of an employee who was in the run are as frozen', async (t) => {
   const db = await staged(t);
-  await learn(db, employment('e', { hire_date: '2026-01-25' }));
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2025-01-01' }));
+  await learn(db, employment('e', { effective_on: '2026-02-01' }));
   t.strictSame(await adjustments(db), []);
 });
 
@@ -287,7 +303,6 @@ t.test('what the last year should have taken is no part of the net of this one',
     each('2026-01-30', { effective_end: '2025-12-01' }, 'b'),
   );
   t.strictSame(await adjustments(db), [
-    'a r-1 -10.00 0.00 prior_year reported start_moved_later',
     'a r1 2.00 0.00 retro_pre_tax',
     'b r-1 -10.00 0.00 prior_year reported retro_refund',
   ]);
@@ -344,8 +359,7 @@ t.test(
       }),
     );
     const reported = ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax'];
-    const due = async (changes: Partial<RunBody>) =>
-      (await adjustments(db, changes)).filter((line) => !line.includes('start_moved_later'));
+    const due = async (changes: Partial<RunBody>) => await adjustments(db, changes);
     t.strictSame(await due({}), reported);
     t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by the others');
     t.strictSame(await due({ pay_group: 'north' }), []);
@@ -387,7 +401,7 @@ t.test('who will be hired again has a check to wait for', async (t) => {
 
 t.test('who is paid in another group now settles there, and is not told of twice', async (t) => {
   const db = await staged(t, [2]);
-  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-01-30' }));
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-02-01' }));
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   t.strictSame(await adjustments(db), []);
   t.strictSame(await adjustments(db, { pay_frequency: 'weekly' }), ['a r2 2.00 0.00 retro_pre_tax']);
@@ -406,80 +420,61 @@ t.test('a deduction that changed hands is refunded to the one and caught up by t
   );
 });
 
-t.test('a start that was moved later is refunded by nobody: it is reported', async (t) => {
+t.test('a renewal and a change ahead are no refund', async (t) => {
   const db = await staged(t);
-  await send(db, each('2026-01-30', { effective_start: '2026-02-01' }));
-  const refunds = [
-    'a r1 -10.00 0.00 reported start_moved_later',
-    'a r2 -10.00 0.00 reported start_moved_later',
-  ];
-  t.strictSame(await adjustments(db), refunds);
-  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
-  t.strictSame(await adjustments(db, {}, 4), refunds, 'until somebody sends what is meant');
-  t.match((await lines(db, body(3), 'adjustment'))[0], {
-    explanation:
-      'run r1: version 2 begins 2026-02-01; if it was to replace the one before, 10.00 is due back',
-  });
+  await send(db, each('2026-01-20', { effective_end: '2026-01-31' }));
+  await send(db, each('2026-01-20', { effective_start: '2026-02-01', member_contribution: '12' }));
+  t.strictSame(await adjustments(db), [], 'the same id with a new window');
+  await send(db, each('2026-01-30', { effective_start: '2026-03-01', member_contribution: '15' }));
+  await send(db, each('2026-02-20', { effective_start: '2026-02-10', member_contribution: '13' }));
+  t.strictSame(await adjustments(db), [], 'whenever it is sent');
 });
 
-t.test('a refund of a moved start comes to nothing once the start is back, or an end is sent', async (t) => {
-  const db = await staged(t, [2]);
-  await send(db, each('2026-01-30', { effective_start: '2026-02-01' }));
-  await send(db, each('2026-01-31'));
-  t.strictSame(await adjustments(db), []);
-  await send(db, each('2026-02-02', { effective_end: '2025-12-31' }));
-  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
-});
-
-t.test('a moved start that the run knew of is flagged there, and reported by no later one', async (t) => {
+t.test('a start corrected before it arrived is refunded if a run took it', async (t) => {
   const db = await staged(t, []);
-  await send(db, each('2026-01-05', { effective_start: '2026-02-01' }));
-  await finalized(db, 'r2', body(2));
-  t.match(await linesOf(db, 'r2'), [{ member_amount: '10.00', flags: ['start_moved_later'] }]);
+  const raise = { member_contribution: '12', effective_start: '2026-01-10' };
+  await send(db, each('2025-12-20', raise));
+  for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
+  t.match(await linesOf(db, 'r1'), [{ member_amount: '12.00' }]);
+  await send(db, each('2026-01-05', { ...raise, effective_start: '2026-01-20' }));
+  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund'], 'r1 is of January 16');
+});
+
+t.test('a moved start with other contents is refunded once a person drops it', async (t) => {
+  const db = await staged(t, []);
+  await send(db, each('2025-12-20', { member_contribution: '12', effective_start: '2026-01-10' }));
+  await send(db, each('2026-01-05', { member_contribution: '15', effective_start: '2026-01-20' }));
+  for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
   t.strictSame(await adjustments(db), []);
-  await send(db, each('2025-11-01', { member_contribution: '99' }));
-  t.strictSame(await adjustments(db), [], 'also when something else comes late');
+  await decide(db, 'a', 2, 'drop');
+  t.strictSame(await adjustments(db), ['a r1 -2.00 0.00 retro_refund']);
+  t.ok((await verified(db, 'r1')).identical, 'and the run is proved as it was');
+  await decide(db, 'a', 2, 'keep');
+  t.strictSame(await adjustments(db), [], 'the last decision applies');
 });
 
-t.test('amounts with a plus sign are compared as numbers', async (t) => {
-  const db = await staged(t);
-  await send(db, each('2026-02-05', { member_contribution: '+12.00', effective_start: '2026-03-01' }));
-  t.strictSame(await adjustments(db), [], 'other amounts: a change');
-  await send(db, each('2026-02-06', { member_contribution: '+10.0', effective_start: '2026-03-02' }));
-  t.match(await adjustments(db), [/start_moved_later/, /start_moved_later/], 'the same: a moved start');
-});
-
-t.test('other amounts from the day that they are sent, or later, are a change, no moved start', async (t) => {
-  const db = await staged(t);
-  const next = { member_contribution: '12', effective_start: '2026-03-01' };
-  await send(db, each('2026-02-05', next));
-  t.strictSame(await adjustments(db), []);
-  t.match(await lines(db, body(3)), [{ member_amount: '10.00', flags: ['start_moved_later'] }]);
-  t.match(await lines(db, body(5)), [{ member_amount: '12.00', flags: [] }]);
-  await send(db, each('2026-03-05', { ...next, member_contribution: '13' }));
-  t.strictSame(
-    await adjustments(db),
-    ['a r1 -10.00 0.00 reported start_moved_later', 'a r2 -10.00 0.00 reported start_moved_later'],
-    'of what is sent after the day nobody can tell',
-  );
-});
-
-t.test('so are other amounts before the first day of all', async (t) => {
-  const { db } = await scratch(t);
-  await learn(db, employment('e'));
-  await send(db, each('2025-12-01', { effective_start: '2026-01-16' }));
-  await finalized(db, 'r2', body(2));
-  await send(db, each('2025-12-20', { effective_start: '2026-02-01', member_contribution: '12' }));
-  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 reported start_moved_later']);
-});
-
-t.test('with a difference the moved start is a refund of the amount as it is known now', async (t) => {
+t.test('a corrected taxability gives a minus and a plus line', async (t) => {
   const db = await staged(t, [2]);
-  await send(db, each('2026-01-25', { member_contribution: '12' }));
-  await send(db, each('2026-01-30', { effective_start: '2026-02-01', member_contribution: '12' }));
-  t.strictSame(await adjustments(db), [
-    'a r2 2.00 0.00 retro_pre_tax',
-    'a r2 -12.00 0.00 reported start_moved_later',
+  await send(db, each('2026-01-30', { taxability: 'post_tax' }));
+  const pair = async (place: number) =>
+    (await lines(db, body(place, { adjustments: 'include' }), 'adjustment')).map((line) => [
+      line.adjustment_for,
+      line.taxability,
+      line.member_amount,
+      line.flags,
+    ]);
+  t.strictSame(await pair(3), [
+    ['r2', 'post_tax', '10.00', []],
+    ['r2', 'pre_tax', '-10.00', ['retro_refund']],
+  ]);
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await pair(4), []);
+  await send(db, each('2026-02-13'));
+  t.strictSame(await pair(4), [
+    ['r2', 'post_tax', '-10.00', []],
+    ['r2', 'pre_tax', '10.00', ['retro_pre_tax']],
+    ['r3', 'post_tax', '-10.00', []],
+    ['r3', 'pre_tax', '10.00', ['retro_pre_tax']],
   ]);
 });
 
@@ -514,6 +509,48 @@ t.test('a flag of the amount by today stands on the difference', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '-1.00', period: 'weekly' }));
   t.strictSame(await adjustments(db), ['a r2 -12.00 0.00 frequency_mismatch negative retro_refund']);
+});
+
+t.test('a check is missed by an employee who belonged in the run and was not in it', async (t) => {
+  const { db } = await scratch(t);
+  await send(db, each('2025-12-01'));
+  await learn(db, employment('f'));
+  for (const place of [1, 2]) await finalized(db, `r${place}`, body(place));
+  await learn(db, employment('e', { hire_date: '2026-01-16' }));
+  t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check retro_pre_tax'], 'hired after r1');
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 4), []);
+  await send(db, each('2026-02-13', { member_contribution: '12' }));
+  t.match(await adjustments(db, {}, 4), ['a r2 2.00 0.00 missed_check retro_pre_tax', /^a r3 2.00/]);
+});
+
+t.test('a run narrowed by employee_ids is missed by the employees that it left out', async (t) => {
+  const db = await staged(t, [2], { employee_ids: ['f'] });
+  t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
+  await finalized(db, 'off', body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] }));
+  t.strictSame(await adjustments(db), [], 'an off-cycle run of the period took it');
+});
+
+t.test('runs of another frequency that cover the period leave nothing missed', async (t) => {
+  const weeks = [
+    { period_start: '2026-01-16', period_end: '2026-01-22', pay_date: '2026-01-23' },
+    { period_start: '2026-01-23', period_end: '2026-01-29', pay_date: '2026-01-31' },
+  ];
+  const missed = async (weekly: typeof weeks) => {
+    const { db } = await scratch(t);
+    await send(db, each('2025-12-01'));
+    await learn(db, employment('f'), employment('e', { pay_frequency: 'weekly' }));
+    await finalized(db, 'r2', body(2));
+    for (const week of weekly)
+      await finalized(db, week.pay_date, { employer_id: 'acme', pay_frequency: 'weekly', ...week });
+    await learn(db, employment('e', { effective_on: '2025-01-01' }));
+    return adjustments(db);
+  };
+  t.strictSame(await missed([]), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
+  t.strictSame(await missed(weeks.slice(0, 1)), [
+    'a r2 10.00 0.00 missed_check_partial reported retro_pre_tax',
+  ]);
+  t.strictSame(await missed(weeks), []);
 });
 
 t.test('of earlier runs only the employees are read of whom something became known since', async (t) => {

@@ -5,7 +5,8 @@ import type { RunBody } from '../../src/payroll/runs/body.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
 import { linesOfOne } from '../../src/payroll/runs/lines-of-employee.ts';
 import { scratch } from '../database/scratch.ts';
-import { body, employment, event, finalized, learn, lines, put, send, voided } from './runs-stage.ts';
+import { every } from './calendars.ts';
+import { body, employment, event, finalized, learn, lines, put, send, view, voided } from './runs-stage.ts';
 
 /** Ten dollars a check, so that an amount is what was sent. */
 const each = (id: string, sent: string, changes: Parameters<typeof event>[2] = {}) =>
@@ -115,17 +116,81 @@ t.test('an employee who left has each line ended once, though in the run no more
   t.strictSame(await changes(db, body(4)), []);
 });
 
-t.test('so has one who moved to another frequency, pay group or employer', async (t) => {
-  for (const elsewhere of [{ pay_frequency: 'weekly' }, { pay_group: 'south' }, { employer_id: 'other' }]) {
+t.test('an employee who is paid elsewhere now has moved, which no end is', async (t) => {
+  const date = '2026-02-01';
+  for (const [elsewhere, where] of [
+    [{ pay_frequency: 'weekly', effective_on: date }, 'paid weekly now'],
+    [{ pay_group: 'south', effective_on: date }, 'in pay group south now'],
+    [{ employer_id: 'other', hire_date: date }, 'with another employer now'],
+  ] as const) {
     const db = await staged(t);
     const named = 'pay_group' in elsewhere ? { pay_group: 'north' } : {};
     await learn(db, employment('e', named));
     await finalized(db, 'r2', body(2, named));
     if ('employer_id' in elsewhere) await learn(db, employment('e', { termination_date: '2026-01-31' }));
-    const since = { hire_date: '2026-02-01', effective_on: '2026-02-01' };
-    await learn(db, employment('e', { ...since, ...elsewhere }));
-    t.strictSame(await changes(db, body(3, named)), ['e a 0.00 ended 10.00'], Object.keys(elsewhere).join());
+    await learn(db, employment('e', { ...named, ...elsewhere }));
+    const [line] = await lines(db, body(3, named), 'regular');
+    t.equal(told(line as Line), 'e a 0.00 moved 10.00', where);
+    t.equal(line?.explanation, `moved: ${where}; 10.00 in the previous run, nothing to take now`);
+    await finalized(db, 'r3', body(3, named));
+    t.strictSame(await changes(db, body(4, named)), [], 'once');
   }
+});
+
+t.test('amounts of one election differ by rounding, by the calendar, or by the policy', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('m', {}), employment('n', {}));
+  const monthly = { period: 'monthly', member_contribution: '100.00' } as const;
+  await send(db, each('m', '2025-12-01', { employee_id: 'm', ...monthly }));
+  const amountChange = async (place: number, given: Partial<RunBody>) => {
+    const line = (await lines(db, body(place, given), 'regular')).find((one) => one.employee_id === 'm');
+    return [line?.change, line?.amount_change, line?.member_difference, line?.employer_difference];
+  };
+  const years = { pay_dates: every(14, '2026-01-02', 26), remainder: 'spread' } as const;
+  await finalized(db, 'r2', body(2, years));
+  t.strictSame(await amountChange(4, years), ['same', 'same', '0.00', '0.00']);
+  t.strictSame(await amountChange(3, years), ['same', 'rounding', '0.01', '0.00']);
+  const longer = { ...years, pay_dates: [...years.pay_dates, '2026-12-31'] };
+  t.strictSame(await amountChange(3, longer), ['same', 'calendar', '-1.70', '0.00']);
+  t.strictSame(await amountChange(3, { ...years, scheme: 'month-even' }), [
+    'same',
+    'changed',
+    '3.85',
+    '0.00',
+  ]);
+});
+
+t.test('a run is compared with the previous one by coverage, head count and largest movers', async (t) => {
+  const db = await staged(t);
+  await send(db, each('f', '2025-12-01', { employee_id: 'f', line_of_coverage: 'dental' }));
+  await finalized(db, 'r2', body(2));
+  t.equal((await view(db, 'r2')).outcome.comparison, null, 'nothing comes before the first run');
+  await learn(db, employment('f', { termination_date: '2026-01-20' }), employment('g'));
+  await send(db, each('g', '2026-01-20', { employee_id: 'g', member_contribution: '25' }));
+  await put(db, 'r3', body(3));
+  t.match((await view(db, 'r3')).outcome.comparison, {
+    previous_run_id: 'r2',
+    employees: { previous: 2, current: 2, joined: 1, left: 1 },
+    totals: { previous_member_amount: '20.00', member_amount: '35.00', member_difference: '15.00' },
+    by_line_of_coverage: [
+      { line_of_coverage: 'dental', previous_member_amount: '10.00', member_amount: '0.00' },
+      { line_of_coverage: 'medical', previous_member_amount: '10.00', member_amount: '35.00' },
+    ],
+    largest_movers: [
+      {
+        employee_id: 'g',
+        previous_member_amount: '0.00',
+        member_amount: '25.00',
+        member_difference: '25.00',
+      },
+      {
+        employee_id: 'f',
+        previous_member_amount: '10.00',
+        member_amount: '0.00',
+        member_difference: '-10.00',
+      },
+    ],
+  });
 });
 
 t.test('who might belong to the run is not told to stop', async (t) => {

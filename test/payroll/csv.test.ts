@@ -79,6 +79,9 @@ t.test('each column says what its name says', async (t) => {
     included: 'no',
     flags: 'retro_refund reported',
     explanation: 'as computed',
+    amount_change: '',
+    member_difference: '',
+    employer_difference: '',
   });
   const { version, period, member_contribution, included } = second ?? {};
   t.strictSame([version, period, member_contribution, included], ['', '', '', 'yes']);

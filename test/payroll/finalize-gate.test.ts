@@ -2,11 +2,12 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { finalizeChecked } from '../../src/payroll/runs/finalize-gate.ts';
-import { findRun, frozenOf, putRun, type StoredRun, viewRun, voidRun } from '../../src/payroll/runs/store.ts';
-import { deduct, LATELY, NOW, QUESTION, readyEmployer, runOn, schedules } from './ready.ts';
+import { readinessOfRun } from '../../src/payroll/runs/readiness.ts';
+import { bodyOf, findRun, frozenOf, putRun, type StoredRun, viewRun } from '../../src/payroll/runs/store.ts';
+import { deduct, employ, LATELY, NOW, QUESTION, readyEmployer, runOn, schedules } from './ready.ts';
 
 const RUN_ID = 'acme-2026-07-17';
-const FORCE = { reason: 'the service confirmed both by telephone' };
+const REASON = 'the service confirmed both by telephone';
 
 /** A ready employer whose run is put. */
 async function start(t: Parameters<typeof readyEmployer>[0]): Promise<Db> {
@@ -15,12 +16,21 @@ async function start(t: Parameters<typeof readyEmployer>[0]): Promise<Db> {
   return db;
 }
 
-const finalize = (db: Db, asked: { force?: typeof FORCE; ifMatch?: string; runId?: string } = {}) =>
-  finalizeChecked(db, asked.runId ?? RUN_ID, {
-    ifMatch: asked.ifMatch ?? null,
-    force: asked.force ?? null,
+type Asked = { accept?: string[]; ifMatch?: string; runId?: string };
+
+const finalize = (db: Db, { accept, ifMatch = undefined, runId = RUN_ID }: Asked = {}) =>
+  finalizeChecked(db, runId, {
+    ifMatch: ifMatch ?? null,
+    accept: accept === undefined ? null : { checks: accept, reason: REASON, acceptedBy: 'payroll' },
     question: QUESTION,
   });
+
+/** Accepts checks by the readiness report of now. */
+const accepting = async (db: Db, accept: string[], runId = RUN_ID) =>
+  finalize(db, { accept, runId, ifMatch: (await report(db, runId)).etag });
+
+const report = async (db: Db, runId = RUN_ID) =>
+  readinessOfRun(db, bodyOf(await run(db, runId)), runId, QUESTION);
 
 const run = async (db: Db, runId = RUN_ID) => (await findRun(db, runId)) as StoredRun;
 
@@ -34,18 +44,18 @@ async function leftBehind(db: Db): Promise<number> {
 /** Two deductions of `emp-1` for one line of coverage. */
 const overlap = (db: Db) => deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-1' });
 
-t.test('a run that is ready is finalized, when it was asked', async (t) => {
+t.test('a run that is ready is finalized, at the time of the request', async (t) => {
   const db = await start(t);
   t.match(await finalize(db), { outcome: 'finalized', stored: { finalized_at: NOW.toISOString() } });
-  t.match(await run(db), { state: 'finalized', force_reason: null });
-  t.strictSame(frozenOf(await run(db)).failed_checks, []);
+  t.match(await run(db), { state: 'finalized', accept_reason: null });
+  t.strictSame(frozenOf(await run(db)).accepted_checks, []);
 });
 
 t.test('a warning stops nothing, and a reason that is not needed is not kept', async (t) => {
   const db = await start(t);
   await schedules(db, []);
-  t.match(await finalize(db, { force: FORCE }), { outcome: 'finalized' });
-  t.match(await run(db), { force_reason: null });
+  t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'finalized' });
+  t.match(await run(db), { accept_reason: null });
 });
 
 t.test('a failed check leaves the run open, with the report, and nothing half-done', async (t) => {
@@ -58,55 +68,72 @@ t.test('a failed check leaves the run open, with the report, and nothing half-do
     refused.report.checks.filter(({ result }) => result === 'fail'),
     [{ id: 'overlap', count: 1, examples: ['emp-1'] }],
   );
-  t.match(await run(db), { state: 'open', freeze_id: null, force_reason: null });
+  t.match(await run(db), { state: 'open', freeze_id: null, accept_reason: null });
   t.equal(await leftBehind(db), 0);
 });
 
-t.test('with a reason it is finalized all the same; the reason and what failed are kept', async (t) => {
+t.test('every failed check must be accepted by name; the reason and the names are kept', async (t) => {
   const db = await start(t);
   await overlap(db);
   await deduct(db, 'evt-4', { period: 'daily' });
-  t.match(await finalize(db, { force: FORCE }), { outcome: 'finalized' });
-  t.match(await run(db), { state: 'finalized', force_reason: FORCE.reason });
-  t.strictSame(frozenOf(await run(db)).failed_checks, ['events-quarantined', 'overlap']);
+  t.match(await accepting(db, ['overlap']), { outcome: 'not-ready' });
+  t.match(await accepting(db, ['overlap', 'events-quarantined']), { outcome: 'finalized' });
+  t.match(await run(db), { state: 'finalized', accept_reason: REASON });
+  t.strictSame(frozenOf(await run(db)).accepted_checks, ['events-quarantined', 'overlap']);
 });
 
-t.test('what is asked about is what is going to stand, not what was reviewed', async (t) => {
+t.test('only the failures of the report whose ETag is sent are accepted', async (t) => {
   const db = await start(t);
+  await overlap(db);
   const { etag } = await viewRun(db, await run(db));
-  await overlap(db);
+  t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'failures-changed' }, 'no ETag');
   t.match(
-    await finalize(db, { ifMatch: etag }),
+    await finalize(db, { accept: ['overlap'], ifMatch: etag }),
+    { outcome: 'failures-changed' },
+    'that of the lines',
+  );
+  const reviewed = (await report(db)).etag;
+  await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-2', line_of_coverage: 'dental' });
+  t.match(
+    await finalize(db, { accept: ['overlap'], ifMatch: reviewed }),
     { outcome: 'stale' },
-    'the lines are others: that goes first',
+    'another overlap since',
   );
-  const now = await viewRun(db, await run(db));
-  t.match(await finalize(db, { ifMatch: now.etag }), { outcome: 'not-ready' });
-  t.match(await finalize(db, { ifMatch: now.etag, force: FORCE }), { outcome: 'finalized' });
+  t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
 });
 
-t.test('an overlap that was finalized with a reason needs none in the next run', async (t) => {
+t.test('an accepted failure stays accepted until what it rests on changes', async (t) => {
   const db = await start(t);
   await overlap(db);
-  await finalize(db, { force: FORCE });
-  await transact(db, (trx) => putRun(trx, 'next', runOn('2026-07-31'), LATELY));
+  await accepting(db, ['overlap']);
+  const next = runOn('2026-07-31');
+  const overlaps = async () =>
+    (await readinessOfRun(db, next, null, QUESTION)).checks.find(({ id }) => id === 'overlap');
+  t.match(await overlaps(), {
+    result: 'accepted',
+    count: 1,
+    examples: [],
+    accepted: [{ example: 'emp-1', reason: REASON, accepted_by: 'payroll', accepted_at: NOW.toISOString() }],
+  });
+  await transact(db, (trx) => putRun(trx, 'next', next, LATELY));
   t.match(await finalize(db, { runId: 'next' }), { outcome: 'finalized' });
-  for (const runId of ['next', RUN_ID]) {
-    await transact(db, (trx) => voidRun(trx, runId, { reason: 'wrong', now: LATELY }));
-  }
-  await transact(db, (trx) => putRun(trx, 'again', runOn('2026-07-31'), LATELY));
-  t.match(
-    await finalize(db, { runId: 'again' }),
-    { outcome: 'not-ready' },
-    'a voided run has settled nothing',
-  );
+  await deduct(db, 'evt-6', { id: 'ded-3', employee_id: 'emp-1', member_contribution: '99.00' });
+  t.match(await overlaps(), { result: 'fail', count: 1, accepted: [] }, 'a new version is a new finding');
 });
 
-t.test('no reason finalizes what can not be', async (t) => {
+t.test('a failure without ids is accepted for its run only', async (t) => {
   const db = await start(t);
-  t.match(await finalize(db, { runId: 'none', force: FORCE }), { outcome: 'unknown' });
+  await employ(db, 'emp-1', { employer_id: 'other' });
+  t.match(await accepting(db, ['employees-with-two-employers']), { outcome: 'finalized' });
+  t.match(await readinessOfRun(db, runOn('2026-07-31'), null, QUESTION), { ready: false });
+});
+
+t.test('no acceptance finalizes an unknown, final or conflicting run', async (t) => {
+  const db = await start(t);
+  const accept = ['overlap'];
+  t.match(await finalize(db, { runId: 'none', accept }), { outcome: 'unknown' });
   await finalize(db);
-  t.match(await finalize(db, { force: FORCE }), { outcome: 'not-open' });
+  t.match(await finalize(db, { accept }), { outcome: 'not-open' });
   await transact(db, (trx) => putRun(trx, 'twin', runOn('2026-07-17'), LATELY));
-  t.match(await finalize(db, { runId: 'twin', force: FORCE }), { outcome: 'date-taken', by: RUN_ID });
+  t.match(await finalize(db, { runId: 'twin', accept }), { outcome: 'date-taken', by: RUN_ID });
 });

@@ -51,9 +51,9 @@ const NOTHING = { freezes: 0, employees: [] };
 function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Finalized> {
   const gate: Gate = async () => {
     await work();
-    return { ready: true, checked_at: NOW, checks: [] };
+    return { ready: true, checked_at: NOW, checks: [], etag: '', failures: [] };
   };
-  return finalizeRun(db, runId, { ifMatch: null, forceReason: null, now: NOW }, gate);
+  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: NOW }, gate);
 }
 
 t.test(
@@ -273,8 +273,9 @@ t.test(
   async (t) => {
     const db = await staged(t);
     await put(db, 'r', body(2));
-    const asked = { ifMatch: null, forceReason: null, now: NOW };
-    const refuses: Gate = async () => ({ ready: false, checked_at: NOW, checks: [] });
+    const asked = { ifMatch: null, accept: null, now: NOW };
+    const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
+    const refuses: Gate = async () => ({ ready: false, checked_at: NOW, checks: [], etag: '', failures });
     t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
     t.strictSame(await frozenRows(db), NOTHING);
     const fails: Gate = () => Promise.reject(new Error('no answer'));

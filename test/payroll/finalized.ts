@@ -41,7 +41,7 @@ export async function put(db: Db, payDate: string, fields: Partial<RunBody> = {}
 
 export async function finalized(db: Db, payDate: string, fields: Partial<RunBody> = {}): Promise<StoredRun> {
   await put(db, payDate, fields);
-  const done = await finalizeRun(db, payDate, { ifMatch: null, forceReason: null, now: LATELY });
+  const done = await finalizeRun(db, payDate, { ifMatch: null, accept: null, now: LATELY });
   if (done.outcome !== 'finalized') throw new Error(done.outcome);
   return done.stored;
 }

@@ -49,13 +49,16 @@ t.test('a line says what the version said and what it comes to', async (t) => {
       employer_contribution: '+300.0',
       member_amount: '69.23',
       employer_amount: '138.46',
-      flags: [],
-      explanation:
-        '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23; plus employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26: 3,600.00 / 26 = 138.46',
       kind: 'regular',
       adjustment_for: null,
       change: 'new',
+      amount_change: null,
       previous_amount: null,
+      member_difference: null,
+      employer_difference: null,
+      flags: [],
+      explanation:
+        '150.00 monthly × 12 = 1,800.00 a year; check 7 of 26: 1,800.00 / 26 = 69.23; plus employer 300.00 monthly × 12 = 3,600.00 a year; check 7 of 26: 3,600.00 / 26 = 138.46',
     },
   ]);
 });
@@ -126,7 +129,7 @@ t.test('a deduction applies if it is in effect on the pay date, or on the period
 t.test('a change that starts later does not erase what is in effect until then', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-05', { member_contribution: '12', effective_start: '2026-02-01' }));
-  t.match(await lines(db, body(2)), [{ version: 1, member_amount: '10.00', flags: ['start_moved_later'] }]);
+  t.match(await lines(db, body(2)), [{ version: 1, member_amount: '10.00', flags: [] }]);
   t.match(await lines(db, body(3)), [{ version: 2, member_amount: '12.00', flags: [] }]);
 });
 
@@ -170,8 +173,13 @@ t.test('what outlives the last regular lines is flagged on them, and only there'
   t.strictSame(await flagsOf('2026-01-20'), flagged);
   t.strictSame(
     await flagsOf('2026-01-20', { effective_end: '2026-01-31' }),
+    [['coverage_beyond_last_check']],
+    'coverage to the end of the month is no fault',
+  );
+  t.strictSame(
+    await flagsOf('2026-01-20', { effective_end: '2026-02-01' }),
     flagged,
-    'until the end of the month',
+    'coverage beyond it is',
   );
   t.strictSame(
     await flagsOf('2026-01-20', { effective_end: '2026-01-29' }, 2, byPeriodEnd),

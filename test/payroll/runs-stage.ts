@@ -4,6 +4,7 @@ import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
+import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
 import type { PayrollCode } from '../../src/payroll/runs/codes.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
@@ -107,7 +108,7 @@ export async function found(db: Db, runId: string): Promise<StoredRun> {
 }
 
 export function finalize(db: Db, runId: string, changes: Partial<Finalizing> = {}): Promise<Finalized> {
-  return finalizeRun(db, runId, { ifMatch: null, forceReason: null, now: NOW, ...changes });
+  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: NOW, ...changes });
 }
 
 /** Puts a run and finalizes it. */
@@ -153,4 +154,16 @@ export function schedule(db: Db, employerId: string, schedules: readonly Schedul
 
 export function codes(db: Db, employerId: string, list: readonly PayrollCode[]): Promise<void> {
   return transact(db, (trx) => putCodes(trx, employerId, list, NOW));
+}
+
+/** Decides whether a version with a moved start applies. */
+export async function decide(
+  db: Db,
+  deductionId: string,
+  version: number,
+  decision: 'keep' | 'drop',
+): Promise<void> {
+  const given = { deductionId, version, decision, reason: 'asked the employee', decidedBy: 'test' };
+  const { outcome } = await transact(db, (trx) => decideStart(trx, given, NOW));
+  if (outcome !== 'decided') throw new Error(outcome);
 }

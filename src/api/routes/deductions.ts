@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { transact } from '../../database/transaction.ts';
 import {
   type DeductionFilter,
   type DeductionState,
@@ -9,6 +10,8 @@ import {
   listDeductions,
   versionsOf,
 } from '../../ledger/deductions.ts';
+import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
+import { by } from '../auth.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
@@ -24,6 +27,7 @@ import {
   pageOf,
   toMilliseconds,
 } from '../schemas.ts';
+import { REASON_MAX_CHARACTERS } from './event-work.ts';
 
 const STATE = {
   ...Deduction.properties,
@@ -94,7 +98,39 @@ const DeductionQuery = closed({
   limit,
 });
 
-export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
+const Decision = closed(
+  {
+    version: Type.Integer({
+      minimum: 1,
+      rule: 'must be the number of a version',
+      description: 'The version whose start was moved before it began, as the readiness check names it.',
+    }),
+    decision: {
+      ...oneOf(START_DECISIONS),
+      description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
+    },
+    reason: Type.String({
+      pattern: '\\S',
+      maxLength: REASON_MAX_CHARACTERS,
+      rule: `must give the reason, in at most ${REASON_MAX_CHARACTERS} characters`,
+      description: 'The reason, which is kept with the decision.',
+    }),
+  },
+  'A decision on a start that was moved together with other contents.',
+);
+
+const StartDecision = closed(
+  {
+    deduction_id: Type.String({ description: 'The deduction.' }),
+    ...Decision.properties,
+    position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
+    decided_by: Type.String({ description: 'The name of the token that decided.' }),
+    recorded_at: ownInstant('The time of the decision.'),
+  },
+  'A recorded decision.',
+);
+
+export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
   const today = () => now().toISOString().slice(0, 10);
   const State = named(app, 'Deduction', StateOfDeduction);
 
@@ -171,6 +207,38 @@ export function deductionRoutes(app: Api, { db, now }: ApiParts): void {
       if (versions.length === 0 && (await getDeduction(db, id, today())) === null)
         throw notFound('deduction');
       return { data: versions.map(versionOf), next_cursor: versionPosition.encode(next) };
+    },
+  );
+
+  app.post(
+    '/v1/deductions/:deduction_id/start-decision',
+    {
+      config: { scope: 'runs:write', refuses: ['not-found', 'conflict'] },
+      schema: {
+        operationId: 'decideStartOfDeduction',
+        tags: ['Deductions'],
+        summary: 'Decide whether a version with a moved start applies',
+        description:
+          'Needed when a start is moved before it arrives and the contents change with it: runs on the days in ' +
+          'between fail the check `start-moved` until then. A later decision on the same version replaces this one.',
+        params: DeductionId,
+        body: Decision,
+        response: { 201: named(app, 'StartDecision', StartDecision) },
+      },
+    },
+    async (request, reply) => {
+      const { deduction_id } = request.params;
+      const given = { ...request.body, deductionId: deduction_id, decidedBy: request.caller?.name ?? '' };
+      const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
+      if (decided.outcome === 'unknown') throw notFound('version of a deduction');
+      if (decided.outcome === 'not-undecided')
+        throw new Refusal(
+          'conflict',
+          'the start of this version was not moved in a way that needs a decision',
+        );
+      const { version_position: _, ...row } = decided.row;
+      log.info(by(request), 'a moved start was decided');
+      return reply.code(201).send(row);
     },
   );
 }

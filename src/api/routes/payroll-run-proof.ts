@@ -7,8 +7,8 @@ import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { type Api, closed, named } from '../schemas.ts';
-import { storedRun } from './payroll-runs.ts';
-import type { Readiness } from './readiness.ts';
+import { storedRun, withEtag } from './payroll-runs.ts';
+import { type Readiness, shownReadiness } from './readiness.ts';
 
 const Verification = closed(
   {
@@ -43,20 +43,23 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs }: ApiParts
         tags: ['Payroll runs'],
         summary: 'Can this payroll run be finalized?',
         description:
-          'Computes an open run and runs every check, those of the run itself too. A failed check stops `finalize`, unless it is forced.',
+          'Computes an open run and runs every check, including those of the run itself. A failed check stops `finalize` unless it is accepted by name. The header `ETag` is that of the lines and the failures.',
         params: RunId,
         response: { 200: Type.Unsafe<Readiness>({ $ref: 'Readiness#' }) },
       },
     },
-    async ({ params }) => {
+    async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state !== 'open') {
         throw new Refusal(
           'conflict',
-          `the run is ${stored.state}: readiness is asked before, verify proves it after`,
+          `the run is ${stored.state}: readiness is checked before that, verify proves it afterward`,
         );
       }
-      return readinessOfRun(db, bodyOf(stored), stored.run_id, { now: now(), overdueMs });
+      const question = { now: now(), overdueMs };
+      const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, question);
+      withEtag(reply, report.etag);
+      return shownReadiness(report);
     },
   );
 

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { transact } from '../../database/transaction.ts';
 import { keyProblem } from '../../employment/key.ts';
 import type { ReadinessReport } from '../../payroll/readiness.ts';
+import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
 import { finalizeChecked } from '../../payroll/runs/finalize-gate.ts';
@@ -28,13 +29,16 @@ const reason = (description: string) =>
 
 const Finalizing = closed(
   {
-    force: Type.Optional(
-      Type.Boolean({
-        rule: 'must be true or false',
-        description: 'Finalize although a check of readiness fails.',
+    accept: Type.Optional(
+      Type.Array(Type.String({ description: 'The id of a check.' }), {
+        minItems: 1,
+        uniqueItems: true,
+        rule: 'must be a list of different check ids',
+        description:
+          'The failed checks whose findings are accepted. Send the ETag of the readiness report that was reviewed as `If-Match`.',
       }),
     ),
-    reason: Type.Optional(reason('Why it is to stand all the same. Kept with the run when a check failed.')),
+    reason: Type.Optional(reason('Why the findings are accepted. Kept with the run and with each finding.')),
   },
   'May be left out.',
 );
@@ -67,14 +71,15 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
         tags: ['Payroll runs'],
         summary: 'Finalize a payroll run',
         description:
-          'Freezes its lines with all that they were computed from. With `If-Match` only the lines of that ETag: ' +
-          'others are answered 412 with the present one. A failed check of readiness is answered 409 with its name, ' +
-          'unless `force` is given with a reason. A repeat with the ETag that was finalized, or with the same ' +
-          '`Idempotency-Key`, returns the run.',
+          'Freezes its lines with everything they were computed from. `If-Match` takes the ETag of the run or of its ' +
+          'readiness report; if the lines changed since, the response is 412 with the current ETag. A failed readiness ' +
+          'check is a 409 that names it, unless `accept` names the check: then `If-Match` must be the ETag of the ' +
+          'readiness report. An accepted finding stays accepted until the versions or events it rests on change. A repeat ' +
+          'with the ETag that was finalized, or with the same `Idempotency-Key`, returns the run.',
         params: RunId,
         headers: Type.Object({
           'if-match': Type.Optional(
-            Type.String({ description: 'The ETag of the lines that were reviewed.' }),
+            Type.String({ description: 'The ETag of the run or readiness report that was reviewed.' }),
           ),
           'idempotency-key': Type.Optional(
             Type.String({ description: 'A repeat with the same key returns the finalized run.' }),
@@ -89,7 +94,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
       const finalized = await finalizeChecked(db, run_id, {
         ifMatch: ifMatchOf(request.headers['if-match']),
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
-        force: forceOf(request.body ?? {}),
+        accept: acceptanceOf(request.body ?? {}, request.caller?.name ?? ''),
         question: { now: now(), overdueMs },
       });
       if (!('stored' in finalized)) throw await refusalOf(finalized, run_id);
@@ -97,7 +102,8 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
       const view = await viewRun(db, stored);
       if (finalized.outcome === 'finalized') {
         const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
-        log.info(fields, `a payroll run was finalized${stored.force_reason === null ? '' : ' by force'}`);
+        const how = stored.accept_reason === null ? '' : ' with accepted findings';
+        log.info(fields, `a payroll run was finalized${how}`);
       }
       withEtag(reply, view.etag);
       return runOfView(db, view, stored);
@@ -156,6 +162,8 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
         );
       case 'not-ready':
         return notReady(finalized.report);
+      case 'failures-changed':
+        return failuresChanged(finalized.report);
     }
   }
 }
@@ -174,10 +182,16 @@ export function notFinalized({ state }: StoredRun): Refusal {
 
 function notReady({ checks }: ReadinessReport): Refusal {
   const failed = checks.filter((check) => check.result === 'fail');
-  const detail = `readiness fails: ${failed.map(({ id }) => id).join(', ')}; mend what it names, or finalize with force and a reason`;
+  const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. Fix what they name, or accept each by name with a reason.`;
   return new Refusal('readiness-failed', detail, {
     errors: failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` })),
   });
+}
+
+/** The response has the ETag of the present readiness report. */
+function failuresChanged({ etag }: ReadinessReport): Refusal {
+  const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
+  return new Refusal('precondition-failed', detail, { headers: { etag: `"${etag}"` } });
 }
 
 function idempotencyKeyOf(header: string | undefined): string | null {
@@ -187,11 +201,11 @@ function idempotencyKeyOf(header: string | undefined): string | null {
   return header;
 }
 
-function forceOf({ force, reason }: Finalizing): { reason: string } | null {
-  if (force === true) {
-    if (reason === undefined) throw invalid([{ path: 'reason', rule: 'is required with force' }]);
-    return { reason };
+function acceptanceOf({ accept, reason }: Finalizing, acceptedBy: string): Acceptance | null {
+  if (accept !== undefined) {
+    if (reason === undefined) throw invalid([{ path: 'reason', rule: 'is required with accept' }]);
+    return { checks: accept, reason, acceptedBy };
   }
-  if (reason !== undefined) throw invalid([{ path: 'reason', rule: 'is for force: true' }]);
+  if (reason !== undefined) throw invalid([{ path: 'reason', rule: 'is for accept' }]);
   return null;
 }

@@ -1,24 +1,38 @@
 import Type, { type Static } from 'typebox';
 import { identifier } from '../../contract/fields.ts';
-import { readReadiness } from '../../payroll/readiness.ts';
+import { type ReadinessReport, readReadiness } from '../../payroll/readiness.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, closed, named, ownInstant } from '../schemas.ts';
 
 const Check = closed({
   id: Type.String({ description: 'The name of the check; never changes.' }),
-  result: Type.Enum(['pass', 'warn', 'fail'], {
-    description: 'A `fail` stops finalizing; a `warn` is for a person to look at.',
+  result: Type.Enum(['pass', 'warn', 'fail', 'accepted'], {
+    description:
+      'A `fail` stops finalizing; a `warn` is for a person to review; `accepted` has only failures that a person accepted.',
   }),
-  count: Type.Integer({ description: 'How many were found; beyond 1,000 no more are counted.' }),
-  advice: Type.String({ description: 'What to do; of a passed check, what it means.' }),
-  examples: Type.Array(Type.String(), { description: 'The first of them.' }),
+  count: Type.Integer({ description: 'The number of findings, counted up to 1,000.' }),
+  advice: Type.String({ description: 'What to do; for a passed check, what it means.' }),
+  examples: Type.Array(Type.String(), { description: 'The first findings.' }),
+  accepted: Type.Array(
+    closed({
+      example: Type.String({ description: 'The finding.' }),
+      reason: Type.String({ description: 'Why it was accepted.' }),
+      accepted_by: Type.String({ description: 'The name of the token that accepted it.' }),
+      accepted_at: ownInstant('The time of the acceptance.'),
+    }),
+    { description: 'The first failures that a person accepted earlier and that rest on the same facts.' },
+  ),
 });
 
 const Readiness = closed(
   {
     ready: Type.Boolean({ description: 'No check failed.' }),
-    checked_at: ownInstant('When it was asked.'),
+    checked_at: ownInstant('The time of the checks.'),
     checks: Type.Array(Check, { description: 'Each check, in order.' }),
+    etag: Type.String({
+      description:
+        'Changes with the failures and, for a run, with its lines. Send it as `If-Match` to accept them.',
+    }),
   },
   'Whether a payroll run can trust the ledger now.',
 );
@@ -43,6 +57,12 @@ export function readinessRoutes(app: Api, { db, now, overdueMs }: ApiParts): voi
         response: { 200: named(app, 'Readiness', Readiness) },
       },
     },
-    async ({ query }) => readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs }),
+    async ({ query }) =>
+      shownReadiness(await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs })),
   );
+}
+
+/** A report as the API and the CLI show it. */
+export function shownReadiness({ failures: _, ...report }: ReadinessReport): Readiness {
+  return report;
 }

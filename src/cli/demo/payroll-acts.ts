@@ -180,9 +180,9 @@ function expectByHand({ stage }: Scene, line: Line, payroll: Payroll, date: PayD
   const what = `${line.line_of_coverage} of ${line.employee_id} on ${date.pay_date}`;
   const held = stage.simulator.deductions().find(({ id }) => id === line.deduction_id);
   if (held === undefined) throw new StepFailed(`a line of a deduction that there is`, what);
-  const ends = held.effective_end?.slice(0, date.period_end.length);
+  const ends = held.effective_end?.slice(0, date.pay_date.length);
   const shares =
-    ends !== undefined && ends < date.period_end
+    ends !== undefined && ends < date.pay_date
       ? ['0.00', '0.00']
       : [held.member_contribution, held.employer_contribution].map((amount) =>
           amountOf(shareOf(amount, held.period, payroll.frequency, placeOf(payroll, date))),

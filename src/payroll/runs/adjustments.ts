@@ -1,180 +1,311 @@
-/** What earlier finalized runs should have taken by today's versions: "Adjustments" of payroll.md. Pure. */
-import { latestOf } from '../../ledger/state.ts';
-import type { Amounts } from '../arithmetic/amounts.ts';
-import { isSameNumber } from '../arithmetic/money.ts';
-import { difference, total } from '../arithmetic/sums.ts';
-import { type Flag, isIncluded, type Line, NOTHING } from './line.ts';
-import {
-  contentOf,
-  contributionOf,
-  type History,
-  isStartMovedLater,
-  type LineRules,
-  type RunVersion,
-  stateInRun,
-} from './lines.ts';
+/** What earlier runs should have taken by what is known today: "Adjustments" of payroll.md. Pure. */
 
-/** An earlier finalized run, and how its amounts are computed: by its own options and calendar, as frozen. */
+import { IMPORTED } from '../../inbound/kept-body.ts';
+import { type Employment, spellOn } from '../../ledger/employment.ts';
+import type { Amounts } from '../arithmetic/amounts.ts';
+import { difference, total } from '../arithmetic/sums.ts';
+import type { Run } from './body.ts';
+import { type History, historyAt, type RunVersion } from './history.ts';
+import { type Flag, isIncluded, type Line, NOTHING } from './line.ts';
+import { contentOf, contributionOf, type LineRules, stateInRun } from './lines.ts';
+import { isTerminatedBefore, membershipOf, type Scope } from './population.ts';
+
+/** An earlier run, finalized or voided since, with its options and calendar as frozen. */
 export type Earlier = {
   runId: string;
   freezeId: string;
   /** The ledger's position that it was computed at. */
   position: number;
+  isVoided: boolean;
   /** It is of another calendar year than the run at hand. */
   isPriorYear: boolean;
   rules: LineRules;
+  scope: Scope;
 };
 
-/** What an employee had in earlier finalized runs. */
+/** An employee as the ledger knows them. */
+export type Known = {
+  employeeId: string;
+  /** With every employer. */
+  employments: readonly Employment[];
+  /** The same as known at an earlier position. */
+  employmentsAt: (position: number) => readonly Employment[];
+  histories: readonly History[];
+};
+
+/** What an employee had in earlier runs. */
 export type FrozenLines = {
   /** By freeze id, of the runs that the employee was in. */
   own: ReadonlyMap<string, readonly Line[]>;
-  /** Those that settle an earlier run, by its id, in the order of the runs that carried them. */
+  /** Lines of finalized runs that settle an earlier run, by its id, in the order of the runs that carried them. */
   settling: ReadonlyMap<string | null, readonly Line[]>;
 };
 
-/** `rows`: one a run, in the order of the runs. */
+/** `rows`: one per run, in the order of the runs. Lines of a voided run settle nothing. */
 export function frozenLinesOf(
-  rows: readonly { freezeId: string; isIn: boolean; lines: readonly Line[] }[],
+  rows: readonly { freezeId: string; isIn: boolean; isVoided: boolean; lines: readonly Line[] }[],
 ): FrozenLines {
-  const settling = rows.flatMap(({ lines }) =>
-    lines.filter((line) => line.adjustment_for !== null && isIncluded(line)),
-  );
+  const settling = rows
+    .filter(({ isVoided }) => !isVoided)
+    .flatMap(({ lines }) => lines.filter((line) => line.adjustment_for !== null && isIncluded(line)));
   return {
     own: new Map(rows.filter(({ isIn }) => isIn).map(({ freezeId, lines }) => [freezeId, lines])),
     settling: Map.groupBy(settling, (line) => line.adjustment_for),
   };
 }
 
-/** What the run that is to carry the lines says of them: which deductions it takes, and its codes of today. */
+/** The run that carries the lines: the deductions that it takes, and its codes of today. */
 export type Carrier = Pick<LineRules, 'codesOf'> & { named: ReadonlySet<string> | null };
 
-/** What a run took of a deduction, and what later runs have added. `line`: the run's own, else the last one added. */
-type Settled = { line: Line; finalized: Pair; since: Pair };
 type Pair = { member: string; employer: string };
+const NONE: Pair = { member: NOTHING, employer: NOTHING };
+
+/** What a run should have taken of a deduction by what is known today. */
+type Due = Pair & { state: RunVersion | null; because: string; flags: Flag[] };
+
+/** What was taken of a deduction under one line of coverage and taxability. `line` is the last one that took it. */
+type Settled = { line: Line; finalized: Pair; since: Pair };
 
 /**
- * Whether something that became known after a run may change what one of an employee's deductions costs in it: cheap,
- * so that only those are looked at more closely.
+ * Reports whether something that became known after a run may change what an employee owes it. Cheap: only the
+ * employees for whom it does are looked at closely.
  */
-export function isTouched(earlier: Earlier, employeeId: string, histories: readonly History[]): boolean {
+export function isTouched(earlier: Earlier, known: Known): boolean {
+  const { employmentsAt, histories } = known;
+  const wasIn = wasInRun(earlier, employmentsAt(earlier.position));
+  const owes = owesRun(earlier, known, wasIn);
   return histories.some((history) => {
-    const isNew = (history.at(-1) as RunVersion).position > earlier.position;
-    if (!isNew) return false;
-    const known = history.filter((version) => version.position <= earlier.position);
-    const [before, now] = [known, history].map((versions) =>
-      stateInRun(versions, employeeId, earlier.rules),
-    ) as [RunVersion | null, RunVersion | null];
-    return before?.position !== now?.position || (now !== null && mayNeverHaveBeen(now, history, earlier));
+    const then = wasIn ? historyAt(history, earlier.position) : null;
+    const [before, now] = [
+      then === null ? null : stateInRun(then, known.employeeId, earlier.rules),
+      owes ? stateInRun(history, known.employeeId, earlier.rules) : null,
+    ];
+    return before?.position !== now?.position;
   });
 }
 
+/** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
+export function wasInRun({ scope }: Earlier, employments: readonly Employment[]): boolean {
+  return membershipOf(employments, scope).isIn;
+}
+
 /**
- * The differences of one employee in one earlier run: the amount by today's versions, less the amount finalized, less
- * what later finalized runs have settled already. A difference of rounded amounts.
+ * Reports whether the employee belongs in the run by today's facts. For one who was in it, employer, frequency and
+ * group are as frozen; hire and termination are today's.
+ */
+function owesRun({ rules: { run }, scope }: Earlier, { employments }: Known, wasIn: boolean): boolean {
+  if (!wasIn) return run.kind === 'regular' && membershipOf(employments, { ...scope, employees: null }).isIn;
+  const employment = employments.find((one) => one.employer_id === run.employer_id);
+  const spell = employment === undefined ? null : spellOn(employment, run.period_end);
+  return employment !== undefined && spell !== null && !isTerminatedBefore(employment, spell, scope);
+}
+
+/**
+ * Returns the adjustments of one employee for one earlier run: what is due less what is settled, per deduction, line
+ * of coverage and taxability. Each is a difference of rounded amounts.
+ *
+ * @param others the earlier runs of the employer, for the pay periods that they cover
  */
 export function adjustmentLines(
   earlier: Earlier,
-  employeeId: string,
-  histories: readonly History[],
+  known: Known,
   frozen: FrozenLines,
+  others: readonly Earlier[],
   carrier: Carrier,
 ): Line[] {
   const own = frozen.own.get(earlier.freezeId);
-  // Who was not in the run owes it nothing: its roster is as frozen.
-  if (own === undefined) return [];
-  const settled = settledOf(own, frozen.settling.get(earlier.runId) ?? []);
-  const byId = new Map(histories.map((history) => [history[0]?.deduction_id as string, history]));
-  const lines: (Line | null)[] = [];
-  for (const id of new Set([...byId.keys(), ...settled.keys()])) {
+  const settled = settledOf(earlier, own ?? [], frozen.settling.get(earlier.runId) ?? []);
+  const histories = new Map(known.histories.map((history) => [history.deductionId, history]));
+  const owes = !earlier.isVoided && owesRun(earlier, known, own !== undefined);
+  const lines: Line[] = [];
+  for (const id of new Set([...histories.keys(), ...settled.keys()])) {
     if (carrier.named?.has(id) === false) continue;
-    const history = byId.get(id) ?? [];
-    const state = stateInRun(history, employeeId, earlier.rules);
-    const amounts = state === null ? null : earlier.rules.calculate(contributionOf(state));
-    lines.push(differenceLine(earlier, state, amounts, settled.get(id), carrier));
-    if (state !== null && amounts !== null && mayNeverHaveBeen(state, history, earlier))
-      lines.push(movedRefund(earlier, state, amounts, history, carrier));
+    const history = histories.get(id);
+    const due =
+      owes && history !== undefined
+        ? dueOf(earlier, history, known.employeeId, own === undefined ? { frozen, others } : null)
+        : nothingDue(earlier);
+    lines.push(...differencesOf(earlier, due, settled.get(id) ?? new Map(), carrier));
   }
-  return lines.filter((line) => line !== null);
+  return lines;
 }
 
-/** Marks adjustments of one employee: the direction of their pre-tax net, and those that are only reported. */
-export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
-  const nets = new Map<string, string>();
-  for (const line of lines) {
-    const net = netOf(line);
-    if (net !== null) nets.set(net, total([nets.get(net) ?? NOTHING, line.member_amount]));
-  }
-  return lines.map((line) => {
-    const net = nets.get(netOf(line) ?? '') ?? NOTHING;
-    const retro: Flag[] = net === NOTHING ? [] : [net.startsWith('-') ? 'retro_refund' : 'retro_pre_tax'];
-    const all = new Set<Flag>([...line.flags, ...retro, ...flags]);
-    if (all.has('start_moved_later') || all.has('prior_year') || all.has('no_further_paycheck'))
-      all.add('reported');
-    return { ...line, flags: [...all] };
-  });
+function nothingDue({ isVoided }: Earlier): Due {
+  const because = isVoided ? 'the run was voided' : 'nothing is due by what is known today';
+  return { ...NONE, state: null, because, flags: [] };
+}
+
+/** `missed`: what the employee had in other runs, if the employee was not in this one. */
+function dueOf(
+  earlier: Earlier,
+  history: History,
+  employeeId: string,
+  missed: { frozen: FrozenLines; others: readonly Earlier[] } | null,
+): Due {
+  const state = stateInRun(history, employeeId, earlier.rules);
+  if (state === null) return nothingDue(earlier);
+  const amounts = earlier.rules.calculate(contributionOf(state));
+  const due: Due = {
+    ...pairOf(amounts),
+    state,
+    because: `today ${amounts.explanation}`,
+    flags: [...amounts.flags],
+  };
+  return missed === null ? due : missedDue(due, earlier, history, missed.frozen, missed.others);
 }
 
 /**
- * Which net a line is part of; null: of none. What one tax year changes is not set off against another, nor against a
- * refund that nobody has decided on.
+ * A check that the employee should have had. Runs of the same days that the employee was in have settled it; what
+ * off-cycle runs of the pay period took is subtracted.
  */
-function netOf({ taxability, line_of_coverage, flags }: Line): string | null {
-  if (taxability !== 'pre_tax' || flags.includes('start_moved_later')) return null;
-  return flags.includes('prior_year') ? `${line_of_coverage} prior_year` : line_of_coverage;
+function missedDue(
+  due: Due,
+  earlier: Earlier,
+  { deductionId, versions }: History,
+  { own }: FrozenLines,
+  others: readonly Earlier[],
+): Due {
+  const { run } = earlier.rules;
+  const [first] = versions;
+  // What payroll took of an imported deduction before its import is not known here.
+  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
+    return nothingDue(earlier);
+  const taken = others.filter(
+    ({ freezeId, isVoided, rules }) =>
+      !isVoided && own.has(freezeId) && rules.deductions?.has(deductionId) !== false,
+  );
+  const cover = coverOf(
+    run,
+    taken.flatMap(({ rules }) => (rules.run.kind === 'regular' ? [rules.run] : [])),
+  );
+  if (cover === 'whole') return nothingDue(earlier);
+  const flags: Flag[] = [...due.flags, cover === 'part' ? 'missed_check_partial' : 'missed_check'];
+  const offCycle = taken
+    .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run, run))
+    .flatMap(({ freezeId }) => own.get(freezeId) ?? [])
+    .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
+  if (offCycle.length === 0) return { ...due, flags };
+  const [member, employer] = [
+    total(offCycle.map((line) => line.member_amount)),
+    total(offCycle.map((line) => line.employer_amount)),
+  ];
+  return {
+    ...due,
+    member: difference(due.member, member),
+    employer: difference(due.employer, employer),
+    because: `${due.because}; less ${member} of off-cycle runs`,
+    flags,
+  };
 }
 
-/** What the run took of each deduction, with what later runs have settled of it. */
-function settledOf(own: readonly Line[], settling: readonly Line[]): Map<string, Settled> {
-  const settled = new Map<string, Settled>();
-  for (const line of own) {
-    if (line.kind !== 'regular') continue;
-    settled.set(line.deduction_id, { line, finalized: pairOf(line), since: NONE });
+type Period = Pick<Run, 'period_start' | 'period_end'>;
+
+function isWithin(inner: Period, outer: Period): boolean {
+  return outer.period_start <= inner.period_start && inner.period_end <= outer.period_end;
+}
+
+/** How much of a pay period others cover together. */
+function coverOf(period: Period, others: readonly Period[]): 'none' | 'part' | 'whole' {
+  const touching = others
+    .filter((one) => one.period_start <= period.period_end && one.period_end >= period.period_start)
+    .sort((one, other) => (one.period_start < other.period_start ? -1 : 1));
+  if (touching.length === 0) return 'none';
+  let next = period.period_start;
+  for (const { period_start, period_end } of touching) {
+    if (period_start > next) return 'part';
+    if (period_end >= next) next = dayAfter(period_end);
   }
-  for (const line of settling) {
-    if (line.kind !== 'adjustment') continue;
-    const before = settled.get(line.deduction_id) ?? { line, finalized: NONE, since: NONE };
-    settled.set(line.deduction_id, {
-      line: before.line.kind === 'regular' ? before.line : line,
-      finalized: before.finalized,
-      since: {
-        member: total([before.since.member, line.member_amount]),
-        employer: total([before.since.employer, line.employer_amount]),
-      },
-    });
-  }
+  return next > period.period_end ? 'whole' : 'part';
+}
+
+const DAY_MS = 86_400_000;
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
+}
+
+/** One kind of money: amounts under different lines of coverage or taxability never offset each other. */
+function bucketOf({ line_of_coverage, taxability }: Pick<Line, 'line_of_coverage' | 'taxability'>): string {
+  return `${line_of_coverage} ${taxability}`;
+}
+
+/** Returns what was taken for a run: by itself, and by later runs since. By deduction, then by bucket. */
+function settledOf(
+  { isVoided }: Earlier,
+  own: readonly Line[],
+  settling: readonly Line[],
+): Map<string, Map<string, Settled>> {
+  const settled = new Map<string, Map<string, Settled>>();
+  const add = (line: Line, part: 'finalized' | 'since'): void => {
+    const ofDeduction = settled.get(line.deduction_id) ?? new Map<string, Settled>();
+    const known = ofDeduction.get(bucketOf(line)) ?? { line, finalized: NONE, since: NONE };
+    const sum = plus(known[part], pairOf(line));
+    ofDeduction.set(bucketOf(line), { ...known, line, [part]: sum });
+    settled.set(line.deduction_id, ofDeduction);
+  };
+  // A voided run took nothing. Arrears collected for it are returned like its adjustments.
+  if (!isVoided) for (const line of own) if (line.kind === 'regular') add(line, 'finalized');
+  for (const line of settling) if (line.kind === 'adjustment' || isVoided) add(line, 'since');
   return settled;
 }
 
-function differenceLine(
+function differencesOf(
   earlier: Earlier,
-  state: RunVersion | null,
-  amounts: Amounts | null,
+  due: Due,
+  settled: ReadonlyMap<string, Settled>,
+  carrier: Carrier,
+): Line[] {
+  const dueBucket = due.state === null ? null : bucketOf(due.state);
+  const buckets = new Set([...(dueBucket === null ? [] : [dueBucket]), ...settled.keys()]);
+  return [...buckets].flatMap((bucket) => {
+    const isDue = bucket === dueBucket;
+    const line = differenceLine(
+      earlier,
+      isDue
+        ? due
+        : {
+            ...nothingDue(earlier),
+            because:
+              due.state === null ? due.because : 'nothing is due under this line of coverage and taxability',
+          },
+      settled.get(bucket),
+      carrier,
+    );
+    return line === null ? [] : [line];
+  });
+}
+
+function differenceLine(
+  { runId, isPriorYear }: Earlier,
+  due: Due,
   settled: Settled | undefined,
   carrier: Carrier,
 ): Line | null {
   const { finalized, since } = settled ?? { finalized: NONE, since: NONE };
-  const now = amounts === null ? NONE : pairOf(amounts);
-  const member = leftOf(now.member, finalized.member, since.member);
-  const employer = leftOf(now.employer, finalized.employer, since.employer);
+  const member = leftOf(due.member, finalized.member, since.member);
+  const employer = leftOf(due.employer, finalized.employer, since.employer);
   if (member === NOTHING && employer === NOTHING) return null;
-  // Where nothing is in effect now something was settled, or there were no difference.
   const content =
-    state === null ? contentOfLine((settled as Settled).line, carrier) : contentOf(state, carrier);
-  const because =
-    amounts === null ? 'not in effect by what is known now' : `by what is known now ${amounts.explanation}`;
+    due.state === null ? contentOfLine((settled as Settled).line, carrier) : contentOf(due.state, carrier);
   const working = [
-    workingOf('', now.member, finalized.member, since.member, member),
+    workingOf('', due.member, finalized.member, since.member, member),
     employer === NOTHING
       ? ''
-      : workingOf('employer ', now.employer, finalized.employer, since.employer, employer),
+      : workingOf('employer ', due.employer, finalized.employer, since.employer, employer),
   ];
   return {
     ...content,
     member_amount: member,
     employer_amount: employer,
-    ...linkedTo(earlier, amounts?.flags ?? []),
-    explanation: `run ${earlier.runId}: ${because}${working.join('')}`,
+    kind: 'adjustment',
+    adjustment_for: runId,
+    change: null,
+    amount_change: null,
+    previous_amount: null,
+    member_difference: null,
+    employer_difference: null,
+    flags: isPriorYear ? [...due.flags, 'prior_year'] : due.flags,
+    explanation: `run ${runId}: ${due.because}${working.join('')}`,
   };
 }
 
@@ -186,63 +317,41 @@ function leftOf(now: string, finalized: string, since: string): string {
 
 function workingOf(side: string, now: string, finalized: string, since: string, left: string): string {
   const adjusted = since === NOTHING ? '' : ` - ${since} adjusted since`;
-  return `; ${side}${now} - ${finalized} finalized${adjusted} = ${left}`;
+  return `; ${side}${now} due - ${finalized} finalized${adjusted} = ${left}`;
 }
 
-/**
- * Whether a version that became known after the run moved the deduction's start behind its day, so that what the run
- * took might never have been due. Not one that brings other amounts, from the day it was sent or later, to a deduction
- * that had begun: that is a change like any other.
- */
-function mayNeverHaveBeen(state: RunVersion, history: History, { position }: Earlier): boolean {
-  if (!isStartMovedLater(history, state)) return false;
-  const latest = latestOf(history) as RunVersion;
-  const sentOn = latest.event_time.slice(0, 'YYYY-MM-DD'.length);
-  const isAhead = (latest.starts_on as string) >= sentOn;
-  const hasBegun = state.starts_on === null || state.starts_on <= sentOn;
-  return latest.position > position && !(isAhead && hasBegun && !isSameAmount(state, latest));
+/** Flags whose lines are shown and never taken. */
+const REPORTED_ONLY: readonly Flag[] = ['prior_year', 'no_further_paycheck', 'missed_check_partial'];
+
+/** Adds to the adjustments of one employee the direction of their pre-tax net, and marks those that are only reported. */
+export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
+  const nets = new Map<string, string>();
+  for (const line of lines) {
+    const net = netOf(line);
+    if (net !== null) nets.set(net, total([nets.get(net) ?? NOTHING, line.member_amount]));
+  }
+  return lines.map((line) => {
+    const net = nets.get(netOf(line) ?? '') ?? NOTHING;
+    const retro: Flag[] = net === NOTHING ? [] : [net.startsWith('-') ? 'retro_refund' : 'retro_pre_tax'];
+    const all = new Set<Flag>([...line.flags, ...retro, ...flags]);
+    if (REPORTED_ONLY.some((flag) => all.has(flag))) all.add('reported');
+    return { ...line, flags: [...all] };
+  });
 }
 
-function isSameAmount(one: RunVersion, other: RunVersion): boolean {
-  if (one.period !== other.period) return false;
-  return (['member_contribution', 'employer_contribution'] as const).every((side) =>
-    isSameNumber(one[side], other[side]),
-  );
+/** Which net a line counts in; null: none. One tax year is not offset against another. */
+function netOf({ taxability, line_of_coverage, flags }: Line): string | null {
+  if (taxability !== 'pre_tax') return null;
+  return flags.includes('prior_year') ? `${line_of_coverage} prior_year` : line_of_coverage;
 }
 
-/** What is due back if the newer version was to replace the one before it. Never by itself. */
-function movedRefund(
-  earlier: Earlier,
-  state: RunVersion,
-  amounts: Amounts,
-  history: History,
-  carrier: Carrier,
-): Line | null {
-  const { member, employer } = pairOf(amounts);
-  if (member === NOTHING && employer === NOTHING) return null;
-  const latest = latestOf(history) as RunVersion;
-  return {
-    ...contentOf(state, carrier),
-    member_amount: difference(NOTHING, member),
-    employer_amount: difference(NOTHING, employer),
-    ...linkedTo(earlier, ['start_moved_later']),
-    explanation: `run ${earlier.runId}: version ${latest.version} begins ${latest.starts_on}; if it was to replace the one before, ${member} is due back`,
-  };
-}
-
-/** What an earlier line says of its deduction, with the codes of today. */
+/** Returns what an earlier line states about its deduction, with the codes of today. */
 export function contentOfLine(line: Line, { codesOf }: Pick<LineRules, 'codesOf'>): Line {
   return { ...line, ...codesOf(line.line_of_coverage, line.taxability) };
 }
 
-function linkedTo({ runId, isPriorYear }: Earlier, flags: readonly Flag[]) {
-  return {
-    kind: 'adjustment',
-    adjustment_for: runId,
-    change: null,
-    previous_amount: null,
-    flags: isPriorYear ? ([...flags, 'prior_year'] satisfies Flag[]) : [...flags],
-  } as const;
+function plus(one: Pair, other: Pair): Pair {
+  return { member: total([one.member, other.member]), employer: total([one.employer, other.employer]) };
 }
 
 function pairOf({
@@ -251,5 +360,3 @@ function pairOf({
 }: Pick<Amounts, 'member_amount' | 'employer_amount'>): Pair {
   return { member: member_amount, employer: employer_amount };
 }
-
-const NONE: Pair = { member: NOTHING, employer: NOTHING };

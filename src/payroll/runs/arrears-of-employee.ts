@@ -68,6 +68,7 @@ function frozenOf(runs: readonly (Run & { roster_position: number | null; lines:
     runs.map(({ freeze_id, roster_position, lines }) => ({
       freezeId: freeze_id,
       isIn: roster_position !== null,
+      isVoided: false,
       lines: JSON.parse(lines) as Line[],
     })),
   );

@@ -103,7 +103,10 @@ function arrearsLine(runId: string, { line, finalized, owed, collected }: Accoun
     kind: 'arrears',
     adjustment_for: runId,
     change: null,
+    amount_change: null,
     previous_amount: null,
+    member_difference: null,
+    employer_difference: null,
     flags: [],
     explanation: `run ${runId}: ${taken}${since}`,
   };

@@ -14,14 +14,15 @@ export type Basis = {
   position: number;
   /** Given or of the schedule; null where they are stepped, or not known. */
   pay_dates: readonly string[] | null;
+  /** The pay frequencies and groups of the employer's schedules. */
+  schedules: readonly Pick<Schedule, 'pay_frequency' | 'pay_group'>[];
   /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
   period_ends: readonly string[] | null;
-  has_one_schedule_at_most: boolean;
   codes: readonly PayrollCode[];
   /** The finalized regular run before it, that changes are told against. */
   previous: string | null;
-  /** Finalized runs whose differences and arrears are looked at, by id, with the report of what was taken. */
-  earlier: readonly { run_id: string; report: number | null }[];
+  /** Earlier runs whose differences and arrears are settled, with the report of what was taken. */
+  earlier: readonly { run_id: string; report: number | null; is_voided: boolean }[];
 };
 
 /** A run can't be computed as it was put; each problem names the field. */
@@ -79,34 +80,38 @@ export function planOfBasis({
 
 /** What a run would be computed from now. `runId` is its own, which is not compared with itself. Throws `RunRefused`. */
 export async function resolveBasis(db: Db | Trx, runId: string | null, run: Run): Promise<Basis> {
-  const [schedules, codes, position, finalized] = [
+  const [schedules, codes, position, final] = [
     await readSchedules(db, run.employer_id),
     await readCodes(db, run.employer_id),
     await readPosition(db),
-    await finalizedRuns(db, run.employer_id),
+    await finalRuns(db, run.employer_id),
   ];
   const plan = planWith(run, schedules);
-  const others = finalized.filter((one) => one.run_id !== runId);
+  const others = final.filter((one) => one.run_id !== runId);
   return {
     run,
     position,
     pay_dates: plan.calendarAssumed ? null : plan.dates,
+    schedules: schedules.map(({ pay_frequency, pay_group }) => ({ pay_frequency, pay_group })),
     period_ends: plan.periodEnds,
-    has_one_schedule_at_most: schedules.length <= 1,
     codes,
-    previous: previousOf(run, others),
+    previous: previousOf(
+      run,
+      others.filter(({ state }) => state === 'finalized'),
+    ),
     earlier: others
       .filter((one) => isNear(one.pay_date, run.pay_date))
-      .map(({ run_id, report }) => ({ run_id, report })),
+      .map(({ run_id, report, state }) => ({ run_id, report, is_voided: state === 'voided' })),
   };
 }
 
-type Finalized = Awaited<ReturnType<typeof finalizedRuns>>[number];
+type Final = Awaited<ReturnType<typeof finalRuns>>[number];
 
-function finalizedRuns(db: Db | Trx, employerId: string) {
+/** Finalized runs, and voided ones: what later runs settled for those must come back. */
+function finalRuns(db: Db | Trx, employerId: string) {
   return db
     .selectFrom('payroll_runs')
-    .select(['run_id', 'kind', 'pay_frequency', 'pay_group', 'pay_date'])
+    .select(['run_id', 'state', 'kind', 'pay_frequency', 'pay_group', 'pay_date'])
     .select((eb) =>
       eb
         .selectFrom('taken_reports')
@@ -115,13 +120,13 @@ function finalizedRuns(db: Db | Trx, employerId: string) {
         .as('report'),
     )
     .where('employer_id', '=', employerId)
-    .where('state', '=', 'finalized')
+    .where('state', '<>', 'open')
     .orderBy('pay_date')
     .orderBy('run_id')
     .execute();
 }
 
-function previousOf(run: Run, finalized: readonly Finalized[]): string | null {
+function previousOf(run: Run, finalized: readonly Final[]): string | null {
   const before = finalized.findLast(
     (one) =>
       one.kind === 'regular' &&

@@ -47,7 +47,7 @@ export const PREVIEWED_LINES = 500;
 export async function previewWithLines(db: Db, run: Run): Promise<{ view: RunView; lines: Line[] | null }> {
   await assertKnown(db, run);
   const basis = await resolveBasis(db, null, run);
-  const { totals, etag, employees } = await summarize(db, basis);
+  const { totals, etag, outcome } = await summarize(db, basis, run.employee_ids);
   const view = {
     run,
     stored: null,
@@ -55,7 +55,7 @@ export async function previewWithLines(db: Db, run: Run): Promise<{ view: RunVie
     rulesVersion: RULES_VERSION,
     totals,
     etag,
-    employees,
+    outcome,
   };
   if (run.employee_ids === null) return { view, lines: null };
   const lines: Line[] = [];

@@ -60,7 +60,7 @@ export async function payDateSkipped(db: Db, { basis }: RunQuestion): Promise<Fo
   return dates
     .filter((date) => date > first && date < run.pay_date && !paid.has(date))
     .slice(0, FOUND_AT_MOST)
-    .map(fail);
+    .map((date) => ({ ...fail(date), ids: [date] }));
 }
 
 /** Returns the last finalized regular run before this one, of the same frequency, pay group and calendar year. */

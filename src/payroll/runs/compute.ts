@@ -1,15 +1,19 @@
-/** Computes a run from the ledger, some hundred employees at a time, in the order of their ids. */
+/** Computes a run from the ledger, about a hundred employees at a time, in the order of their ids. */
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { rosterAt } from '../../ledger/roster.ts';
+import { type Employment, employmentsOf } from '../../ledger/employment.ts';
+import { type RosterFact, rosterAt } from '../../ledger/roster.ts';
+import { concernsDay, type MovedStart } from '../../ledger/state.ts';
 import { calculator } from '../arithmetic/amounts.ts';
 import { yearOf } from '../arithmetic/pay-dates.ts';
 import type { Plan } from '../arithmetic/plan.ts';
 import type { Earlier } from './adjustments.ts';
 import { type Basis, planOfBasis } from './basis.ts';
+import { dayOfRun } from './body.ts';
 import { codeFinder } from './codes.ts';
+import { type RunVersion, stateFor } from './history.ts';
 import { LINE_KINDS, type Line } from './line.ts';
-import { endedLines, type LineRules, regularLines, type Standing, standingOf } from './lines.ts';
+import { isZero, type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
 import { readAhead } from './read-ahead.ts';
 import { candidates, frozenLines, historiesOf, owedBy } from './reads.ts';
@@ -22,18 +26,28 @@ import {
   settlingLines,
 } from './settling.ts';
 
+/** An employee of the employer, in the run or not. */
 export type EmployeeLines = {
   employeeId: string;
   membership: Membership;
+  /** With every employer. */
+  employments: readonly Employment[];
   lines: Line[];
+  /** A deduction of the employee contributes something on the run's day. */
+  hasDeduction: boolean;
+  /** Starts that were moved, where the run's day lies between the two. */
+  corrected: readonly MovedStart<RunVersion>[];
+  undecided: readonly MovedStart<RunVersion>[];
+  /** In the previous run; null without one. */
+  previous: Previous | null;
 };
 
-/** What is needed at hand, made once from a basis. */
+/** The inputs of a computation, made once from a basis. */
 export type Inputs = {
   basis: Basis;
   scope: Scope;
   rules: LineRules;
-  previousFreeze: string | null;
+  previous: (Pick<Previous, 'runId' | 'rules'> & { freezeId: string }) | null;
   settling: Settling;
 };
 
@@ -45,38 +59,50 @@ export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
     ...(basis.previous === null ? [] : [basis.previous]),
   ];
   const rows = new Map((await frozenRuns(db, ids)).map((row) => [row.run_id, row]));
-  const earlier = basis.earlier.map(({ run_id }): Earlier => {
+  const earlier = basis.earlier.map(({ run_id, is_voided }): Earlier => {
     const row = rows.get(run_id) as FrozenRun;
     return {
       runId: run_id,
       freezeId: row.freeze_id,
       position: row.basis.position,
+      isVoided: is_voided,
       isPriorYear: yearOf(row.basis.run.pay_date) !== yearOf(run.pay_date),
       rules: rulesOf(row.basis),
+      scope: scopeOf(row.basis),
     };
   });
   const rules = rulesOf(basis);
+  const previous = basis.previous === null ? null : (rows.get(basis.previous) as FrozenRun);
   return {
     basis,
-    scope: {
-      run,
-      employees: run.employee_ids === null ? null : new Set(run.employee_ids),
-      finalChecks: new Set(run.final_checks),
-      hasOneScheduleAtMost: basis.has_one_schedule_at_most,
-    },
+    scope: scopeOf(basis),
     rules,
-    previousFreeze: basis.previous === null ? null : (rows.get(basis.previous) as FrozenRun).freeze_id,
+    previous:
+      previous === null
+        ? null
+        : { runId: previous.run_id, freezeId: previous.freeze_id, rules: rulesOf(previous.basis) },
     settling: {
       run,
       earlier,
-      // An off-cycle run that names no deduction takes none, but may be what settles earlier runs.
+      // An off-cycle run that names no deduction takes none, but it may settle earlier runs.
       carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
-      settled: settledByEmployee([...rows.values()]),
+      settled: settledByEmployee(
+        earlier.filter((one) => !one.isVoided).map((one) => rows.get(one.runId) as FrozenRun),
+      ),
     },
   };
 }
 
-/** Who has to do with which runs, because one of them settled something of another. */
+function scopeOf({ run, schedules }: Basis): Scope {
+  return {
+    run,
+    employees: run.employee_ids === null ? null : new Set(run.employee_ids),
+    finalChecks: new Set(run.final_checks),
+    hasOneScheduleAtMost: schedules.length <= 1,
+  };
+}
+
+/** Returns, by employee, the runs of which one settled something of the other. */
 function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>> {
   const byEmployee = new Map<string, Set<string>>();
   for (const { run_id, settled } of rows) {
@@ -90,7 +116,10 @@ function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>>
   return byEmployee;
 }
 
-/** The lines of a run, page by page; with `only`, of these employees. Nobody without lines who is not in the run. */
+/**
+ * Yields the employer's employees with their lines, page by page; with `only`, these employees alone. Employees outside
+ * the run are included, so that every one is accounted for.
+ */
 export async function* computeRun(
   db: Db | Trx,
   inputs: Inputs,
@@ -100,57 +129,72 @@ export async function* computeRun(
     readEmployees(db, inputs, employees),
   );
   for await (const { all, frozen } of pages) {
-    yield all
-      .map((one) => linesOf(inputs, one, frozen.get(one.employeeId) ?? []))
-      .filter(({ membership, lines }) => membership.isIn || lines.length > 0 || isTold(membership));
-    // Requests of other people have their turn.
+    yield all.map((one) => linesOf(inputs, one, frozen.get(one.employeeId) ?? []));
+    // Let other requests proceed.
     await new Promise(setImmediate);
   }
 }
 
-/** One employee, and what the lines are made of. */
-type Read = Debtor & { before: Standing };
+/** One employee, and what the lines are made from. */
+type Read = Debtor & { previous: Previous | null; runs: readonly Earlier[] };
 type ReadPage = { all: readonly Read[]; frozen: ReadonlyMap<string, FrozenRow[]> };
 
 async function readEmployees(
   db: Db | Trx,
-  { basis, scope, settling, previousFreeze }: Inputs,
+  { basis, scope, settling, previous }: Inputs,
   employees: readonly string[],
 ): Promise<ReadPage> {
   const facts = await rosterAt(db, employees, basis.position);
   const histories = await historiesOf(db, employees, basis.position);
-  const previous = await frozenLines(db, previousFreeze === null ? [] : [previousFreeze], employees);
+  const before = await frozenLines(db, previous === null ? [] : [previous.freezeId], employees);
   const owed = await owedBy(db, basis, employees);
-  const all = employees.map(
-    (employeeId): Read => ({
+  const all = employees.map((employeeId): Read => {
+    const reports = facts.get(employeeId) ?? [];
+    const employments = employmentsOf(reports);
+    const debtor: Debtor = {
       employeeId,
-      membership: membershipOf(facts.get(employeeId) ?? [], scope),
+      employments,
+      employmentsAt: (position) => employmentsAt(reports, employments, position),
+      membership: membershipOf(employments, scope),
       histories: histories.get(employeeId) ?? [],
-      before: standingOf(previous.get(employeeId)?.[0]?.lines ?? []),
       owed: owed.get(employeeId) ?? [],
-    }),
-  );
+    };
+    const row = before.get(employeeId)?.[0];
+    return {
+      ...debtor,
+      previous: previous === null ? null : { ...previous, isIn: row?.isIn ?? false, lines: row?.lines ?? [] },
+      runs: runsToSettle(settling, debtor),
+    };
+  });
   return { all, frozen: await rowsToSettle(db, settling, all) };
 }
 
-/** The lines that must be read of earlier runs: of most employees none. */
+function employmentsAt(
+  reports: readonly RosterFact[],
+  now: readonly Employment[],
+  position: number,
+): readonly Employment[] {
+  const newest = reports.at(-1);
+  if (newest === undefined || newest.position <= position) return now;
+  return employmentsOf(reports.filter((report) => report.position <= position));
+}
+
+/** Reads the lines of earlier runs that settling needs: none for most employees. */
 async function rowsToSettle(
   db: Db | Trx,
   settling: Settling,
   all: readonly Read[],
 ): Promise<Map<string, FrozenRow[]>> {
   const wanted = new Map<string, Set<string>>();
-  for (const one of all) {
-    const runs = runsToSettle(settling, one);
-    if (runs.length > 0) wanted.set(one.employeeId, new Set(runs.map(({ freezeId }) => freezeId)));
-  }
+  for (const { employeeId, runs } of all)
+    if (runs.length > 0) wanted.set(employeeId, new Set(runs.map(({ freezeId }) => freezeId)));
   const freezeIds = settling.earlier.map(({ freezeId }) => freezeId);
   const read = await frozenLines(
     db,
     freezeIds.filter((id) => [...wanted.values()].some((own) => own.has(id))),
     [...wanted.keys()],
   );
-  // Read together, what others need came along.
+  // The statement reads all runs of all these employees: keep those that each needs.
   for (const [employeeId, rows] of read)
     read.set(
       employeeId,
@@ -160,42 +204,53 @@ async function rowsToSettle(
 }
 
 function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): EmployeeLines {
-  const { employeeId, membership, histories, before } = read;
+  const { employeeId, membership, employments, histories, previous, runs } = read;
   const { rules } = inputs;
+  const day = dayOfRun(rules.run);
   const lines = membership.isIn
-    ? regularLines(employeeId, membership.employment, histories, rules, before)
+    ? regularLines(employeeId, membership.employment, histories, rules, previous)
     : [];
-  if (before.size > 0 && mayEnd(inputs, read)) lines.push(...endedLines(lines, before, rules.deductions));
-  if (frozen.length > 0) lines.push(...settlingLines(inputs.settling, read, frozen));
-  return { employeeId, membership, lines: lines.sort(byPlace) };
+  if (previous !== null && previous.lines.length > 0 && mayStop(inputs, membership))
+    lines.push(...stoppedLines(lines, previous, membership, employments, rules));
+  if (runs.length > 0) lines.push(...settlingLines(inputs.settling, read, runs, frozen));
+  const ofDay = (moved: MovedStart<RunVersion>) =>
+    moved.version.employee_id === employeeId && concernsDay(moved, day);
+  return {
+    employeeId,
+    membership,
+    employments,
+    lines: lines.sort(byPlace),
+    hasDeduction: histories.some((history) => {
+      const state = stateFor(history, employeeId, day);
+      return state !== null && !isZero(state);
+    }),
+    corrected: histories.flatMap(({ timeline }) => timeline.corrected.filter(ofDay)),
+    undecided: histories.flatMap(({ timeline }) => timeline.undecided.filter(ofDay)),
+    previous,
+  };
 }
 
-/**
- * Whether a line that is there no more has come to its end. Not for who might belong to the run, or is left out of it;
- * and an off-cycle run says nothing of what it doesn't take.
- */
-function mayEnd({ basis: { run }, scope }: Inputs, { employeeId, membership }: Read): boolean {
-  return run.kind === 'regular' && !mightBelong(membership) && scope.employees?.has(employeeId) !== false;
+/** Employees who may belong to a run, or are left out of it. */
+const UNCLEAR: ReadonlySet<string> = new Set([
+  'two_employers',
+  'unknown_frequency',
+  'unknown_pay_group',
+  'not_selected',
+]);
+
+/** Reports whether a line that is no longer there has stopped. An off-cycle run does not stop what it does not take. */
+function mayStop({ basis: { run } }: Inputs, membership: Membership): boolean {
+  return run.kind === 'regular' && (membership.isIn || !UNCLEAR.has(membership.why));
 }
 
-function mightBelong(membership: Membership): boolean {
-  return !membership.isIn && (membership.why === 'ambiguous' || membership.why === 'frequency-unknown');
-}
-
-/** Readiness names the employee. */
-function isTold(membership: Membership): boolean {
-  return mightBelong(membership) || (!membership.isIn && membership.why === 'group-unknown');
-}
-
-/** By kind, line of coverage, deduction, and run that is settled: an order of their own, whatever came first. */
+/** By kind, line of coverage, deduction, run that is settled, and taxability. */
 function byPlace(one: Line, other: Line): number {
   return (
     LINE_KINDS.indexOf(one.kind) - LINE_KINDS.indexOf(other.kind) ||
     byText(one.line_of_coverage, other.line_of_coverage) ||
     byText(one.deduction_id, other.deduction_id) ||
     byText(one.adjustment_for ?? '', other.adjustment_for ?? '') ||
-    // A difference before the refund that is only reported.
-    one.flags.indexOf('start_moved_later') - other.flags.indexOf('start_moved_later')
+    byText(one.taxability, other.taxability)
   );
 }
 
@@ -206,7 +261,7 @@ function byText(one: string, other: string): number {
 function rulesOf(basis: Basis): LineRules {
   const { run } = basis;
   const named = run.kind === 'off_cycle' ? (run.deductions ?? []) : run.deductions;
-  // Of most earlier runs nothing is computed, and an employer of many pay groups has hundreds.
+  // Nothing is computed for most earlier runs, and an employer with many pay groups has hundreds.
   let plan: Plan | null = null;
   let calculate: LineRules['calculate'] | null = null;
   const planned = (): Plan => {
@@ -225,7 +280,12 @@ function rulesOf(basis: Basis): LineRules {
   };
 }
 
-export type FrozenRun = { run_id: string; freeze_id: string; basis: Basis; settled: Settlements };
+export type FrozenRun = {
+  run_id: string;
+  freeze_id: string;
+  basis: Basis;
+  settled: Settlements;
+};
 
 /** Returns the finalized runs of the employer that settled something for a run, in the order of their pay dates. */
 export async function settledBy(
@@ -250,13 +310,14 @@ export async function settledBy(
   return settling;
 }
 
-/** What finalized runs were computed from, and whom they settled something for. */
+/** Returns what finalized and voided runs were computed from, and the employees for whom they settled something. */
 export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
   if (runIds.length === 0) return [];
   const rows = await db
     .selectFrom('payroll_runs')
     .select(['run_id', 'freeze_id', 'frozen'])
     .where(isOneOf(db, 'run_id', runIds))
+    .where('state', '<>', 'open')
     .execute();
   return rows.map(({ run_id, freeze_id, frozen }) => ({
     run_id,

@@ -42,6 +42,9 @@ const COLUMNS: readonly Column[] = [
   { name: 'included', of: (line) => (isIncluded(line) ? 'yes' : 'no') },
   { name: 'flags', of: (line) => line.flags.join(' ') },
   { name: 'explanation', of: (line) => line.explanation },
+  { name: 'amount_change', of: (line) => line.amount_change },
+  { name: 'member_difference', isNumber: true, of: (line) => line.member_difference },
+  { name: 'employer_difference', isNumber: true, of: (line) => line.employer_difference },
 ];
 
 export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.name);

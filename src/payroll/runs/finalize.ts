@@ -6,7 +6,8 @@ import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../arithmetic/amounts.ts';
-import type { ReadinessReport } from '../readiness.ts';
+import type { Failure, ReadinessReport } from '../readiness.ts';
+import { type Acceptance, recordAcceptances } from './acceptances.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
 import { changePayroll } from './head.ts';
@@ -14,24 +15,26 @@ import { bodyOf, type Frozen, findRun, type StoredRun } from './store.ts';
 import { createSummary, type Summary } from './summary.ts';
 
 export type Finalizing = {
-  /** The ETag of the lines that were reviewed; null: whatever they are. */
+  /** The ETag of the lines or of the readiness report that was reviewed; null: not checked. */
   ifMatch: string | null;
   /** Identifies the request, so that a repeat returns the run; null without one. */
   idempotencyKey?: string | null;
-  /** Why it is to stand although a check fails; null: it is not to. */
-  forceReason: string | null;
+  /** The failed checks that a person accepts; null: none. */
+  accept: Acceptance | null;
   now: string;
 };
 
-/** Looks at a run when its lines are computed, before they stand. */
+/** Checks a run when its lines are computed, before it is final. */
 export type Gate = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
 
 export type Finalized =
   | { outcome: 'finalized'; stored: StoredRun }
   /** An earlier request with the same ETag or idempotency key finalized the run. */
   | { outcome: 'repeated'; stored: StoredRun }
-  /** A check failed, and no reason was given to finalize all the same. */
+  /** Checks failed that are not accepted. */
   | { outcome: 'not-ready'; report: ReadinessReport }
+  /** Failures are accepted that are not those of the report whose ETag was sent. */
+  | { outcome: 'failures-changed'; report: ReadinessReport }
   | { outcome: 'unknown' | 'not-open' | 'stale' | 'changed' }
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
@@ -61,14 +64,17 @@ export async function finalizeRun(
   const freezeId = randomUUID();
   try {
     const { rows, summary } = await writeLines(db, basis, freezeId, finalizing.now);
-    if (finalizing.ifMatch !== null && finalizing.ifMatch !== summary.etag)
+    const { ifMatch, accept } = finalizing;
+    if (ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag)
       return await undone(db, freezeId, { outcome: 'stale' });
     const report = gate === null ? null : await gate(basis, summary);
-    if (report?.ready === false && finalizing.forceReason === null)
-      return await undone(db, freezeId, { outcome: 'not-ready', report });
-    const failed = report?.checks.filter((check) => check.result === 'fail').map((check) => check.id) ?? [];
-    const computed = { runId, basis, freezeId, rows, summary };
-    const stands = await transact(db, (trx) => flip(trx, computed, failed, finalizing));
+    if (report?.ready === false) {
+      if (report.failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
+        return await undone(db, freezeId, { outcome: 'not-ready', report });
+      if (ifMatch !== report.etag) return await undone(db, freezeId, { outcome: 'failures-changed', report });
+    }
+    const computed = { runId, basis, freezeId, rows, summary, failures: report?.failures ?? [] };
+    const stands = await transact(db, (trx) => flip(trx, computed, finalizing));
     if (!stands) return await undone(db, freezeId, await whyNot(db, runId, finalizing));
   } catch (error) {
     // Where the answer to the commit was lost the run may stand: what does not is removed later.
@@ -96,8 +102,13 @@ async function whyNot(db: Db, runId: string, finalizing: Finalizing): Promise<Fi
 function notOpen(stored: StoredRun, { ifMatch, idempotencyKey }: Finalizing): Finalized {
   if (stored.state !== 'finalized') return { outcome: 'not-open' };
   const isSameKey = idempotencyKey != null && stored.finalize_key === hashOf(idempotencyKey);
-  if (isSameKey || ifMatch === stored.etag) return { outcome: 'repeated', stored };
+  if (isSameKey || linesEtagOf(ifMatch) === stored.etag) return { outcome: 'repeated', stored };
   return { outcome: ifMatch === null ? 'not-open' : 'stale' };
+}
+
+/** The ETag of a readiness report begins with that of the lines. */
+function linesEtagOf(etag: string | null): string | null {
+  return etag?.split('.')[0] ?? null;
 }
 
 function hashOf(key: string): string {
@@ -129,7 +140,7 @@ async function writeLines(
   now: string,
 ): Promise<Pick<Computed, 'rows' | 'summary'>> {
   const inputs = await inputsOf(db, basis);
-  const summary = createSummary(basis.codes);
+  const summary = createSummary(basis);
   let rows = 0;
   await transact(db, (trx) =>
     trx.insertInto('run_freezes').values({ freeze_id: freezeId, begun_at: now }).execute(),
@@ -150,21 +161,28 @@ async function writeLines(
   return { rows, summary: summary.summary() };
 }
 
-type Computed = { runId: string; basis: Basis; freezeId: string; rows: number; summary: Summary };
+type Computed = {
+  runId: string;
+  basis: Basis;
+  freezeId: string;
+  rows: number;
+  summary: Summary;
+  failures: readonly Failure[];
+};
 
-/** Makes the lines stand. False when what they were computed from has changed, but for the ledger. */
+/** Makes the run final. Returns false if what it was computed from has changed, except the ledger. */
 async function flip(
   trx: Trx,
-  { runId, basis, freezeId, rows, summary }: Computed,
-  failed: readonly string[],
-  { forceReason, idempotencyKey, now }: Finalizing,
+  { runId, basis, freezeId, rows, summary, failures }: Computed,
+  { accept, idempotencyKey, now }: Finalizing,
 ): Promise<boolean> {
   await changePayroll(trx);
   if (!(await isStill(trx, runId, basis))) return false;
   // A freeze that took longer than any does may have been taken for one that was left behind.
   if ((await rowsOf(trx, freezeId)) !== rows) return false;
-  const { totals, etag, settled, employees } = summary;
-  const frozen: Frozen = { basis, settled, employees, failed_checks: failed };
+  const { totals, etag, outcome } = summary;
+  const accepted = new Set(failures.map(({ checkId }) => checkId));
+  const frozen: Frozen = { basis, ...outcome, accepted_checks: [...accepted] };
   await trx
     .updateTable('payroll_runs')
     .set({
@@ -178,11 +196,13 @@ async function flip(
       frozen: JSON.stringify(frozen),
       totals: JSON.stringify(totals),
       // A reason that was not needed is not kept: the run was ready.
-      force_reason: failed.length > 0 ? forceReason : null,
+      accept_reason: failures.length > 0 ? (accept?.reason ?? null) : null,
     })
     .where('run_id', '=', runId)
     .execute();
   await trx.deleteFrom('run_freezes').where('freeze_id', '=', freezeId).execute();
+  if (accept !== null)
+    await recordAcceptances(trx, { runId, employerId: basis.run.employer_id }, failures, accept, now);
   return true;
 }
 

@@ -29,12 +29,19 @@ export async function linesOfRun(
   }
   const now = await resolveBasis(db, stored.run_id, bodyOf(stored));
   const basis = { ...now, position: cursor?.position ?? now.position };
-  return { position: basis.position, pages: computedPages(db, basis, after) };
+  return { position: basis.position, pages: computedPages(db, basis, { after }) };
 }
 
-/** The lines of a basis that is stored nowhere, as a preview's. */
-export async function* computedPages(db: Db, basis: Basis, after = ''): AsyncGenerator<LinesOfEmployee[]> {
-  for await (const page of computeRun(db, await inputsOf(db, basis), { after })) {
+/** Computes the lines of a basis, page by page, from behind an employee; with `only`, those of these employees. */
+export async function* computedPages(
+  db: Db,
+  basis: Basis,
+  {
+    after = '',
+    only = basis.run.employee_ids,
+  }: { after?: string; only?: readonly string[] | null | undefined } = {},
+): AsyncGenerator<LinesOfEmployee[]> {
+  for await (const page of computeRun(db, await inputsOf(db, basis), { after, only })) {
     yield page.filter(({ lines }) => lines.length > 0);
   }
 }

@@ -8,14 +8,25 @@ export const NOTHING = '0.00';
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 export type LineKind = (typeof LINE_KINDS)[number];
 
-export const CHANGES = ['new', 'changed', 'ended', 'same'] as const;
+/** What happened to the election since the previous run. */
+export const CHANGES = ['new', 'changed', 'ended', 'moved', 'same'] as const;
 export type Change = (typeof CHANGES)[number];
+
+/** Why the amounts differ from the previous run. */
+export const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
+export type AmountChange = (typeof AMOUNT_CHANGES)[number];
 
 /** What a person should look at. Those of the arithmetic, and: */
 export const FLAGS = [
   ...AMOUNT_FLAGS,
   /** The newest census lacks the employee, of whom no termination is known. */
   'absent_from_census',
+  /** Coverage lasts beyond the last pay period, within the month of the termination: a final check may take the rest. */
+  'coverage_beyond_last_check',
+  /** A check that the employee should have had in an earlier run. */
+  'missed_check',
+  /** The same, for a pay period that other runs of the employee cover in part: never taken. */
+  'missed_check_partial',
   /** The employee is no longer in a run of this employer: there is no paycheck to settle it on. */
   'no_further_paycheck',
   /** The employment has ended, and the deduction has not. */
@@ -32,8 +43,6 @@ export const FLAGS = [
   'retro_pre_tax',
   /** They fall after the fact. */
   'retro_refund',
-  /** A newer version begins after the day of the run; until it did, this one was in effect. */
-  'start_moved_later',
 ] as const;
 export type Flag = (typeof FLAGS)[number];
 
@@ -60,20 +69,28 @@ export type Line = {
   kind: LineKind;
   /** The finalized run that an adjustment or an arrears line settles. */
   adjustment_for: string | null;
-  /** Against the previous finalized run; null for what is not taken on each check. */
+  /** Against the previous finalized run; null for adjustments and arrears. */
   change: Change | null;
+  /** Null for adjustments, for arrears, and without a previous run. */
+  amount_change: AmountChange | null;
   previous_amount: string | null;
+  /** Amounts less those of the previous run; null if `amount_change` is. */
+  member_difference: string | null;
+  employer_difference: string | null;
   flags: Flag[];
   explanation: string;
 };
 
-/** Identifies a line among those of its employee in its run. */
+/** Identifies a line among those of its employee in its run. A run may settle a deduction under two taxabilities. */
 export function lineKey({
   kind,
   deduction_id,
   adjustment_for,
-}: Pick<Line, 'kind' | 'deduction_id' | 'adjustment_for'>): string {
-  return adjustment_for === null ? `${kind} ${deduction_id}` : `${kind} ${deduction_id} ${adjustment_for}`;
+  line_of_coverage,
+  taxability,
+}: Pick<Line, 'kind' | 'deduction_id' | 'adjustment_for' | 'line_of_coverage' | 'taxability'>): string {
+  const own = `${kind} ${deduction_id}`;
+  return adjustment_for === null ? own : `${own} ${adjustment_for} ${line_of_coverage} ${taxability}`;
 }
 
 /** Whether the line is part of what to deduct. */

@@ -1,8 +1,7 @@
 import type { Db } from '../../database/tables.ts';
 import { resolveBasis } from './basis.ts';
-import { computeRun, inputsOf } from './compute.ts';
 import type { Line } from './line.ts';
-import type { LinesOfEmployee } from './line-pages.ts';
+import { computedPages, type LinesOfEmployee } from './line-pages.ts';
 import { bodyOf, type StoredRun } from './store.ts';
 
 /**
@@ -21,7 +20,7 @@ export async function linesOfOne(
   const basis = { ...now, position: position ?? now.position };
   return {
     position: basis.position,
-    pages: computeRun(db, await inputsOf(db, basis), { only: [employeeId] }),
+    pages: computedPages(db, basis, { only: [employeeId] }),
   };
 }
 

@@ -1,36 +1,21 @@
-/** The regular lines of one employee in a run, and what changed since the previous one. Pure. */
+/** The regular lines of one employee in a run, and their change against the previous run. Pure. */
 import type { PayFrequency } from '../../contract/pay-rate.ts';
-import { type Employment, isAbsentNow, spellOn } from '../../ledger/employment.ts';
-import type { Version } from '../../ledger/fold.ts';
-import { appliesOn, latestOf, stateOn } from '../../ledger/state.ts';
-import type { Amounts, Contribution } from '../arithmetic/amounts.ts';
+import {
+  type Employment,
+  isAbsentNow,
+  payFrequencyOn,
+  payGroupOn,
+  spellOn,
+} from '../../ledger/employment.ts';
+import { hasSameElection } from '../../ledger/state.ts';
+import { type Amounts, type Contribution, cycleTotal } from '../arithmetic/amounts.ts';
 import { isPartialCycle, type Plan } from '../arithmetic/plan.ts';
+import { difference } from '../arithmetic/sums.ts';
 import { dayOfRun, type Run } from './body.ts';
 import type { CodesOfLine } from './codes.ts';
-import type { Change, Flag, Line } from './line.ts';
-
-/** What a run reads of a version: of a large employer tens of thousands, and each column costs. */
-export const RUN_COLUMNS = [
-  'position',
-  'previous',
-  'version',
-  'event_time',
-  'deduction_id',
-  'employee_id',
-  'line_of_coverage',
-  'coverage_type',
-  'taxability',
-  'description',
-  'period',
-  'member_contribution',
-  'employer_contribution',
-  'starts_on',
-  'ends_on',
-] as const satisfies readonly (keyof Version)[];
-export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
-
-/** A deduction's versions, as far as the run knows them, oldest position first. */
-export type History = readonly RunVersion[];
+import { type History, type RunVersion, stateFor } from './history.ts';
+import { type AmountChange, type Flag, type Line, NOTHING } from './line.ts';
+import type { Membership } from './population.ts';
 
 export type LineRules = {
   run: Run;
@@ -41,71 +26,51 @@ export type LineRules = {
   codesOf: (lineOfCoverage: string, taxability: string) => CodesOfLine;
 };
 
-/** What one employee pays of a deduction on the day of a run; null when it is not in effect. */
+/** The finalized run that changes are compared against, and what the employee had in it. */
+export type Previous = {
+  runId: string;
+  rules: LineRules;
+  /** The employee was in it. */
+  isIn: boolean;
+  lines: readonly Line[];
+};
+
+/** Returns the contribution of a version. */
+export function contributionOf(version: RunVersion): Contribution {
+  return version as RunVersion & Pick<Contribution, 'period'>;
+}
+
+/** Returns the state that a run takes of a deduction; null if it is not in effect or the run does not take it. */
 export function stateInRun(
   history: History,
   employeeId: string,
   { run, deductions }: Pick<LineRules, 'run' | 'deductions'>,
 ): RunVersion | null {
-  const state = stateInEffect(history, employeeId, dayOfRun(run));
-  if (state === null || (deductions !== null && !deductions.has(state.deduction_id))) return null;
-  return state;
+  if (deductions !== null && !deductions.has(history.deductionId)) return null;
+  return stateFor(history, employeeId, dayOfRun(run));
 }
 
-function stateInEffect(history: History, employeeId: string, day: string): RunVersion | null {
-  const state = stateOn(history, day);
-  return state?.employee_id === employeeId && appliesOn(state, day) ? state : null;
-}
-
-/** The contribution that a version stands for. */
-export function contributionOf(version: RunVersion): Contribution {
-  return version as RunVersion & Pick<Contribution, 'period'>;
-}
-
-/** Whether a newer version of the deduction begins only after the day that the state is of. */
-export function isStartMovedLater(history: History, state: RunVersion): boolean {
-  // Of all that have begun by the day the state is the latest: a later one has not.
-  return (latestOf(history) as RunVersion).position !== state.position;
-}
-
-/** Whether neither side contributes anything; a plain decimal as received has a digit then that is not 0. */
-function isZero({ member_contribution, employer_contribution }: RunVersion): boolean {
-  return !/[1-9]/.test(member_contribution) && !/[1-9]/.test(employer_contribution);
-}
-
-/** What a payroll with standing deductions has since a run: its lines by deduction. */
-export type Standing = ReadonlyMap<string, Line>;
-
-export function standingOf(previous: readonly Line[]): Standing {
-  const standing = new Map<string, Line>();
-  for (const line of previous) {
-    if (line.kind === 'regular' && line.change !== 'ended') standing.set(line.deduction_id, line);
-  }
-  return standing;
-}
-
-/** The lines of what is in effect for an employee who is in the run, each with its change since the previous one. */
+/** Returns the lines of the deductions in effect for an employee who is in the run. */
 export function regularLines(
   employeeId: string,
   employment: Employment,
   histories: readonly History[],
   rules: LineRules,
-  before: Standing,
+  previous: Previous | null,
 ): Line[] {
+  const before = lastingLines(previous);
   const lines: Line[] = [];
   const coverages = new Map<string, Line>();
   for (const history of histories) {
     const state = stateInRun(history, employeeId, rules);
     if (state === null) continue;
-    const line = regularLine(state, rules, before.get(state.deduction_id));
-    const isInEffectOn = (day: string) => stateInEffect(history, employeeId, day) !== null;
-    if (isPartialCycle(rules.plan(), line.period as PayFrequency, isInEffectOn)) {
+    const line = regularLine(state, rules, before.get(state.deduction_id), previous);
+    const isInEffectOn = (day: string) => stateFor(history, employeeId, day) !== null;
+    if (isPartialCycle(rules.plan(), line.period as PayFrequency, isInEffectOn))
       line.flags.push('partial_cycle');
-    }
     line.flags.push(...rosterFlags(employment, state, rules.run));
-    if (isStartMovedLater(history, state)) line.flags.push('start_moved_later');
     lines.push(line);
-    // A deduction whose amounts became zero has ended (field notes): it is no rival of the one that follows it.
+    // A deduction whose amounts became zero has ended (field notes): it does not overlap the one that follows it.
     if (isZero(state)) continue;
     const rival = coverages.get(line.line_of_coverage);
     if (rival !== undefined) {
@@ -116,12 +81,22 @@ export function regularLines(
   return lines;
 }
 
-/** Written as one literal: a large run makes some ten thousand of them, and copies cost more than the arithmetic. */
-function regularLine(state: RunVersion, { calculate, codesOf }: LineRules, old: Line | undefined): Line {
-  const { member_amount, employer_amount, flags, explanation } = calculate(contributionOf(state));
-  const codes = codesOf(state.line_of_coverage, state.taxability);
-  const amounts = { member_amount, employer_amount };
-  return {
+/** Reports whether neither side contributes anything. A plain decimal is zero if it has no other digit. */
+export function isZero({ member_contribution, employer_contribution }: RunVersion): boolean {
+  return !/[1-9]/.test(member_contribution) && !/[1-9]/.test(employer_contribution);
+}
+
+/** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
+function regularLine(
+  state: RunVersion,
+  rules: LineRules,
+  old: Line | undefined,
+  previous: Previous | null,
+): Line {
+  const { member_amount, employer_amount, flags, explanation } = rules.calculate(contributionOf(state));
+  const codes = rules.codesOf(state.line_of_coverage, state.taxability);
+  const isSame = old !== undefined && hasSameElection(state, old as Parameters<typeof hasSameElection>[1]);
+  const line: Line = {
     employee_id: state.employee_id,
     deduction_id: state.deduction_id,
     version: state.version,
@@ -139,14 +114,52 @@ function regularLine(state: RunVersion, { calculate, codesOf }: LineRules, old: 
     employer_amount,
     kind: 'regular',
     adjustment_for: null,
-    change: changeOf(state, amounts, old),
+    change: old === undefined ? 'new' : isSame ? 'same' : 'changed',
+    amount_change: null,
     previous_amount: old?.member_amount ?? null,
+    member_difference: null,
+    employer_difference: null,
     flags: [...flags],
     explanation,
   };
+  return previous === null ? line : withAmountChange(line, old, isSame, rules, previous);
 }
 
-/** What a line that settles something says of its version. */
+/** Adds how the amounts differ from the previous run, and why. */
+function withAmountChange(
+  line: Line,
+  old: Pick<Line, 'member_amount' | 'employer_amount'> = { member_amount: NOTHING, employer_amount: NOTHING },
+  isSameElection: boolean,
+  rules: LineRules,
+  previous: Previous,
+): Line {
+  const isEqual = line.member_amount === old.member_amount && line.employer_amount === old.employer_amount;
+  return {
+    ...line,
+    amount_change: isEqual ? 'same' : isSameElection ? calendarChange(line, rules, previous) : 'changed',
+    member_difference: difference(line.member_amount, old.member_amount),
+    employer_difference: difference(line.employer_amount, old.employer_amount),
+  };
+}
+
+/** Of the same election: only cents moved, the calendar is another one, or the policy is. */
+function calendarChange(line: Line, rules: LineRules, previous: Previous): AmountChange {
+  const [now, then] = [rules.run, previous.rules.run];
+  const isSamePolicy = (['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const).every(
+    (option) => now[option] === then[option],
+  );
+  if (!isSamePolicy) return 'changed';
+  const [plan, planThen] = [rules.plan(), previous.rules.plan()];
+  const isWithinCent = [line.member_contribution, line.employer_contribution].every((contribution) => {
+    const [total, before] = [plan, planThen].map((one) =>
+      cycleTotal(contribution as string, line.period as PayFrequency, one),
+    ) as [bigint, bigint];
+    return total - before <= 1n && before - total <= 1n;
+  });
+  return plan.N === planThen.N && isWithinCent ? 'rounding' : 'calendar';
+}
+
+/** Returns the content of a version for a line that settles something. */
 export function contentOf(state: RunVersion, { codesOf }: Pick<LineRules, 'codesOf'>) {
   return {
     employee_id: state.employee_id,
@@ -163,53 +176,79 @@ export function contentOf(state: RunVersion, { codesOf }: Pick<LineRules, 'codes
   };
 }
 
+/** The lines of the previous run that payroll still takes, by deduction. */
+function lastingLines(previous: Previous | null): Map<string, Line> {
+  const lasting = new Map<string, Line>();
+  for (const line of previous?.lines ?? []) {
+    const isOver = line.change === 'ended' || line.change === 'moved';
+    if (line.kind === 'regular' && !isOver) lasting.set(line.deduction_id, line);
+  }
+  return lasting;
+}
+
 /**
- * The one line of 0.00 of each deduction that was in the previous finalized run and is not among these: a payroll with
- * standing deductions learns of the stop. Only those that are named, where some are.
+ * Returns one line of 0.00 for each deduction of the previous run that is not among these lines, so that a payroll
+ * with standing deductions stops it. An employee who is paid elsewhere now has moved; the deduction has not ended.
  */
-export function endedLines(
+export function stoppedLines(
   lines: readonly Line[],
-  before: Standing,
-  named: ReadonlySet<string> | null,
+  previous: Previous,
+  membership: Membership,
+  employments: readonly Employment[],
+  { run, deductions: named }: Pick<LineRules, 'run' | 'deductions'>,
 ): Line[] {
-  const ended = new Map(before);
-  for (const line of lines) ended.delete(line.deduction_id);
-  return [...ended.values()].filter((line) => named?.has(line.deduction_id) !== false).map(endedLine);
+  const stopped = lastingLines(previous);
+  for (const line of lines) stopped.delete(line.deduction_id);
+  const moved = movedTo(membership, employments, run);
+  return [...stopped.values()]
+    .filter((line) => named?.has(line.deduction_id) !== false)
+    .map((old): Line => {
+      const { member_amount, employer_amount } = old;
+      return {
+        ...old,
+        member_amount: NOTHING,
+        employer_amount: NOTHING,
+        change: moved === null ? 'ended' : 'moved',
+        amount_change: 'changed',
+        previous_amount: member_amount,
+        member_difference: difference(NOTHING, member_amount),
+        employer_difference: difference(NOTHING, employer_amount),
+        flags: [],
+        explanation: `${moved === null ? 'ended' : `moved: ${moved}`}; ${member_amount} in the previous run, nothing to take now`,
+      };
+    });
 }
 
-/** Whether something must be entered anew in payroll: an amount, what it is taken for, or how it is taxed. */
-function changeOf(
-  state: RunVersion,
-  { member_amount, employer_amount }: Pick<Line, 'member_amount' | 'employer_amount'>,
-  old: Line | undefined,
-): Change {
-  if (old === undefined) return 'new';
-  const isSame =
-    member_amount === old.member_amount &&
-    employer_amount === old.employer_amount &&
-    state.line_of_coverage === old.line_of_coverage &&
-    state.taxability === old.taxability;
-  return isSame ? 'same' : 'changed';
+/** Where an employee who left the run's population is paid; null if the employee did not move. */
+function movedTo(membership: Membership, employments: readonly Employment[], run: Run): string | null {
+  if (membership.isIn) return null;
+  const own = employments.find((one) => one.employer_id === run.employer_id);
+  if (own === undefined) return null;
+  const day = run.period_end;
+  switch (membership.why) {
+    case 'other_frequency':
+      return `paid ${payFrequencyOn(own, day)} now`;
+    case 'other_pay_group':
+      return `in pay group ${payGroupOn(own, day)} now`;
+    case 'other_employer':
+      return 'with another employer now';
+    default:
+      return null;
+  }
 }
 
-function endedLine(old: Line): Line {
-  return {
-    ...old,
-    member_amount: '0.00',
-    employer_amount: '0.00',
-    change: 'ended',
-    previous_amount: old.member_amount,
-    flags: [],
-    explanation: `ended: ${old.member_amount} in the run before, nothing to take any more`,
-  };
-}
-
-/** Flags what the roster contradicts in a deduction. */
+/** What the roster holds against a deduction. */
 function rosterFlags(employment: Employment, { ends_on }: RunVersion, run: Run): Flag[] {
   const termination = spellOn(employment, run.period_end)?.termination_date ?? null;
-  if (termination === null || termination > run.period_end) {
+  if (termination === null || termination > run.period_end)
     return termination === null && isAbsentNow(employment) ? ['absent_from_census'] : [];
-  }
-  // These are its last lines; one that ends with the pay period, or before, leaves nothing open.
-  return ends_on === null || ends_on > run.period_end ? ['open_after_termination'] : [];
+  // These are the employee's last lines.
+  if (ends_on === null || ends_on > lastOfMonth(termination)) return ['open_after_termination'];
+  return ends_on > run.period_end ? ['coverage_beyond_last_check'] : [];
+}
+
+/** The last day of a day's month. */
+function lastOfMonth(day: string): string {
+  const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
+  return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }

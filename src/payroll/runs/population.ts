@@ -2,59 +2,90 @@
 import {
   type Employment,
   employerOf,
-  employmentsOf,
   isActive,
   payFrequencyOn,
   payGroupOn,
-  type RosterFact,
+  type Spell,
   spellOn,
 } from '../../ledger/employment.ts';
 import type { Run } from './body.ts';
 
-export type Membership =
-  | { isIn: true; employment: Employment }
-  /**
-   * `ambiguous` and `frequency-unknown`: the employee might belong here, and readiness says so. `group-unknown`: is
-   * in no run of a pay group, which readiness says too. `gone`: no longer employed here, so that no further paycheck
-   * follows. `elsewhere`: has paychecks, in other runs.
-   */
-  | { isIn: false; why: Reason };
+export type Membership = { isIn: true; employment: Employment } | { isIn: false; why: Reason };
 
-type Reason = 'ambiguous' | 'frequency-unknown' | 'group-unknown' | 'gone' | 'elsewhere';
+/** Why an employee is not in a run, in the order in which the reasons are looked for. */
+export const REASONS = [
+  'other_employer',
+  'two_employers',
+  'terminated',
+  'not_hired_yet',
+  'unknown_frequency',
+  'other_frequency',
+  'unknown_pay_group',
+  'other_pay_group',
+  'not_selected',
+] as const;
+export type Reason = (typeof REASONS)[number];
 
-/** What membership depends on, besides the facts. */
+/** What membership is decided by, besides the facts. */
 export type Scope = {
   run: Run;
   /** Null: not narrowed. */
   employees: ReadonlySet<string> | null;
   finalChecks: ReadonlySet<string>;
-  /** The employer has at most one pay schedule: an employee without a known frequency can be in no other. */
+  /** The employer has at most one pay schedule, so an employee of unknown frequency is in no other. */
   hasOneScheduleAtMost: boolean;
 };
 
-/** Returns whether an employee is in a run. `facts`: all reports of the employee, in the order of their positions. */
-export function membershipOf(facts: readonly RosterFact[], scope: Scope): Membership {
-  const { run, employees, finalChecks } = scope;
+/**
+ * Decides whether an employee is in a run. Employer, hire, frequency and group are those of the period's last day.
+ *
+ * @param employments the employee's, with every employer
+ */
+export function membershipOf(employments: readonly Employment[], scope: Scope): Membership {
+  const { run } = scope;
   const day = run.period_end;
-  const employments = employmentsOf(facts);
-  const own = employments.find((one) => one.employer_id === run.employer_id);
-  const employeeId = facts[0]?.employee_id as string;
-  if (own === undefined || employees?.has(employeeId) === false) return out('elsewhere');
+  const employment = employments.find((one) => one.employer_id === run.employer_id);
+  if (employment === undefined) return out('other_employer');
   const employer = employerOf(employments, day);
-  const isTwice = employer === null && isActive(own, day);
-  if (employer !== run.employer_id && !isTwice) return out('gone');
-  const spell = spellOn(own, day);
-  if (spell === null) return out('elsewhere');
-  const isOver = spell.termination_date !== null && spell.termination_date < run.period_start;
-  if (isOver && !finalChecks.has(employeeId)) return out(spell === own.spells.at(-1) ? 'gone' : 'elsewhere');
-  const frequency = payFrequencyOn(own, day);
-  if (frequency !== null && frequency !== run.pay_frequency) return out('elsewhere');
-  const group = payGroupOn(own, day);
+  if (employer === null && isActive(employment, day)) return out('two_employers');
+  if (employer !== run.employer_id) return out('other_employer');
+  const spell = spellOn(employment, day);
+  if (spell === null) return out('not_hired_yet');
+  if (isTerminatedBefore(employment, spell, scope)) return out('terminated');
+  const frequency = payFrequencyOn(employment, day);
+  if (frequency === null && !scope.hasOneScheduleAtMost) return out('unknown_frequency');
+  if (frequency !== null && frequency !== run.pay_frequency) return out('other_frequency');
+  const group = payGroupOn(employment, day);
   if (run.pay_group !== null && group !== run.pay_group)
-    return out(group === null ? 'group-unknown' : 'elsewhere');
-  if (isTwice) return out('ambiguous');
-  if (frequency === null && !scope.hasOneScheduleAtMost) return out('frequency-unknown');
-  return { isIn: true, employment: own };
+    return out(group === null ? 'unknown_pay_group' : 'other_pay_group');
+  if (scope.employees?.has(employeeOf(employment)) === false) return out('not_selected');
+  return { isIn: true, employment };
+}
+
+/** Reports whether a spell ended before the pay period began and the employee gets no final check in the run. */
+export function isTerminatedBefore(
+  employment: Employment,
+  spell: Spell,
+  { run, finalChecks }: Scope,
+): boolean {
+  const { termination_date } = spell;
+  return (
+    termination_date !== null &&
+    termination_date < run.period_start &&
+    !finalChecks.has(employeeOf(employment))
+  );
+}
+
+/** Reports whether no further paycheck of this employer follows: the employee left and is not to be hired again. */
+export function isGone(membership: Membership, employments: readonly Employment[], run: Run): boolean {
+  if (membership.isIn || (membership.why !== 'terminated' && membership.why !== 'other_employer'))
+    return false;
+  const spells = employments.find((one) => one.employer_id === run.employer_id)?.spells ?? [];
+  return !spells.some(({ hire_date }) => hire_date !== null && hire_date > run.period_end);
+}
+
+function employeeOf({ reports }: Employment): string {
+  return reports[0]?.employee_id as string;
 }
 
 function out(why: Reason): Membership {

@@ -2,6 +2,7 @@
 import type { Db } from '../../database/tables.ts';
 import type { Question } from '../findings.ts';
 import { type ReadinessReport, reportOf } from '../readiness.ts';
+import { rememberedAcceptances } from './acceptances.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import type { Run } from './body.ts';
 import { RUN_CHECKS } from './run-checks.ts';
@@ -22,13 +23,16 @@ export async function readinessOfRun(
   return readinessOf(db, { runId, basis, summary: await summarize(db, basis) }, question);
 }
 
-/** The readiness of a run that is computed already. */
-export function readinessOf(
+/** Reports the readiness of a run that is computed already. Its ETag is that of the lines and of the failures. */
+export async function readinessOf(
   db: Db,
   computed: Computed,
   { now, overdueMs }: Question,
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computed.basis.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
-  return reportOf(db, RUN_CHECKS, { ...computed, now, overdueMs, employerId: employer_id, employees });
+  const question = { ...computed, now, overdueMs, employerId: employer_id, employees };
+  const accepted = await rememberedAcceptances(db, employer_id);
+  const report = await reportOf(db, RUN_CHECKS, question, accepted);
+  return { ...report, etag: `${computed.summary.etag}.${report.etag}` };
 }

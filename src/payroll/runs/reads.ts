@@ -2,11 +2,12 @@
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
+import { startDecisionsOf } from '../../ledger/start-decisions.ts';
 import { type Owed, owedByLatest } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
+import { type History, historyFrom, RUN_COLUMNS, type RunVersion } from './history.ts';
 import type { Line } from './line.ts';
-import { type History, RUN_COLUMNS, type RunVersion } from './lines.ts';
 import type { FrozenRow } from './settling.ts';
 
 /**
@@ -15,14 +16,14 @@ import type { FrozenRow } from './settling.ts';
  */
 const EMPLOYEES_AT_ONCE = 128;
 
-/** Whose lines may be in the run: everybody whom the employer ever had, or those whom the run names. */
+/** Yields the ids of the employees whose lines may be in the run: `only`, those an off-cycle run names, or every one the employer ever had. */
 export async function* candidates(
   db: Db | Trx,
   run: Run,
   after: string,
   only: readonly string[] | null,
 ): AsyncGenerator<string[]> {
-  const named = only ?? run.employee_ids;
+  const named = only ?? (run.kind === 'off_cycle' ? run.employee_ids : null);
   if (named !== null) {
     const rest = [...named].sort(byBytes).filter((id) => byBytes(id, after) > 0);
     yield* piecesOf(rest, EMPLOYEES_AT_ONCE);
@@ -55,12 +56,15 @@ export async function historiesOf(
     named.map((one) => one.newest),
   );
   const longer = await longerHistories(db, [...newest.values()]);
+  // Only a deduction of several versions can have a start that was moved.
+  const decisions = await startDecisionsOf(db, [...longer.keys()]);
   const byEmployee = new Map<string, History[]>();
   for (const { employee_id, newest: at } of named) {
     const version = newest.get(at) as RunVersion;
-    const whole = longer.get(version.deduction_id) ?? [version];
-    const history = whole.filter((one) => one.position <= position);
-    if (history.length === 0) continue;
+    const isKnown = (one: { position: number }) => one.position <= position;
+    const known = (longer.get(version.deduction_id) ?? [version]).filter(isKnown);
+    if (known.length === 0) continue;
+    const history = historyFrom(known, (decisions.get(version.deduction_id) ?? []).filter(isKnown));
     const own = byEmployee.get(employee_id);
     if (own === undefined) byEmployee.set(employee_id, [history]);
     else own.push(history);

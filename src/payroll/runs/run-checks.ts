@@ -5,7 +5,7 @@ import * as findings from './run-findings.ts';
 
 export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
   ...COMMON_CHECKS,
-  { ...EMPLOYED_TWICE, ask: findings.noted('ambiguous', 'fail') },
+  { ...EMPLOYED_TWICE, ask: findings.noted('two_employers', 'fail') },
   {
     id: 'census-completed',
     ask: findings.censusCompleted,
@@ -21,23 +21,71 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
   },
   {
     id: 'employees-without-frequency',
-    ask: findings.noted('frequency-unknown', 'fail'),
+    ask: findings.noted('unknown_frequency', 'fail'),
     advice:
       'They are left out, since the employer has several pay schedules and theirs is not known: bring a census with pay_frequency.',
-    passed: 'Of everybody it is known which pay frequency is theirs.',
+    passed: 'Every employee has a known pay frequency.',
   },
   {
     id: 'employees-without-pay-group',
-    ask: findings.noted('group-unknown', 'warn'),
+    ask: findings.noted('unknown_pay_group', 'warn'),
     advice:
       'They are in no run of a pay group, since theirs is not known; a new hire has none until a census brings it: bring a census with pay_group.',
     passed: 'The run is for all pay groups, or of everybody it is known which is theirs.',
   },
   {
+    id: 'employees-not-scheduled',
+    ask: findings.notScheduled,
+    advice:
+      'These employees have deductions in effect, and no pay schedule of the employer has their pay frequency and group: set the missing schedule, or correct their census.',
+    passed: 'Every active employee with a deduction is paid on a schedule.',
+  },
+  {
+    id: 'population-narrowed',
+    ask: findings.populationNarrowed,
+    advice:
+      'The run leaves out employees of its own pay frequency and group: remove employee_ids unless this is intended. Their checks count as missed.',
+    passed: 'The run includes every employee of its pay frequency and group.',
+  },
+  {
+    id: 'start-moved',
+    ask: findings.noted('start_moved', 'fail'),
+    advice:
+      'A start was moved before it arrived, and the contents changed with it: decide whether the earlier version applies (keep or drop).',
+    passed: 'No deduction has a moved start that a person must decide.',
+  },
+  {
+    id: 'start-corrected',
+    ask: findings.noted('start_corrected', 'warn'),
+    advice: 'A start was moved to a later date before it arrived, so nothing is taken for it in this run.',
+    passed: 'No start was moved across this run.',
+  },
+  {
+    id: 'missed-checks',
+    ask: findings.noted('missed_check', 'warn'),
+    advice:
+      'These employees belonged in earlier runs that did not have them: their missed deductions are lines of this run, taken if adjustments are included.',
+    passed: 'No employee missed a check.',
+  },
+  {
+    id: 'retro-pre-tax',
+    ask: findings.noted('retro_pre_tax', 'warn'),
+    advice:
+      'Adjustments raise what these employees paid pre-tax for past checks. Section 125 elections are prospective, with few exceptions: confirm them.',
+    passed: 'No adjustment raises a pre-tax deduction for a past check.',
+  },
+  {
+    id: 'negative-total',
+    ask: findings.noted('negative_total', 'fail'),
+    advice:
+      'The deductions of these employees sum to less than zero: confirm that payroll pays out the difference, or report the adjustments instead of taking them.',
+    passed: 'No employee’s deductions sum to less than zero.',
+  },
+  {
     id: 'overlap',
     ask: findings.overlaps,
     advice:
-      'Two deductions of one employee for one line of coverage are in effect: ask the service which is right. If both are, finalize with the reason.',
+      'Two deductions of one employee for one line of coverage are in effect: ask the service which is right. If both are, accept the finding.',
     passed: 'No employee has two deductions for one line of coverage.',
   },
   {
@@ -47,15 +95,8 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
     passed: 'No finalized run pays days of this pay period.',
   },
   {
-    id: 'settled-of-voided',
-    ask: findings.settledOfVoided,
-    advice:
-      'Differences or arrears of a run that was voided later were taken, and nothing gives them back: void the run that took them too and put it again, or settle them in payroll.',
-    passed: 'No finalized run has settled something of a run that was voided.',
-  },
-  {
     id: 'codes-missing',
-    ask: findings.noted('code-missing', 'fail'),
+    ask: findings.noted('code_missing', 'fail'),
     advice: 'Payroll has no code to take these lines by: put the payroll codes of the employer with them.',
     passed: 'Every line has its payroll code, or the employer has no codes.',
   },
@@ -86,13 +127,6 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
     passed: 'Every earlier pay date since the first run has a finalized run.',
   },
   {
-    id: 'population-narrowed',
-    ask: findings.populationNarrowed,
-    advice:
-      'The run has the only paycheck of this pay date, and employee_ids leaves out employees of its frequency and group: remove employee_ids, or use an off-cycle run.',
-    passed: 'No employee of the run’s frequency and group is left out.',
-  },
-  {
     id: 'period-differs-from-schedule',
     ask: findings.periodDiffers,
     advice: 'The pay schedule has another pay period for this pay date: correct the run or the schedule.',
@@ -104,6 +138,20 @@ export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [
     advice:
       'Their employment has ended and their deductions have not: see whether this is their last check, and ask the service to end them.',
     passed: 'Nobody who left has a deduction that goes on.',
+  },
+  {
+    id: 'coverage-beyond-last-check',
+    ask: findings.noted('coverage_beyond_last_check', 'warn'),
+    advice:
+      'Coverage lasts to the end of the month, after the last regular check: a final check may take the rest.',
+    passed: 'No coverage lasts beyond the last check of an employee who left.',
+  },
+  {
+    id: 'termination-contradicted',
+    ask: findings.noted('termination_contradicted', 'warn'),
+    advice:
+      'A census lists these employees after their termination, so they count as employed: correct the census or report the termination again.',
+    passed: 'No census contradicts a termination.',
   },
   {
     id: 'absent-from-census',

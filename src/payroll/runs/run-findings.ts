@@ -1,13 +1,8 @@
 /** What the checks of one run look for: in its computation, beside the employer's other runs, in its own settings. */
 import { sql } from 'kysely';
-import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import { rosterAt } from '../../ledger/roster.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from '../findings.ts';
 import { type Basis, planOfBasis, scheduleOf } from './basis.ts';
-import { frozenRuns, inputsOf } from './compute.ts';
-import { membershipOf } from './population.ts';
-import { candidates } from './reads.ts';
 import { readSchedules } from './settings.ts';
 import type { Note, Summary } from './summary.ts';
 
@@ -25,23 +20,38 @@ export const CENSUS_OLD_DAYS = 31;
 
 const DAY_MS = 86_400_000;
 
-/** Looks for what the computation noted; it named the first and counted all. */
+/** Finds what the computation noted. */
 export function noted(note: Note, result: Found['result']) {
-  return async (_: Db, { summary }: RunQuestion): Promise<Found[]> => {
-    const { count, examples } = summary.notes.get(note) ?? { count: 0, examples: [] };
-    // The first stands for all those who are not named.
-    return examples.map((example, index) => ({
+  return async (_: Db, { summary }: RunQuestion): Promise<Found[]> =>
+    (summary.notes.get(note) ?? []).map(({ example, employeeId, ids }) => ({
       example,
       result,
-      count: index === 0 ? count - examples.length + 1 : 1,
+      employeeId,
+      ids,
     }));
-  };
 }
 
-/** Two deductions for one line of coverage: a failure until a run with both was finalized, a warning from then on. */
+/**
+ * Finds several elections of one line of coverage: a failure where one is the rule, a warning where several are
+ * normal (payroll.md).
+ */
 export async function overlaps(db: Db, question: RunQuestion): Promise<Found[]> {
-  const looks = [noted('overlap', 'fail'), noted('overlap-known', 'warn')];
+  const looks = [noted('overlap', 'fail'), noted('overlap_normal', 'warn')];
   return (await Promise.all(looks.map((look) => look(db, question)))).flat();
+}
+
+/** Finds active employees with deductions whom no pay schedule pays. Without any schedule that cannot be known. */
+export async function notScheduled(db: Db, question: RunQuestion): Promise<Found[]> {
+  const { basis } = question;
+  if (basis.run.kind === 'off_cycle') return [];
+  return noted('not_scheduled', basis.schedules.length === 0 ? 'warn' : 'fail')(db, question);
+}
+
+/** Counts the employees of the run's own frequency and group that `employee_ids` leaves out. */
+export async function populationNarrowed(_: Db, { basis, summary }: RunQuestion): Promise<Found[]> {
+  const count = summary.notes.get('not_selected')?.length ?? 0;
+  if (basis.run.kind === 'off_cycle' || count === 0) return [];
+  return [{ example: count === 1 ? '1 employee' : `${count} employees`, result: 'warn', count }];
 }
 
 /** A census of the employer that the service took in, and when. */
@@ -107,46 +117,6 @@ export async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuest
     .limit(FOUND_AT_MOST)
     .execute();
   return others.map((other) => fail(`${other.run_id}: ${other.period_start} to ${other.period_end}`));
-}
-
-/**
- * Finalized runs that carry differences or arrears of a run that was voided afterwards. A voided run counts as nothing
- * (payroll.md), so nothing gives back what they took for it.
- */
-export async function settledOfVoided(db: Db, { basis: { earlier } }: RunQuestion): Promise<Found[]> {
-  const finalized = await frozenRuns(
-    db,
-    earlier.map((one) => one.run_id),
-  );
-  const settled = new Set(finalized.flatMap((one) => one.settled.map(([runId]) => runId)));
-  if (settled.size === 0) return [];
-  const voided = await db
-    .selectFrom('payroll_runs')
-    .select('run_id')
-    .where(isOneOf(db, 'run_id', [...settled]))
-    .where('state', '=', sql.lit('voided'))
-    .execute();
-  const gone = new Set(voided.map((one) => one.run_id));
-  const found = finalized.flatMap((one) =>
-    one.settled.filter(([runId]) => gone.has(runId)).map(([runId]) => `${one.run_id} settled ${runId}`),
-  );
-  return found.slice(0, FOUND_AT_MOST).map((example) => ({ example, result: 'warn' }));
-}
-
-/** Warns with the number of employees of the run's frequency and group whom `employee_ids` leaves out. */
-export async function populationNarrowed(db: Db, { basis }: RunQuestion): Promise<Found[]> {
-  const { run, position } = basis;
-  if (run.kind === 'off_cycle' || run.employee_ids === null) return [];
-  const named = new Set(run.employee_ids);
-  const everyone = { ...run, employee_ids: null };
-  const { scope } = await inputsOf(db, { ...basis, run: everyone, earlier: [], previous: null });
-  let left = 0;
-  for await (const ids of candidates(db, everyone, '', null)) {
-    const others = ids.filter((id) => !named.has(id));
-    const facts = await rosterAt(db, others, position);
-    left += others.filter((id) => membershipOf(facts.get(id) ?? [], scope).isIn).length;
-  }
-  return left === 0 ? [] : [{ example: `${left} not in employee_ids`, result: 'warn', count: left }];
 }
 
 /** The employer's schedule has the pay date, and other days for it to pay. */

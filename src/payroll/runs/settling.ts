@@ -1,17 +1,18 @@
-/** What a run settles, or tells, of earlier finalized runs: adjustments and arrears of one employee. Pure. */
+/** What a run takes, or only reports, for earlier runs: adjustments and arrears of one employee. Pure. */
 import {
   adjustmentLines,
   type Carrier,
   type Earlier,
   frozenLinesOf,
   isTouched,
+  type Known,
   marked,
+  wasInRun,
 } from './adjustments.ts';
 import { arrearsLines, type Owed } from './arrears.ts';
 import type { Run } from './body.ts';
 import type { Flag, Line } from './line.ts';
-import type { History } from './lines.ts';
-import type { Membership } from './population.ts';
+import { isGone, type Membership } from './population.ts';
 
 /** The same for all employees. */
 export type Settling = {
@@ -22,53 +23,60 @@ export type Settling = {
   settled: ReadonlyMap<string, ReadonlySet<string>>;
 };
 
-/** Of a finalized run: who had lines that settled an earlier run, by the id of that. */
+/** Of a finalized run: the employees whose lines settled an earlier run, by the id of that run. */
 export type Settlements = readonly (readonly [runId: string, employeeIds: readonly string[]])[];
 
-export type Debtor = {
-  employeeId: string;
-  membership: Membership;
-  histories: readonly History[];
-  owed: readonly Owed[];
-};
+export type Debtor = Known & { membership: Membership; owed: readonly Owed[] };
 
-/** The lines of an employee in a finalized run. `isIn`: not of one who has left, of whose lines it told. */
+/** The lines of an employee in an earlier run. `isIn`: false if the run only reported them. */
 export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
 
-/** The earlier runs whose lines must be read for an employee: most often none. */
+/** Returns the earlier runs whose lines must be read for an employee: most often none. */
 export function runsToSettle({ earlier, settled }: Settling, debtor: Debtor): Earlier[] {
-  const { employeeId, histories, owed } = debtor;
-  const known = settled.get(employeeId);
-  return earlier.filter(
-    (one) =>
-      known?.has(one.runId) ||
-      owed.some(({ runId }) => runId === one.runId) ||
-      isTouched(one, employeeId, histories),
-  );
+  const known = settled.get(debtor.employeeId);
+  const needed = new Set<Earlier>();
+  for (const one of earlier) {
+    const isSettled = known?.has(one.runId) === true;
+    if (isSettled || debtor.owed.some(({ runId }) => runId === one.runId)) needed.add(one);
+    if (one.isVoided || !(isSettled || isTouched(one, debtor))) continue;
+    needed.add(one);
+    // Other runs of the same days may have taken what this one missed.
+    if (!wasInRun(one, debtor.employmentsAt(one.position)))
+      for (const other of earlier) if (overlaps(other, one)) needed.add(other);
+  }
+  return earlier.filter((one) => needed.has(one));
 }
 
-/** The adjustments and arrears of an employee, by what the run says of each. `rows`: of `runsToSettle`, in order. */
+function overlaps({ rules: one }: Earlier, { rules: other }: Earlier): boolean {
+  return one.run.period_start <= other.run.period_end && other.run.period_start <= one.run.period_end;
+}
+
+/** Returns the adjustments and arrears of an employee for `runs` (of `runsToSettle`), whose lines are in `rows`. */
 export function settlingLines(
   { run, earlier, carrier }: Settling,
-  { employeeId, membership, histories, owed }: Debtor,
+  debtor: Debtor,
+  runs: readonly Earlier[],
   rows: readonly FrozenRow[],
 ): Line[] {
-  const isGone = !membership.isIn && membership.why === 'gone';
-  if (!(membership.isIn || isGone)) return [];
-  const frozen = frozenLinesOf(rows);
-  // Who is gone has no other paycheck to wait for: the runs of the same pay group tell of it.
-  const concerned = earlier.filter(
+  const { membership, employments, owed } = debtor;
+  const gone = isGone(membership, employments, run);
+  if (!(membership.isIn || gone)) return [];
+  const voided = new Set(earlier.filter(({ isVoided }) => isVoided).map(({ freezeId }) => freezeId));
+  const frozen = frozenLinesOf(rows.map((row) => ({ ...row, isVoided: voided.has(row.freezeId) })));
+  // An employee who left has no other paycheck to wait for: the runs of the same pay group report it.
+  const concerned = runs.filter(
     ({ rules }) =>
-      !isGone || (rules.run.pay_frequency === run.pay_frequency && rules.run.pay_group === run.pay_group),
+      !gone || (rules.run.pay_frequency === run.pay_frequency && rules.run.pay_group === run.pay_group),
   );
-  const gone: Flag[] = isGone ? ['no_further_paycheck', 'reported'] : [];
-  const adjustments = concerned.flatMap((one) =>
-    adjustmentLines(one, employeeId, histories, frozen, carrier),
-  );
-  const flags: Flag[] = isGone ? gone : run.arrears === 'report' ? ['reported'] : [];
-  const arrears = arrearsLines(concerned, owed, frozen, carrier);
+  const flags: Flag[] = gone ? ['no_further_paycheck', 'reported'] : [];
+  const adjustments = concerned.flatMap((one) => adjustmentLines(one, debtor, frozen, earlier, carrier));
+  const counting = concerned.filter(({ isVoided }) => !isVoided);
+  const arrears = arrearsLines(counting, owed, frozen, carrier);
   return [
-    ...marked(adjustments, run.adjustments === 'report' ? [...gone, 'reported'] : gone),
-    ...arrears.map((line) => ({ ...line, flags: [...flags] })),
+    ...marked(adjustments, run.adjustments === 'report' ? [...flags, 'reported'] : flags),
+    ...arrears.map((line) => ({
+      ...line,
+      flags: gone ? [...flags] : run.arrears === 'report' ? (['reported'] satisfies Flag[]) : [],
+    })),
   ];
 }

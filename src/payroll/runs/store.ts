@@ -7,8 +7,7 @@ import { type Basis, resolveBasis } from './basis.ts';
 import type { Run } from './body.ts';
 import { computeRun, inputsOf } from './compute.ts';
 import { changePayroll } from './head.ts';
-import type { Settlements } from './settling.ts';
-import { createSummary, type Summary } from './summary.ts';
+import { createSummary, type Outcome, type Summary } from './summary.ts';
 import type { Totals } from './totals.ts';
 
 export type StoredRun = Selectable<PayrollRunTable>;
@@ -153,7 +152,7 @@ export type RunView = {
   rulesVersion: string;
   totals: Totals;
   etag: string;
-  employees: number;
+  outcome: Outcome;
 };
 
 /** The run that a row keeps. */
@@ -162,12 +161,10 @@ export function bodyOf(stored: StoredRun): Run {
 }
 
 /** What a finalized or voided run keeps of what it was computed from. */
-export type Frozen = {
+export type Frozen = Outcome & {
   basis: Basis;
-  settled: Settlements;
-  employees: number;
-  /** The checks of readiness that failed when it was finalized; `force_reason` says why it stands all the same. */
-  failed_checks: readonly string[];
+  /** The readiness checks whose failures were accepted. */
+  accepted_checks: readonly string[];
 };
 
 export function frozenOf(stored: StoredRun): Frozen {
@@ -185,14 +182,14 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
     rulesVersion: stored.rules_version as string,
     totals: JSON.parse(stored.totals as string) as Totals,
     etag: stored.etag as string,
-    employees: frozenOf(stored).employees,
+    outcome: frozenOf(stored),
   };
 }
 
 /** Computes a run without storing anything. Throws `RunRefused`. */
 export async function previewRun(db: Db, runId: string | null, run: Run): Promise<RunView> {
   const basis = await resolveBasis(db, runId, run);
-  const { totals, etag, employees } = await summarize(db, basis);
+  const { totals, etag, outcome } = await summarize(db, basis);
   return {
     run,
     stored: null,
@@ -200,14 +197,18 @@ export async function previewRun(db: Db, runId: string | null, run: Run): Promis
     rulesVersion: RULES_VERSION,
     totals,
     etag,
-    employees,
+    outcome,
   };
 }
 
-/** Computes all of a basis and keeps only what it comes to. */
-export async function summarize(db: Db, basis: Basis): Promise<Summary> {
-  const summary = createSummary(basis.codes);
-  for await (const page of computeRun(db, await inputsOf(db, basis))) {
+/** Computes a run, page by page, and returns its summary; with `only`, that of these employees. */
+export async function summarize(
+  db: Db,
+  basis: Basis,
+  only: readonly string[] | null = null,
+): Promise<Summary> {
+  const summary = createSummary(basis);
+  for await (const page of computeRun(db, await inputsOf(db, basis), { only })) {
     for (const employee of page) summary.add(employee, JSON.stringify(employee.lines));
   }
   return summary.summary();

@@ -1,61 +1,182 @@
-/** A whole run at a glance: its totals, its ETag, and what readiness must name. */
+/** A whole run at a glance: its totals, its ETag, its change against the previous run, and what readiness must name. */
 import { createHash } from 'node:crypto';
-import type { PayrollCode } from './codes.ts';
+import { isActive, payFrequencyOn, payGroupOn, spellOn } from '../../ledger/employment.ts';
+import { total } from '../arithmetic/sums.ts';
+import type { Basis } from './basis.ts';
+import { type Comparison, createComparison } from './comparison.ts';
 import type { EmployeeLines } from './compute.ts';
-import { type Flag, isIncluded, type Line } from './line.ts';
+import { isIncluded, type Line } from './line.ts';
 import { createMissingCodes } from './missing-codes.ts';
+import type { Reason } from './population.ts';
 import type { Settlements } from './settling.ts';
 import { createTotals, type Totals } from './totals.ts';
 
-/** What concerns readiness, and whom: all employees counted, the first named. Of codes those that are missing. */
-export type Notes = Map<Note, { count: number; examples: string[] }>;
+/** What a check of readiness found in the computation. */
 export type Note =
-  | 'ambiguous'
-  | 'frequency-unknown'
-  | 'group-unknown'
-  | 'code-missing'
-  /** Both deductions were in the previous finalized run too: who finalized that has seen them. */
-  | 'overlap-known'
-  | Extract<Flag, 'overlap' | 'open_after_termination' | 'absent_from_census' | 'frequency_mismatch'>;
+  | 'absent_from_census'
+  | 'code_missing'
+  | 'coverage_beyond_last_check'
+  | 'frequency_mismatch'
+  | 'missed_check'
+  | 'negative_total'
+  | 'not_scheduled'
+  | 'not_selected'
+  | 'open_after_termination'
+  /** Two elections of a line of coverage that nearly always is elected once. */
+  | 'overlap'
+  /** Two elections of a line of coverage for which several are normal. */
+  | 'overlap_normal'
+  | 'retro_pre_tax'
+  | 'start_corrected'
+  | 'start_moved'
+  | 'termination_contradicted'
+  | 'two_employers'
+  | 'unknown_frequency'
+  | 'unknown_pay_group';
 
-/** Who is named of each note. */
-const EXAMPLES = 20;
+/** `ids`: the versions that the finding rests on; while they are the same, so is the finding. */
+export type Noted = { example: string; employeeId: string | null; ids: readonly string[] };
+export type Notes = ReadonlyMap<Note, readonly Noted[]>;
 
-const NOTED_FLAGS = ['open_after_termination', 'absent_from_census', 'frequency_mismatch'] as const;
+/** An employee with a deduction in effect who is not in the run. */
+export type NotInRun = { employee_id: string; reason: Exclude<Reason, 'other_employer'> };
 
-export type Summary = {
-  totals: Totals;
-  etag: string;
-  employees: number;
-  settled: Settlements;
-  notes: Notes;
+/** Employees named in `not_in_run`: more than an employer of several frequencies usually has. */
+const NOT_IN_RUN_NAMED = 10_000;
+
+const NOTED_FLAGS = [
+  'open_after_termination',
+  'coverage_beyond_last_check',
+  'absent_from_census',
+  'frequency_mismatch',
+] as const;
+
+/** Lines of coverage of which two elections at once are almost always an error. */
+const ELECTED_ONCE: ReadonlySet<string> = new Set([
+  'medical',
+  'dental',
+  'vision',
+  'healthcare_fsa',
+  'limited_purpose_fsa',
+  'dependent_care_fsa',
+  'short_term_disability',
+  'long_term_disability',
+]);
+
+const NOTED_REASONS: Partial<Record<Reason, Note>> = {
+  two_employers: 'two_employers',
+  unknown_frequency: 'unknown_frequency',
+  unknown_pay_group: 'unknown_pay_group',
+  not_selected: 'not_selected',
 };
 
+/** What is frozen with a finalized run, besides its lines. */
+export type Outcome = {
+  settled: Settlements;
+  employees: number;
+  comparison: Comparison | null;
+  not_in_run: NotInRun[];
+  not_in_run_count: number;
+};
+
+export type Summary = { totals: Totals; etag: string; outcome: Outcome; notes: Notes };
+
 /**
- * Takes in the employees of a run, in order. The ETag is a SHA-256 of every line, so that it changes with each of them
- * and with nothing else.
+ * Takes in the employees of an employer, in order. The ETag is a SHA-256 of every line, so that it changes with each of
+ * them and with nothing else.
  */
-export function createSummary(codes: readonly PayrollCode[]): {
+export function createSummary(basis: Basis): {
   /** `text` is the employee's lines as JSON. */
   add(employee: EmployeeLines, text: string): void;
   summary(): Summary;
 } {
+  const { run, schedules } = basis;
   const hash = createHash('sha256');
   const adding = createTotals();
-  const notes: Notes = new Map();
+  const comparing = basis.previous === null ? null : createComparison(basis.previous);
+  const notes = new Map<Note, Noted[]>();
   const settled = new Map<string, Set<string>>();
-  const missing = createMissingCodes(codes);
+  const missing = createMissingCodes(basis.codes);
+  const notInRun: NotInRun[] = [];
+  let notInRunCount = 0;
   let employees = 0;
-  const note = (what: Note, example: string): void => {
-    const noted = notes.get(what) ?? { count: 0, examples: [] };
-    noted.count += 1;
-    if (noted.examples.length < EXAMPLES) noted.examples.push(example);
+
+  const note = (
+    what: Note,
+    employeeId: string | null,
+    ids: readonly string[] = [],
+    example?: string,
+  ): void => {
+    const noted = notes.get(what) ?? [];
+    noted.push({ example: example ?? employeeId ?? '', employeeId, ids });
     notes.set(what, noted);
   };
+
+  const noteMembership = ({ employeeId, membership, employments, hasDeduction }: EmployeeLines): void => {
+    if (!membership.isIn) {
+      const what = NOTED_REASONS[membership.why];
+      if (what !== undefined) note(what, employeeId);
+      if (run.kind === 'regular' && hasDeduction && membership.why !== 'other_employer') {
+        notInRunCount += 1;
+        if (notInRun.length < NOT_IN_RUN_NAMED)
+          notInRun.push({ employee_id: employeeId, reason: membership.why });
+      }
+    }
+    const own = employments.find((one) => one.employer_id === run.employer_id);
+    if (own === undefined) return;
+    if (spellOn(own, run.period_end)?.contradicted_on != null) note('termination_contradicted', employeeId);
+    if (run.kind !== 'regular' || !hasDeduction || !isActive(own, run.period_end)) return;
+    const [frequency, group] = [payFrequencyOn(own, run.period_end), payGroupOn(own, run.period_end)];
+    // An employee of unknown frequency fails a check of its own.
+    const isScheduled =
+      frequency === null ||
+      schedules.some((one) => one.pay_frequency === frequency && (one.pay_group ?? group) === group);
+    if (!isScheduled) note('not_scheduled', employeeId);
+  };
+
+  const noteLines = (employeeId: string, lines: readonly Line[]): void => {
+    const regular = lines.filter((line) => line.kind === 'regular');
+    for (const flag of NOTED_FLAGS) {
+      const flagged = regular.filter((line) => line.flags.includes(flag));
+      if (flagged.length > 0) note(flag, employeeId, flagged.map(versionId));
+    }
+    const overlapping = Map.groupBy(
+      regular.filter((line) => line.flags.includes('overlap')),
+      (line) => line.line_of_coverage,
+    );
+    for (const [coverage, rivals] of overlapping)
+      note(ELECTED_ONCE.has(coverage) ? 'overlap' : 'overlap_normal', employeeId, rivals.map(versionId));
+    for (const flag of ['missed_check', 'retro_pre_tax'] as const) {
+      const flagged = lines.filter((line) => line.flags.includes(flag));
+      if (flagged.length > 0) note(flag, employeeId, flagged.map(versionId));
+    }
+    const taken = lines.filter(isIncluded);
+    const sum = total(taken.map((line) => line.member_amount));
+    if (sum.startsWith('-')) {
+      const negative = taken.filter((line) => line.member_amount.startsWith('-'));
+      note('negative_total', employeeId, negative.map(versionId), `${employeeId}: ${sum}`);
+    }
+    // A line that stops has the code of the run that it stops.
+    for (const line of regular) if (line.change !== 'ended' && line.change !== 'moved') missing.add(line);
+  };
+
   return {
-    add({ employeeId, membership, lines }, text) {
+    add(employee, text) {
+      const { employeeId, membership, lines, corrected, undecided, previous } = employee;
       if (membership.isIn) employees += 1;
-      else if (membership.why !== 'gone' && membership.why !== 'elsewhere') note(membership.why, employeeId);
+      noteMembership(employee);
+      if (membership.isIn) {
+        for (const { version, next } of corrected)
+          note('start_corrected', employeeId, [versionId(version), versionId(next)]);
+        for (const { version, next } of undecided)
+          note(
+            'start_moved',
+            employeeId,
+            [versionId(version), versionId(next)],
+            `${employeeId}: deduction ${version.deduction_id}, version ${version.version} of ${version.starts_on} or ${next.version} of ${next.starts_on}`,
+          );
+      }
+      if (previous !== null) comparing?.add(employeeId, membership.isIn, lines, previous);
       if (lines.length === 0) return;
       hash.update(`${text}\n`);
       adding.add(lines);
@@ -64,30 +185,26 @@ export function createSummary(codes: readonly PayrollCode[]): {
         const employeesOfRun = settled.get(line.adjustment_for) ?? new Set();
         settled.set(line.adjustment_for, employeesOfRun.add(employeeId));
       }
-      const regular = lines.filter((line) => line.kind === 'regular');
-      for (const flag of NOTED_FLAGS)
-        if (regular.some((line) => line.flags.includes(flag))) note(flag, employeeId);
-      const overlapping = regular.filter((line) => line.flags.includes('overlap'));
-      if (overlapping.length > 0) note(overlapping.every(isKnown) ? 'overlap-known' : 'overlap', employeeId);
-      // The line of a stop has the code of the run that it stops.
-      for (const line of regular) if (line.change !== 'ended') missing.add(line);
+      noteLines(employeeId, lines);
     },
     summary() {
-      const names = missing.names();
-      if (names.length > 0)
-        notes.set('code-missing', { count: names.length, examples: names.slice(0, EXAMPLES) });
+      for (const name of missing.names()) note('code_missing', null, [], name);
       return {
         totals: adding.totals(),
         etag: hash.digest('hex'),
-        employees,
-        settled: [...settled].map(([runId, ids]) => [runId, [...ids]]),
+        outcome: {
+          settled: [...settled].map(([runId, ids]) => [runId, [...ids]]),
+          employees,
+          comparison: comparing?.comparison() ?? null,
+          not_in_run: notInRun,
+          not_in_run_count: notInRunCount,
+        },
         notes,
       };
     },
   };
 }
 
-/** Whether the previous finalized run had the line's deduction. */
-function isKnown({ change }: Line): boolean {
-  return change === 'same' || change === 'changed';
+function versionId({ deduction_id, version }: { deduction_id: string; version: number | null }): string {
+  return `${deduction_id}:${version}`;
 }

@@ -86,25 +86,10 @@ function compare(
   const [before, now] = [byKey(frozen), byKey(computed)];
   for (const key of new Set([...before.keys(), ...now.keys()])) {
     const [old, own] = [before.get(key) ?? null, now.get(key) ?? null];
-    if (!isDeepStrictEqual(unworded(old), unworded(own)))
-      tell({ employee_id, line: key, frozen: old, computed: own });
+    if (!isDeepStrictEqual(old, own)) tell({ employee_id, line: key, frozen: old, computed: own });
   }
 }
 
-/** Returns a line without its explanation, whose wording may change from one release to the next. */
-function unworded(line: Line | null): Omit<Line, 'explanation'> | null {
-  if (line === null) return null;
-  const { explanation, ...fields } = line;
-  return fields;
-}
-
-/** The flags tell lines of one deduction and run apart: a difference, and a refund that is only reported. */
 function byKey(employee: FrozenEmployee | null): Map<string, Line> {
-  const lines = employee?.lines ?? [];
-  return new Map(
-    lines.map((line) => [
-      `${lineKey(line)}${line.flags.includes('start_moved_later') ? ' moved' : ''}`,
-      line,
-    ]),
-  );
+  return new Map((employee?.lines ?? []).map((line) => [lineKey(line), line]));
 }

@@ -6,14 +6,23 @@ import { plain, taxabilityWord } from '../../elements/plain.ts';
 import { table } from '../../elements/table.ts';
 import { type Content, type Html, html } from '../../html.ts';
 import { paychecks } from './line-list.ts';
-import type { Totals } from './words.ts';
+import { runLink } from './run-path.ts';
+import { NOT_IN_RUN, type Totals } from './words.ts';
 
 export type Computed = Pick<
   Schemas['PayrollRun'],
-  'employees' | 'totals' | 'calendar_assumed' | 'pay_dates_used' | 'pay_date'
+  | 'employees'
+  | 'totals'
+  | 'calendar_assumed'
+  | 'pay_dates_used'
+  | 'pay_date'
+  | 'comparison'
+  | 'not_in_run'
+  | 'not_in_run_count'
 >;
 
-export function figures({ employees, totals, calendar_assumed, pay_dates_used, pay_date }: Computed): Html {
+export function figures(run: Computed): Html {
+  const { employees, totals, calendar_assumed, pay_dates_used, pay_date } = run;
   const place = pay_dates_used?.indexOf(pay_date) ?? -1;
   return html`
     <div>
@@ -41,7 +50,84 @@ export function figures({ employees, totals, calendar_assumed, pay_dates_used, p
       }
       ${totals.lines > 0 && byCoverage(totals)}
       ${totals.lines > 0 && byTaxability(totals)}
+      ${run.comparison !== null && comparison(run.comparison)}
+      ${run.not_in_run_count > 0 && notInRun(run)}
     </div>
+  `;
+}
+
+type Comparison = NonNullable<Schemas['PayrollRun']['comparison']>;
+
+/** The run against the previous one: totals, head counts, and the largest movers. */
+function comparison({
+  previous_run_id,
+  employees,
+  totals,
+  by_line_of_coverage,
+  largest_movers,
+}: Comparison): Html {
+  const { joined, left } = employees;
+  return html`
+    <section aria-labelledby="comparison">
+      <h2 id="comparison">${'Change since '}${runLink(previous_run_id)}</h2>
+      <p>${`${count(employees.previous)} employees before, ${count(employees.current)} now: ${count(joined)} joined, ${count(left)} left.`}</p>
+      ${table({
+        caption: 'Change by line of coverage',
+        stacked: true,
+        columns: [
+          { title: 'Line of coverage', kind: 'name', cell: ({ name }: Compared) => name },
+          { title: 'Employees before', kind: 'number', cell: (row) => row.previous_member_amount },
+          { title: 'Employees now', kind: 'number', cell: (row) => row.member_amount },
+          { title: 'Difference', kind: 'number', cell: (row) => row.member_difference },
+          { title: 'Employer difference', kind: 'number', cell: (row) => row.employer_difference },
+        ],
+        rows: [
+          ...by_line_of_coverage.map((row) => ({ ...row, name: plain(row.line_of_coverage) })),
+          { ...totals, name: 'Total' },
+        ],
+      })}
+      ${
+        largest_movers.length > 0 &&
+        table({
+          caption: 'Largest movers',
+          columns: [
+            {
+              title: 'Employee',
+              kind: 'name',
+              cell: ({ employee_id }: (typeof largest_movers)[number]) => employee_id,
+            },
+            { title: 'Before', kind: 'number', cell: (row) => row.previous_member_amount },
+            { title: 'Now', kind: 'number', cell: (row) => row.member_amount },
+            { title: 'Difference', kind: 'number', cell: (row) => row.member_difference },
+          ],
+          rows: largest_movers,
+        })
+      }
+    </section>
+  `;
+}
+
+type Compared = Comparison['totals'] & { readonly name: Content };
+
+/** Employees shown on the page; the API has all of them. */
+const NOT_IN_RUN_SHOWN = 100;
+
+function notInRun({ not_in_run, not_in_run_count }: Computed): Html {
+  const shown = not_in_run.slice(0, NOT_IN_RUN_SHOWN);
+  return html`
+    <details>
+      <summary>${`${counted(not_in_run_count, 'employee')} with a deduction, not in this run`}</summary>
+      ${table({
+        caption: 'Not in this run',
+        captionHidden: true,
+        columns: [
+          { title: 'Employee', kind: 'name', cell: ({ employee_id }: (typeof shown)[number]) => employee_id },
+          { title: 'Reason', cell: ({ reason }) => NOT_IN_RUN[reason] },
+        ],
+        rows: shown,
+      })}
+      ${shown.length < not_in_run_count && html`<p class="hint">${`The first ${shown.length}.`}</p>`}
+    </details>
   `;
 }
 

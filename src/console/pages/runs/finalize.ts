@@ -39,10 +39,11 @@ export function finalizePages(app: FastifyInstance, parts: ConsoleParts): void {
   action(app, parts, { url: '/runs/:run_id/finalize', scope }, async (act) => {
     const { form, api } = act;
     const run_id = act.params.run_id ?? '';
-    const isForced = form.failed === 'yes';
+    const { accept, reason, etag = '' } = form;
     const { error } = await api.POST('/v1/payroll-runs/{run_id}/finalize', {
-      params: { path: { run_id }, header: { 'if-match': `"${form.etag ?? ''}"` } },
-      body: isForced ? { force: true, ...(form.reason !== undefined && { reason: form.reason }) } : {},
+      params: { path: { run_id }, header: { 'if-match': `"${etag}"` } },
+      body:
+        accept === undefined ? {} : { accept: accept.split(' '), ...(reason !== undefined && { reason }) },
     });
     if (error === undefined) return { go: runPath(run_id) };
     return again(act, error as ProblemDetails);
@@ -77,14 +78,14 @@ async function review(
   }
   const readiness = need(await api.GET('/v1/payroll-runs/{run_id}/readiness', { params: { path } }));
   const wasRefused = problem?.status === 412;
-  const hasChanged = wasRefused || (reviewed.etag !== undefined && reviewed.etag !== run.etag);
+  const hasChanged = wasRefused || (reviewed.etag !== undefined && reviewed.etag.split('.')[0] !== run.etag);
   return html`
     <div id="review">
       ${hasChanged && changed(path.run_id, wasRefused)}
       ${problem !== undefined && !wasRefused && problemSummary(problem, placeOf)}
       ${standing(run, hasChanged ? reviewed : {})}
       ${readinessOf(readiness, run, visit)}
-      ${confirmation(run, readiness.ready, reviewed.reason ?? '', problem)}
+      ${confirmation(run, readiness, reviewed.reason ?? '', problem)}
     </div>
   `;
 }

@@ -16,7 +16,7 @@ export function readinessOf(
   return html`
     <section id="readiness" class=${`card readiness ${ready ? 'good' : 'bad'}`} aria-labelledby="readiness-title">
       <h2 id="readiness-title">${ready ? 'Ready to be finalized' : 'Not ready'}</h2>
-      ${!ready && html`<p>A check that fails stops finalizing. Mend what it names, or finalize by force, with the reason.</p>`}
+      ${!ready && html`<p>A failed check stops finalizing. Fix what it names, or accept its findings with a reason.</p>`}
       ${checkList(readiness, visit, { ...KNOWN, ...knownOf(run) })}
     </section>
   `;
@@ -46,13 +46,27 @@ export function knownOf({
     'employees-without-pay-group': { found: 'Of employees the pay group is not known', one },
     overlap: { found: 'Two deductions for one line of coverage', ...flagged('overlap') },
     'periods-overlap': { found: 'Days of this pay period are paid already' },
-    'settled-of-voided': { found: 'Something of a voided run was settled' },
+    'employees-not-scheduled': {
+      found: 'Employees with deductions are on no pay schedule',
+      one,
+      all: settings,
+    },
+    'population-narrowed': { found: 'Employees of this pay frequency are left out' },
+    'start-moved': { found: 'A moved start needs a decision' },
+    'start-corrected': { found: 'Starts were moved to a later date' },
+    'missed-checks': { found: 'Employees missed a check', ...flagged('missed_check') },
+    'retro-pre-tax': { found: 'Pre-tax deductions rise for past checks', ...flagged('retro_pre_tax') },
+    'negative-total': { found: 'Deductions sum to less than zero' },
+    'coverage-beyond-last-check': {
+      found: 'Coverage lasts beyond the last check',
+      ...flagged('coverage_beyond_last_check'),
+    },
+    'termination-contradicted': { found: 'A census contradicts a termination', one },
     'codes-missing': { found: 'Lines lack their payroll code', all: settings },
     'calendar-assumed': { found: 'The pay dates of the year are assumed', all: settings },
     'calendar-differs': { found: 'The pay dates changed since the previous run', all: settings },
     'policy-differs': { found: 'The previous run has another policy', all: settings },
     'pay-date-skipped': { found: 'Earlier pay dates have no finalized run', all: settings },
-    'population-narrowed': { found: 'Employees of this frequency are left out' },
     'period-differs-from-schedule': { found: 'The pay schedule has another pay period', all: settings },
     'open-after-termination': {
       found: 'Deductions go on after the employment',

@@ -24,12 +24,12 @@ export function placeOf(path: string): Place | null {
   return path === 'reason' ? { id: 'reason', label: 'Reason' } : null;
 }
 
-/** The lines are others than those that the person looked at. `refused`: only when they were to be finalized. */
+/** Reports that the run is not the one that was reviewed. `refused`: finalizing was tried. */
 export function changed(runId: string, refused: boolean): Html {
   return html`
     <div class="problem" role="alert" tabindex="-1" autofocus>
-      <strong>${refused ? 'The lines changed while you reviewed them. Nothing was finalized.' : 'The lines changed since you looked at the run.'}</strong>
-      <p>${'An event came in, or something else that the run is computed from. '}<a href=${`${runPath(runId)}#lines`}>Look at the lines as they are now</a>${', then finalize these.'}</p>
+      <strong>${refused ? 'The run changed since it was reviewed. Nothing was finalized.' : 'The run changed since you opened it.'}</strong>
+      <p>${'An event arrived, or other data that the run is computed from changed. '}<a href=${`${runPath(runId)}#lines`}>Review the current lines</a>${', then finalize.'}</p>
     </div>
   `;
 }
@@ -93,25 +93,31 @@ export function reviewedOf({
   return { etag, lines: String(lines), employees: String(employees), member_amount, employer_amount };
 }
 
-export function confirmation(run: Run, isReady: boolean, reason: string, problem?: ProblemDetails): Html {
+export function confirmation(
+  run: Run,
+  { ready: isReady, checks, etag }: Schemas['Readiness'],
+  reason: string,
+  problem?: ProblemDetails,
+): Html {
   const path = runPath(run.run_id);
+  const failed = checks.filter(({ result }) => result === 'fail').map(({ id }) => id);
   return html`
     <form class="card" novalidate hx-post=${`${path}/finalize`} hx-target="#review" hx-swap="outerHTML" hx-config="timeout:600s">
-      ${hiddenFields({ ...reviewedOf(run), ...(!isReady && { failed: 'yes' }) })}
-      <p>${'A finalized run keeps its lines, options, pay dates, codes and roster for ever. It can’t be changed, only voided. Payroll then deducts what it says.'}</p>
+      ${hiddenFields({ ...reviewedOf(run), etag, ...(!isReady && { accept: failed.join(' ') }) })}
+      <p>${'A finalized run cannot be changed, only voided. Payroll deducts its amounts.'}</p>
       ${
         !isReady &&
         linesField({
           name: 'reason',
-          label: 'Why it is to stand although readiness fails',
-          hint: 'Kept with the run, with the checks that failed. At most 500 characters.',
+          label: `Reason to accept: ${failed.join(', ')}`,
+          hint: 'Kept with the run and with each finding. The findings stay accepted until the data they rest on changes. At most 500 characters.',
           value: reason,
           required: true,
           problems: problem?.errors?.filter(({ path }) => path === 'reason') ?? [],
         })
       }
       <div class="actions">
-        <button type="submit" class=${isReady ? undefined : 'danger'}>${isReady ? 'Finalize these lines' : 'Finalize all the same'}</button>
+        <button type="submit" class=${isReady ? undefined : 'danger'}>${isReady ? 'Finalize' : 'Accept findings and finalize'}</button>
         <a class="button quiet" href=${path}>Back to the run</a>
         <span class="busy soft" role="status">Freezing the run …</span>
       </div>

@@ -68,6 +68,7 @@ export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
   new: 'new',
   changed: 'changed',
   ended: 'ended',
+  moved: 'moved',
   same: 'the same',
 };
 
@@ -86,8 +87,10 @@ export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   reported: 'Only shown: in no total, and not to be deducted.',
   retro_pre_tax: 'Pre-tax deductions rise after the fact, which elections rarely allow: look at it.',
   retro_refund: 'Pre-tax deductions fall after the fact: something is given back.',
-  start_moved_later:
-    'A newer version begins later; until it came, this one was in effect. Never refunded by itself.',
+  coverage_beyond_last_check:
+    'Coverage lasts to the end of the month, after the last regular check: a final check may take the rest.',
+  missed_check: 'The employee belonged in that run and was not in it.',
+  missed_check_partial: 'Other runs of the employee cover part of that pay period: only shown.',
 };
 
 /** A flag as a few words, to stand on a line. */
@@ -99,3 +102,15 @@ export function flagWord(flag: Line['flags'][number]): string {
 export function periodOf({ period_start, period_end }: Pick<Run, 'period_start' | 'period_end'>): string {
   return `${period_start} to ${period_end}`;
 }
+
+/** Why an employee with a deduction is not in a run. */
+export const NOT_IN_RUN: Readonly<Record<Schemas['PayrollRun']['not_in_run'][number]['reason'], string>> = {
+  two_employers: 'Active with two employers',
+  terminated: 'Terminated',
+  not_hired_yet: 'Not hired yet',
+  unknown_frequency: 'Unknown pay frequency',
+  other_frequency: 'Other pay frequency',
+  unknown_pay_group: 'Unknown pay group',
+  other_pay_group: 'Other pay group',
+  not_selected: 'Not selected',
+};

@@ -1,0 +1,64 @@
+/** What people decided about deductions whose start was moved before it began: facts with their own ledger positions. */
+import { isOneOf } from '../database/bulk.ts';
+import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
+import { historyOf } from './history.ts';
+import { lockLedger, moveLedger } from './position.ts';
+import { type StartDecision, timelineOf } from './state.ts';
+
+export const START_DECISIONS = ['keep', 'drop'] as const;
+
+export type NewStartDecision = {
+  deductionId: string;
+  /** The number of the version whose start was moved. */
+  version: number;
+  decision: (typeof START_DECISIONS)[number];
+  reason: string;
+  /** The name of the token. */
+  decidedBy: string;
+};
+
+export type Decided =
+  | { outcome: 'decided'; row: StartDecisionTable }
+  /** No such version. */
+  | { outcome: 'unknown' }
+  /** Nothing about the version is in question. */
+  | { outcome: 'not-undecided' };
+
+/** Records a decision. A later decision on the same version replaces an earlier one. */
+export async function decideStart(trx: Trx, given: NewStartDecision, now: string): Promise<Decided> {
+  const { deductionId, version, decision, reason, decidedBy } = given;
+  const position = (await lockLedger(trx)) + 1;
+  const versions = await historyOf(trx, [deductionId]);
+  const moved = versions.find((one) => one.version === version);
+  if (moved === undefined) return { outcome: 'unknown' };
+  const { undecided } = timelineOf(versions, []);
+  if (!undecided.some((one) => one.version === moved)) return { outcome: 'not-undecided' };
+  const row: StartDecisionTable = {
+    position,
+    deduction_id: deductionId,
+    version,
+    version_position: moved.position,
+    decision,
+    reason,
+    decided_by: decidedBy,
+    recorded_at: now,
+  };
+  await trx.insertInto('start_decisions').values(row).execute();
+  await moveLedger(trx, position);
+  return { outcome: 'decided', row };
+}
+
+/** Returns the decisions on some deductions, by deduction, in the order of their positions. */
+export async function startDecisionsOf(
+  db: Db | Trx,
+  deductionIds: readonly string[],
+): Promise<Map<string, StartDecision[]>> {
+  if (deductionIds.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('start_decisions')
+    .select(['position', 'deduction_id', 'version_position', 'decision', 'recorded_at'])
+    .where(isOneOf(db, 'deduction_id', deductionIds))
+    .orderBy('position')
+    .execute();
+  return Map.groupBy(rows, (row) => row.deduction_id);
+}

@@ -1,0 +1,73 @@
+/** Failures of readiness that people accepted when they finalized a run: remembered until what they rest on changes. */
+import { insertMany } from '../../database/bulk.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import type { Failure, FindAcceptance } from '../readiness.ts';
+
+/** An acceptance of some checks, for the failures of one readiness report. */
+export type Acceptance = { checks: readonly string[]; reason: string; acceptedBy: string };
+
+/** Records the acceptance of failures, in the transaction that finalizes the run. */
+export async function recordAcceptances(
+  trx: Trx,
+  { runId, employerId }: { runId: string; employerId: string },
+  failures: readonly Failure[],
+  { reason, acceptedBy }: Acceptance,
+  now: string,
+): Promise<void> {
+  const rows = failures.map(({ checkId, employeeId, ids }, index) => [
+    runId,
+    index,
+    employerId,
+    checkId,
+    employeeId,
+    idsText(ids),
+    reason,
+    acceptedBy,
+    now,
+  ]);
+  await insertMany(
+    trx,
+    'accepted_failures',
+    [
+      'run_id',
+      'place',
+      'employer_id',
+      'check_id',
+      'employee_id',
+      'ids',
+      'reason',
+      'accepted_by',
+      'accepted_at',
+    ],
+    rows,
+  );
+}
+
+/**
+ * Reads what was accepted for an employer. A failure is recognized by check, employee and ids; one without ids is
+ * accepted for its own run only, so it is not remembered.
+ */
+export async function rememberedAcceptances(db: Db, employerId: string): Promise<FindAcceptance> {
+  const rows = await db
+    .selectFrom('accepted_failures')
+    .select(['check_id', 'employee_id', 'ids', 'reason', 'accepted_by', 'accepted_at'])
+    .where('employer_id', '=', employerId)
+    .where('ids', '<>', idsText([]))
+    .orderBy('accepted_at')
+    .execute();
+  const known = new Map(rows.map((row) => [keyOf(row.check_id, row.employee_id, row.ids), row]));
+  return ({ checkId, employeeId, ids }) => {
+    const row = known.get(keyOf(checkId, employeeId, idsText(ids)));
+    if (row === undefined) return null;
+    const { reason, accepted_by, accepted_at } = row;
+    return { reason, accepted_by, accepted_at };
+  };
+}
+
+function idsText(ids: readonly string[]): string {
+  return JSON.stringify(ids.toSorted());
+}
+
+function keyOf(checkId: string, employeeId: string | null, ids: string): string {
+  return JSON.stringify([checkId, employeeId, ids]);
+}

@@ -1,0 +1,117 @@
+/** A run against the previous run of its employer, frequency and pay group. Pure. */
+import { amountOf, centsOf } from './amount.ts';
+import { isIncluded, type Line } from './line.ts';
+import type { Previous } from './lines.ts';
+
+/** The two sides of a comparison, in amounts with two decimals. */
+type Compared = {
+  previous_member_amount: string;
+  member_amount: string;
+  member_difference: string;
+  previous_employer_amount: string;
+  employer_amount: string;
+  employer_difference: string;
+};
+
+export type Comparison = {
+  previous_run_id: string;
+  /** Employees in each run; those who joined the population, and those who left it. */
+  employees: { previous: number; current: number; joined: number; left: number };
+  totals: Compared;
+  by_line_of_coverage: (Compared & { line_of_coverage: string })[];
+  /** The employees whose deductions moved most, the largest difference first. */
+  largest_movers: {
+    employee_id: string;
+    previous_member_amount: string;
+    member_amount: string;
+    member_difference: string;
+  }[];
+};
+
+/** Few enough to read before finalizing. */
+const MOVERS = 10;
+
+type Sums = { before: bigint; now: bigint; employerBefore: bigint; employerNow: bigint };
+type Mover = { employeeId: string; before: bigint; now: bigint };
+
+/** Adds up both runs, employee by employee. Lines that are only reported do not count. */
+export function createComparison(previousRunId: string): {
+  add(employeeId: string, isIn: boolean, lines: readonly Line[], previous: Previous): void;
+  comparison(): Comparison;
+} {
+  const heads = { previous: 0, current: 0, joined: 0, left: 0 };
+  const coverages = new Map<string, Sums>();
+  let movers: Mover[] = [];
+  const sumsOf = (coverage: string): Sums => {
+    const known = coverages.get(coverage) ?? { before: 0n, now: 0n, employerBefore: 0n, employerNow: 0n };
+    coverages.set(coverage, known);
+    return known;
+  };
+  return {
+    add(employeeId, isIn, lines, previous) {
+      if (previous.isIn) heads.previous += 1;
+      if (isIn) heads.current += 1;
+      if (isIn && !previous.isIn) heads.joined += 1;
+      if (!isIn && previous.isIn) heads.left += 1;
+      const own: Mover = { employeeId, before: 0n, now: 0n };
+      for (const line of lines.filter(isIncluded)) {
+        const sums = sumsOf(line.line_of_coverage);
+        sums.now += cents(line.member_amount);
+        sums.employerNow += cents(line.employer_amount);
+        own.now += cents(line.member_amount);
+      }
+      for (const line of previous.lines.filter(isIncluded)) {
+        const sums = sumsOf(line.line_of_coverage);
+        sums.before += cents(line.member_amount);
+        sums.employerBefore += cents(line.employer_amount);
+        own.before += cents(line.member_amount);
+      }
+      if (own.now === own.before) return;
+      movers.push(own);
+      if (movers.length > 2 * MOVERS) movers = largest(movers);
+    },
+    comparison: () => {
+      const all = { before: 0n, now: 0n, employerBefore: 0n, employerNow: 0n };
+      for (const sums of coverages.values())
+        for (const side of ['before', 'now', 'employerBefore', 'employerNow'] as const)
+          all[side] += sums[side];
+      return {
+        previous_run_id: previousRunId,
+        employees: heads,
+        totals: comparedOf(all),
+        by_line_of_coverage: [...coverages]
+          .sort(([one], [other]) => (one < other ? -1 : 1))
+          .map(([line_of_coverage, sums]) => ({ line_of_coverage, ...comparedOf(sums) })),
+        largest_movers: largest(movers).map(({ employeeId, before, now }) => ({
+          employee_id: employeeId,
+          previous_member_amount: amountOf(before),
+          member_amount: amountOf(now),
+          member_difference: amountOf(now - before),
+        })),
+      };
+    },
+  };
+}
+
+/** Employees come in the order of their ids, and sorting is stable: equal differences keep that order. */
+function largest(movers: readonly Mover[]): Mover[] {
+  const size = ({ before, now }: Mover) => (now > before ? now - before : before - now);
+  return movers
+    .toSorted((one, other) => (size(one) === size(other) ? 0 : size(one) > size(other) ? -1 : 1))
+    .slice(0, MOVERS);
+}
+
+function comparedOf({ before, now, employerBefore, employerNow }: Sums): Compared {
+  return {
+    previous_member_amount: amountOf(before),
+    member_amount: amountOf(now),
+    member_difference: amountOf(now - before),
+    previous_employer_amount: amountOf(employerBefore),
+    employer_amount: amountOf(employerNow),
+    employer_difference: amountOf(employerNow - employerBefore),
+  };
+}
+
+function cents(amount: string): bigint {
+  return centsOf(amount) as bigint;
+}

@@ -1,0 +1,59 @@
+/** A deduction as a run knows it: its versions, what people decided about them, and which of them count. */
+import type { Version } from '../../ledger/fold.ts';
+import { appliesOn, type StartDecision, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
+
+/** The columns that a run reads of a version. A large employer has tens of thousands, and each column costs time. */
+export const RUN_COLUMNS = [
+  'position',
+  'previous',
+  'version',
+  'event_id',
+  'event_time',
+  'deduction_id',
+  'employee_id',
+  'line_of_coverage',
+  'coverage_type',
+  'taxability',
+  'description',
+  'period',
+  'member_contribution',
+  'employer_contribution',
+  'starts_on',
+  'ends_on',
+  'recorded_at',
+] as const satisfies readonly (keyof Version)[];
+export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
+
+/** One deduction as far as a run knows it. */
+export type History = {
+  deductionId: string;
+  /** Oldest position first, at least one. */
+  versions: readonly RunVersion[];
+  decisions: readonly StartDecision[];
+  timeline: Timeline<RunVersion>;
+};
+
+export function historyFrom(versions: readonly RunVersion[], decisions: readonly StartDecision[]): History {
+  const { deduction_id } = versions[0] as RunVersion;
+  return { deductionId: deduction_id, versions, decisions, timeline: timelineOf(versions, decisions) };
+}
+
+/** Returns the history as known at an earlier position of the ledger, or null if nothing was known then. */
+export function historyAt(history: History, position: number): History | null {
+  const { versions, decisions } = history;
+  const newest = Math.max(versions.at(-1)?.position ?? 0, decisions.at(-1)?.position ?? 0);
+  if (newest <= position) return history;
+  const known = versions.filter((version) => version.position <= position);
+  if (known.length === 0) return null;
+  return historyFrom(
+    known,
+    decisions.filter((decision) => decision.position <= position),
+  );
+}
+
+/** Returns what an employee pays of a deduction on a day; null if it is not in effect or is someone else's. */
+export function stateFor({ timeline }: History, employeeId: string, day: string): RunVersion | null {
+  const state = stateOn(timeline.counting, day);
+  if (state === null || state.employee_id !== employeeId || !appliesOn(state, day)) return null;
+  return state;
+}
