@@ -279,3 +279,37 @@ t.test(
     );
   },
 );
+
+t.test('a person decides whether a version with a moved start applies', async (t) => {
+  const { call, db } = await start(t);
+  const election = { ...deduction, id: 'd' };
+  await deliver(db, [
+    deductionOf('e1', { ...election, effective_start: '2026-07-01' }, '2026-06-01T00:00:00Z'),
+    deductionOf(
+      'e2',
+      { ...election, member_contribution: '99.00', effective_start: '2026-08-01' },
+      '2026-06-20T00:00:00Z',
+    ),
+  ]);
+  const inJuly = async () => (await call({ url: '/v1/deductions/d?on=2026-07-15' })).status;
+  const decide = (body: object) => call({ method: 'POST', url: '/v1/deductions/d/start-decision', body });
+  t.equal(await inJuly(), 200, 'until then it applies');
+  const dropped = await decide({ version: 1, decision: 'drop', reason: 'the employee confirmed August' });
+  t.equal(dropped.status, 201);
+  t.match(dropped.json, {
+    deduction_id: 'd',
+    version: 1,
+    decision: 'drop',
+    decided_by: 'API_TOKEN',
+    position: 3,
+  });
+  t.equal(await inJuly(), 404);
+  t.equal((await decide({ version: 1, decision: 'keep', reason: 'a mistake' })).status, 201);
+  t.equal(await inJuly(), 200, 'the last decision applies');
+  t.equal((await decide({ version: 2, decision: 'drop', reason: 'x' })).status, 409, 'nothing to decide');
+  t.equal((await decide({ version: 9, decision: 'drop', reason: 'x' })).status, 404);
+  t.match((await decide({ version: 1, decision: 'maybe' })).json.errors, [
+    { path: 'reason', rule: 'is required' },
+    { path: 'decision' },
+  ]);
+});

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { foldVersions, type Version } from '../../src/ledger/fold.ts';
-import { appliesOn, knownAt, latestOf, stateOn } from '../../src/ledger/state.ts';
+import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from '../../src/ledger/state.ts';
 import { incoming } from './incoming.ts';
 
 type Sent = { amount: string; start?: string; end?: string; at?: string };
@@ -179,6 +179,121 @@ t.test('what was known at a time is what was recorded by then, however old it is
     const then = knownAt(known, instant);
     t.equal(told(then, '2026-03-15'), inMarch, instant);
     t.equal(latestOf(then)?.member_contribution, latest, instant);
+  }
+  t.end();
+});
+
+type MovedCase = {
+  name: string;
+  sent: Sent[];
+  decisions?: [version: number, decision: 'keep' | 'drop'][];
+  corrected?: number[];
+  undecided?: number[];
+  on: Record<string, string>;
+};
+
+/** "Corrected starts" of payroll.md. Versions are sent on the first days of February 2026. */
+const moved: MovedCase[] = [
+  {
+    name: 'a start moved before it arrives, with the same contents, is never taken',
+    sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '60.00', start: '2026-08-01' }],
+    corrected: [2],
+    on: { '2026-07-01': '50', '2026-07-31': '50', '2026-08-01': '60.00' },
+  },
+  {
+    name: 'with other contents the first version applies until a person decides',
+    sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '70', start: '2026-08-01' }],
+    undecided: [2],
+    on: { '2026-07-01': '60', '2026-08-01': '70' },
+  },
+  {
+    name: 'a dropped version counts as never sent',
+    sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '70', start: '2026-08-01' }],
+    decisions: [
+      [2, 'keep'],
+      [2, 'drop'],
+    ],
+    corrected: [2],
+    on: { '2026-07-01': '50', '2026-08-01': '70' },
+  },
+  {
+    name: 'a kept version applies',
+    sent: [
+      { amount: '60', start: '2026-07-01' },
+      { amount: '70', start: '2026-08-01' },
+    ],
+    decisions: [[1, 'keep']],
+    on: { '2026-07-01': '60', '2026-08-01': '70' },
+  },
+  {
+    name: 'a change sent on or after the first start is no correction',
+    sent: [
+      { amount: '60', start: '2026-02-01' },
+      { amount: '60', start: '2026-08-01', at: '2026-02-01T08:00:00Z' },
+    ],
+    on: { '2026-07-31': '60', '2026-08-01': '60' },
+  },
+  {
+    name: 'two windows that do not touch are a renewal',
+    sent: [
+      { amount: '60', start: '2026-07-01', end: '2026-07-31' },
+      { amount: '70', start: '2026-08-01' },
+    ],
+    on: { '2026-07-31': '60', '2026-08-01': '70' },
+  },
+  {
+    name: 'a version without a start has begun',
+    sent: [{ amount: '60' }, { amount: '60', start: '2026-08-01' }],
+    on: { '2026-07-31': '60' },
+  },
+  {
+    name: 'a correction that ends before it starts corrects nothing',
+    sent: [
+      { amount: '60', start: '2026-07-01' },
+      { amount: '60', start: '2026-08-01', end: '2026-07-01' },
+    ],
+    on: { '2026-07-31': '60' },
+  },
+  {
+    name: 'a version that a later one replaces from its first day is in no pair',
+    sent: [
+      { amount: '55', start: '2026-07-10' },
+      { amount: '60', start: '2026-07-01' },
+      { amount: '60', start: '2026-08-01' },
+    ],
+    corrected: [2],
+    on: { '2026-07-05': '-', '2026-07-10': '55', '2026-08-01': '60' },
+  },
+  {
+    name: 'a start that is moved twice drops both versions',
+    sent: [
+      { amount: '60', start: '2026-07-01' },
+      { amount: '60', start: '2026-08-01' },
+      { amount: '60', start: '2026-09-01' },
+    ],
+    corrected: [1, 2],
+    on: { '2026-07-01': '-', '2026-08-31': '-', '2026-09-01': '60' },
+  },
+];
+
+t.test('a start that is corrected before it arrives is not taken', (t) => {
+  for (const { name, sent, decisions = [], corrected = [], undecided = [], on } of moved) {
+    const known = versions(...sent);
+    const timeline = timelineOf(
+      known,
+      decisions.map(([version, decision], index) => ({
+        position: 100 + index,
+        version_position: known[version - 1]?.position as number,
+        decision,
+        recorded_at: '2026-03-01T00:00:00.000Z',
+      })),
+    );
+    const placesOf = (pairs: readonly { version: Version }[]) =>
+      pairs.map(({ version }) => known.indexOf(version) + 1);
+    t.strictSame(placesOf(timeline.corrected), corrected, `${name}: corrected`);
+    t.strictSame(placesOf(timeline.undecided), undecided, `${name}: undecided`);
+    for (const [day, expected] of Object.entries(on))
+      t.equal(told([...timeline.counting], day), expected, `${name}: ${day}`);
   }
   t.end();
 });

@@ -8,7 +8,7 @@ import { enqueue } from '../../src/outbound/outbox.ts';
 import { employerSubject } from '../../src/outbound/subject.ts';
 import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
 import type { Question } from '../../src/payroll/findings.ts';
-import type { CheckResult } from '../../src/payroll/readiness.ts';
+import { type CheckResult, readReadiness } from '../../src/payroll/readiness.ts';
 import type { Run, RunBody } from '../../src/payroll/runs/body.ts';
 import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { readinessOfRun } from '../../src/payroll/runs/readiness.ts';
@@ -660,4 +660,63 @@ t.test('a stepped calendar that a holiday moved differs from the frozen one', as
   t.match(await check(db, 'calendar-differs'), { result: 'pass' });
   const nextYear = runOn('2026-07-17');
   t.match(await check(db, 'calendar-differs', { ...nextYear, pay_date: '2027-01-15' }), { result: 'pass' });
+});
+
+t.test("one employer's bad events never stop another's payroll", async (t) => {
+  const db = await readyEmployer(t);
+  await employ(db, 'other-1', { employer_id: 'globex' });
+  const others = { employee_id: 'other-1', id: 'ded-other' };
+  await deduct(db, 'evt-ok', others, '2026-01-01T00:00:00Z');
+  await deduct(db, 'evt-quarantined', { ...others, period: 'daily' });
+  await deduct(db, 'evt-tied', { ...others, member_contribution: '1' }, '2026-01-01T00:00:00Z');
+  await deduct(db, 'evt-ok', { ...others, member_contribution: '2' });
+  await deduct(db, 'evt-ahead', others, '2027-01-01T00:00:00Z');
+  await receive(db, [deductionOf('evt-pending', others)], LATELY);
+  const failed = async (employerId?: string) =>
+    (await readReadiness(db, { ...QUESTION, employerId })).checks
+      .filter(({ result }) => result === 'fail')
+      .map(({ id, examples }) => [id, ...examples]);
+  const bad = [
+    ['events-pending', 'evt-pending'],
+    ['events-quarantined', 'evt-quarantined'],
+    ['events-in-conflict', 'evt-ok'],
+    ['ties-changed-content', 'evt-tied'],
+    ['event-times-ahead', 'evt-ahead'],
+  ];
+  t.strictSame(await failed('acme'), []);
+  t.equal((await report(db)).ready, true);
+  t.strictSame(await failed('globex'), bad);
+  t.strictSame(await failed(), bad, 'the report without an employer has them all');
+});
+
+t.test(
+  'events that lead to no employer are a number, and fail only the report without an employer',
+  async (t) => {
+    const db = await readyEmployer(t);
+    await deduct(db, 'evt-nobody', { employee_id: 'nobody', period: 'daily' });
+    await receive(db, [{ eventId: 'evt-text', body: Buffer.from('no JSON') }], LATELY);
+    t.match(await check(db, 'events-unattributed'), { result: 'warn', count: 2, examples: ['2 events'] });
+    t.equal((await report(db)).ready, true);
+    const { checks } = await readReadiness(db, QUESTION);
+    t.match(
+      checks.find(({ id }) => id === 'events-quarantined'),
+      { result: 'fail', examples: ['evt-nobody'] },
+    );
+  },
+);
+
+t.test('two elections fail where one is the rule, and only warn where several are normal', async (t) => {
+  for (const [line_of_coverage, result] of [
+    ['medical', 'fail'],
+    ['dependent_care_fsa', 'fail'],
+    ['short_term_disability', 'fail'],
+    ['voluntary_life', 'warn'],
+    ['supplemental', 'warn'],
+    ['voluntary_short_term_disability', 'warn'],
+  ] as const) {
+    const db = await readyEmployer(t);
+    for (const id of ['one', 'two'])
+      await deduct(db, `evt-${id}`, { id, employee_id: 'emp-2', line_of_coverage });
+    t.match(await check(db, 'overlap'), { result, count: 1, examples: ['emp-2'] }, line_of_coverage);
+  }
 });
