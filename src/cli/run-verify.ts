@@ -1,4 +1,4 @@
-import { type Difference, verifyRun } from '../payroll/runs/verify.ts';
+import { type Difference, verifyRun, whyOtherRules } from '../payroll/runs/verify.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';
@@ -15,6 +15,8 @@ export function runVerify(context: Context, runId: string, { json }: { json?: tr
         'the run is open, so nothing is frozen yet: "benefits-sidecar run finalize" it first',
       );
     }
+    const otherRules = whyOtherRules(stored);
+    if (otherRules !== null) throw new CommandFailed(otherRules);
     const verified = await verifyRun(db, stored);
     const { identical, lines, difference_count, differences } = verified;
     if (json) out.json(verified);

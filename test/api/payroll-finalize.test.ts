@@ -1,5 +1,6 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
 import { open } from '../database/scratch.ts';
 import { code, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
 import { bodyOn, listenerTold, RUNS, startPayroll } from './payroll-stage.ts';
@@ -200,6 +201,21 @@ t.test('readiness is asked of an open run, and proof of one that is not', async 
   const late = await get('/r/readiness');
   t.equal(late.status, 409);
   t.match(late.json.detail, /is finalized/);
+});
+
+t.test('a run that was finalized by the rules of another release is not verified by these', async (t) => {
+  const { finalized, get, db } = await startPayroll(t);
+  await finalized('r');
+  await transact(db, (trx) => trx.updateTable('payroll_runs').set({ rules_version: '1' }).execute());
+  const { status, json } = await get('/r/verify');
+  t.equal(status, 409);
+  t.match(json.detail, /^The run was finalized by rules 1, and this release computes by rules \d+\./);
+  const verifying = {
+    tell: (difference: object) => t.fail('nothing differs', difference),
+    looked: () => {},
+    signal: new AbortController().signal,
+  };
+  t.strictSame(await verifyRuns(db, verifying), { runs: 1, lines: 0, otherRules: 1 });
 });
 
 t.test(

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { nullable } from '../../contract/fields.ts';
 import { readinessOfRun } from '../../payroll/runs/readiness.ts';
 import { bodyOf } from '../../payroll/runs/store.ts';
-import { verifyRun } from '../../payroll/runs/verify.ts';
+import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
@@ -72,7 +72,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs }: ApiParts
         tags: ['Payroll runs'],
         summary: 'Prove a finalized payroll run',
         description:
-          'Computes it again from the ledger at its position, by the options, pay dates, codes and roster frozen with it.',
+          'Computes it again from the ledger at its position, by the options, pay dates, codes and roster frozen with it. A run that was finalized by the rules of another release is a 409.',
         params: RunId,
         response: { 200: named(app, 'Verification', Verification) },
       },
@@ -82,6 +82,8 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs }: ApiParts
       if (stored.state === 'open') {
         throw new Refusal('conflict', 'the run is open, so nothing is frozen yet: finalize it first');
       }
+      const otherRules = whyOtherRules(stored);
+      if (otherRules !== null) throw new Refusal('conflict', otherRules);
       return verifyRun(db, stored);
     },
   );

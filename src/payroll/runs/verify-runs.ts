@@ -4,12 +4,11 @@ import { sql } from 'kysely';
 import type { Verifying } from '../../database/difference.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
-import { RULES_VERSION } from '../arithmetic/amounts.ts';
 import { type Run, runOf } from './body.ts';
 import type { EmployeeLines } from './compute.ts';
 import { bodyOf, type Frozen, findRun, frozenOf, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
-import { verifyRun } from './verify.ts';
+import { verifyRun, whyOtherRules } from './verify.ts';
 
 /** Ids of runs read at once; each run is then read by itself, since what it was computed from may be megabytes. */
 const RUNS_AT_ONCE = 500;
@@ -64,7 +63,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   if (frozen.basis.position !== stored.position)
     wrong('position', 'is not that of what it was computed from');
   verified.runs += 1;
-  if (stored.rules_version !== RULES_VERSION) {
+  if (whyOtherRules(stored) !== null) {
     verified.otherRules += 1;
     return;
   }

@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
+import { RULES_VERSION } from '../arithmetic/amounts.ts';
 import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './frozen-lines.ts';
 import { type Line, lineKey } from './line.ts';
@@ -22,6 +23,12 @@ export type Verification = {
   differences: Difference[];
   difference_count: number;
 };
+
+/** Returns why this release cannot compute a finalized run again, or null if it can. */
+export function whyOtherRules({ rules_version }: StoredRun): string | null {
+  if (rules_version === RULES_VERSION) return null;
+  return `The run was finalized by rules ${rules_version}, and this release computes by rules ${RULES_VERSION}. Verify it with the release that finalized it.`;
+}
 
 /** Differences named: enough to see what is wrong. */
 const DIFFERENCES_NAMED = 100;
