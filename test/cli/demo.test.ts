@@ -84,7 +84,7 @@ function assertExplained(t: Test, printed: string): void {
       results.push(cents(whole));
     }
     if (what.startsWith('adjustment')) {
-      const [, due, was, difference] = /(\S+) - (\S+) finalized = (\S+)/.exec(text) ?? [];
+      const [, due, was, difference] = /(\S+) due - (\S+) finalized = (\S+)/.exec(text) ?? [];
       t.equal(cents(due), results[0]);
       t.equal(cents(difference), cents(due) - cents(was));
       t.equal(difference, member, 'what is settled is the difference of rounded amounts');
@@ -103,6 +103,10 @@ function assertExplained(t: Test, printed: string): void {
     'the next one: 6.00 more, and 6.00 settled',
   );
   t.match(printed, /medical +6\.00 \+ +0\.00 {2}adjustment for maple-bakery-/);
+  t.match(printed, 'Not in the run: maple-bakery-005, other_frequency.');
+  t.match(printed, 'ok  employees-not-scheduled fails for them: no pay schedule of maple-bakery pays them.');
+  t.match(printed, 'Payroll accepts employees-not-scheduled by name');
+  t.match(printed, 'ok  Every employee of harbor-clinic with a deduction is in a run.');
   t.match(printed, 'flags: retro_pre_tax');
   t.match(printed, /flags: .*retro_refund/);
 }

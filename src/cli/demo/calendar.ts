@@ -1,4 +1,5 @@
 /** The pay dates of the demo's employers. Pure. */
+import type { PayFrequency } from '../../contract/pay-rate.ts';
 import type { PayDate } from '../../payroll/runs/settings.ts';
 
 export type Calendar = {
@@ -10,52 +11,69 @@ export type Calendar = {
 };
 
 const DAY_MS = 86_400_000;
-const TWO_WEEKS = 14;
-/** A biweekly paycheck comes this many days after its period. */
+const WEEKS = { weekly: 1, biweekly: 2 } as const;
+const WEEK_DAYS = 7;
+/** A weekly or biweekly paycheck follows its period after this many days. */
 const PAID_AFTER_DAYS = 5;
 const MONTHS = 12;
+/** More steps both ways than a year has. */
+const MAX_STEPS = 53;
 
-/** Two weeks each; the first period ends with the month that `today` is in. Both are paid in the month after it. */
-export function biweeklyCalendar(today: Date): Calendar {
-  const end = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 0);
-  const first = biweekly(end);
-  const second = biweekly(end + TWO_WEEKS * DAY_MS);
-  const year = first.pay_date.slice(0, 4);
-  const payDates: PayDate[] = [];
-  // More steps both ways than a year has.
-  for (let step = -MAX_STEPS; step <= MAX_STEPS; step += 1) {
-    const date = biweekly(end + step * TWO_WEEKS * DAY_MS);
-    if (date.pay_date.startsWith(year)) payDates.push(date);
-  }
-  return { payDates, first, second };
+/** Returns the pay dates of the year in which an employer that starts today runs its first two payrolls. */
+export function calendarOf(frequency: PayFrequency, today: Date): Calendar {
+  return frequency === 'weekly' || frequency === 'biweekly'
+    ? calendarByWeeks(today, WEEKS[frequency])
+    : calendarByMonths(today, frequency === 'monthly' ? wholeMonth : halfMonths);
 }
 
-const MAX_STEPS = 27;
-
-function biweekly(end: number): PayDate {
-  return {
-    pay_date: dayAt(end + PAID_AFTER_DAYS * DAY_MS),
-    period_start: dayAt(end - (TWO_WEEKS - 1) * DAY_MS),
-    period_end: dayAt(end),
+/** The first period ends with the month that `today` is in. The two runs are paid in the month after it. */
+function calendarByWeeks(today: Date, weeks: number): Calendar {
+  const end = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 0);
+  const days = weeks * WEEK_DAYS;
+  const dateAt = (step: number): PayDate => {
+    const last = end + step * days * DAY_MS;
+    return {
+      pay_date: dayAt(last + PAID_AFTER_DAYS * DAY_MS),
+      period_start: dayAt(last - (days - 1) * DAY_MS),
+      period_end: dayAt(last),
+    };
   };
+  const [first, second] = [dateAt(0), dateAt(1)];
+  const year = first.pay_date.slice(0, 4);
+  const steps = Array.from({ length: 2 * MAX_STEPS + 1 }, (_, index) => dateAt(index - MAX_STEPS));
+  return { payDates: steps.filter((date) => date.pay_date.startsWith(year)), first, second };
 }
 
 /**
- * A month each, paid on its last day. The first is the month that `today` is in; in December, the January after it: a
- * difference of another tax year is not settled with a paycheck.
+ * Each period is paid on its last day. The first one ends with the month that `today` is in, or in December with the
+ * January after it: a difference of another tax year is not settled with a paycheck.
  */
-export function monthlyCalendar(today: Date): Calendar {
+function calendarByMonths(today: Date, datesOf: (year: number, month: number) => PayDate[]): Calendar {
   const month = today.getUTCMonth();
   const isDecember = month === MONTHS - 1;
   const year = today.getUTCFullYear() + (isDecember ? 1 : 0);
-  const payDates = Array.from({ length: MONTHS }, (_, index) => monthly(year, index));
-  const at = isDecember ? 0 : month;
+  const payDates = Array.from({ length: MONTHS }, (_, index) => datesOf(year, index)).flat();
+  const perMonth = payDates.length / MONTHS;
+  const at = ((isDecember ? 0 : month) + 1) * perMonth - 1;
   return { payDates, first: payDates[at] as PayDate, second: payDates[at + 1] as PayDate };
 }
 
-function monthly(year: number, month: number): PayDate {
+function wholeMonth(year: number, month: number): PayDate[] {
   const last = dayAt(Date.UTC(year, month + 1, 0));
-  return { pay_date: last, period_start: `${last.slice(0, 8)}01`, period_end: last };
+  return [{ pay_date: last, period_start: `${last.slice(0, 8)}01`, period_end: last }];
+}
+
+function halfMonths(year: number, month: number): PayDate[] {
+  const last = dayAt(Date.UTC(year, month + 1, 0));
+  const [first, middle, next] = ['01', '15', '16'].map((day) => last.slice(0, 8) + day) as [
+    string,
+    string,
+    string,
+  ];
+  return [
+    { pay_date: middle, period_start: first, period_end: middle },
+    { pay_date: last, period_start: next, period_end: last },
+  ];
 }
 
 function dayAt(ms: number): string {

@@ -1,21 +1,19 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { shareOf } from '../../../src/cli/demo/by-hand.ts';
-import { biweeklyCalendar, monthlyCalendar } from '../../../src/cli/demo/calendar.ts';
+import { calendarOf } from '../../../src/cli/demo/calendar.ts';
+import { PAY_FREQUENCIES } from '../../../src/contract/pay-rate.ts';
 import { schedulesOf } from '../../../src/payroll/runs/schedule-body.ts';
 
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });
 
-for (const [pay_frequency, calendarOf] of [
-  ['biweekly', biweeklyCalendar],
-  ['monthly', monthlyCalendar],
-] as const) {
+for (const pay_frequency of PAY_FREQUENCIES) {
   t.test(
     `whenever the demo is played, ${pay_frequency}: a year that is covered, and two runs in it`,
     async (t) => {
       fc.assert(
         fc.property(DAYS, (today) => {
-          const { payDates, first, second } = calendarOf(today);
+          const { payDates, first, second } = calendarOf(pay_frequency, today);
           const asked = schedulesOf({ schedules: [{ pay_frequency, pay_dates: payDates }] });
           t.equal(asked.ok, true, JSON.stringify(asked));
           const at = payDates.findIndex((date) => date.pay_date === first.pay_date);
