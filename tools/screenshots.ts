@@ -28,7 +28,7 @@ async function addToDemo({ api, censuses, sidecar, token }: Stage, runs: readonl
     const paid = runs.filter((run) => run.employer_id === employer_id).map(({ pay_date }) => pay_date);
     const next = dates.findLast(({ pay_date }) => !paid.includes(pay_date));
     if (next === undefined) continue;
-    const run = { employer_id, pay_frequency, ...next, adjustments: 'include' };
+    const run = { employer_id, pay_frequency, ...next, adjustments: 'include', policy_reason: 'settle' };
     await api.send('PUT', `/v1/payroll-runs/${OPEN_RUN}`, run);
     const employee_id = censuses.get(employer_id)?.employees.at(-1)?.employee_id;
     const answer = await fetch(`${sidecar.api}/v1/employee-changes/termination`, {

@@ -4,7 +4,7 @@ import { LINES_OF_COVERAGE, TAXABILITIES } from '../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../contract/pay-rate.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/arithmetic/options.ts';
-import { COLLECTIONS, KINDS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
+import { COLLECTIONS, KINDS, OPTIONS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
 import { TREATMENTS } from '../payroll/runs/codes.ts';
 import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/runs/line.ts';
 import { REASONS } from '../payroll/runs/population.ts';
@@ -33,17 +33,13 @@ const WORDS: Readonly<Record<keyof Run, string>> = {
   adjustments:
     'Differences of earlier finalized runs, by what is known now: only reported, or included in this paycheck.',
   arrears: 'Amounts that payroll did not take in earlier runs: only reported, or included in this paycheck.',
+  policy_reason:
+    "Why the run differs from the employer's payroll policy. Required if a stated option differs.",
 };
 
 /** What holds where a body says nothing. */
 export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
   kind: 'regular',
-  scheme: 'annualized',
-  remainder: 'last',
-  applies_on: 'pay_date',
-  extra_paycheck: 'take',
-  adjustments: 'report',
-  arrears: 'report',
 };
 
 /** The body of a run for the reference: the schema that it is checked by, with words and defaults. */
@@ -89,6 +85,10 @@ const RUN = {
   extra_paycheck: said(oneOf(EXTRA_PAYCHECKS), 'extra_paycheck'),
   adjustments: said(oneOf(COLLECTIONS), 'adjustments'),
   arrears: said(oneOf(COLLECTIONS), 'arrears'),
+  policy_reason: said(nullable(Type.String()), 'policy_reason'),
+  stated_options: Type.Array(oneOf(OPTIONS), {
+    description: "The options that the run states itself. The employer's payroll policy decides the others.",
+  }),
 };
 
 export const RunId = closed({

@@ -1,7 +1,8 @@
 /** Runs as the API shows them. */
 import type { Db } from '../database/tables.ts';
 import { planOfBasis, planWith } from '../payroll/runs/basis.ts';
-import type { Run } from '../payroll/runs/body.ts';
+import { OPTIONS, type Run, type StatedRun } from '../payroll/runs/body.ts';
+import { readPolicies, runUnder } from '../payroll/runs/policy.ts';
 import { readSchedules } from '../payroll/runs/settings.ts';
 import { bodyOf, frozenOf, type RunRow, type RunView, type StoredRun } from '../payroll/runs/store.ts';
 import { readTaken } from '../payroll/runs/taken.ts';
@@ -16,7 +17,7 @@ export async function runOfView(db: Db, view: RunView, stored: StoredRun): Promi
 export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOutline> {
   return {
     run_id: stored.run_id,
-    ...fieldsOf(bodyOf(stored)),
+    ...fieldsOf(await effectiveRun(db, stored), bodyOf(stored)),
     ...lifeOf(stored),
     etag: stored.etag,
     totals: totalsOf(stored),
@@ -69,8 +70,13 @@ function totalsOf({ totals }: RunRow): PayrollRunSummary['totals'] {
   return totals === null ? null : (JSON.parse(totals) as PayrollRunSummary['totals']);
 }
 
-/** The run as it was asked for, with its defaults. */
-export function fieldsOf(run: Run) {
+async function effectiveRun(db: Db, stored: StoredRun): Promise<Run> {
+  if (stored.state !== 'open') return frozenOf(stored).basis.run;
+  return runUnder(bodyOf(stored), await readPolicies(db, stored.employer_id));
+}
+
+/** Returns the run with its effective options, and the names of those that it states itself. */
+export function fieldsOf(run: Run, stated: StatedRun) {
   return {
     employer_id: run.employer_id,
     kind: run.kind,
@@ -89,6 +95,8 @@ export function fieldsOf(run: Run) {
     extra_paycheck: run.extra_paycheck,
     adjustments: run.adjustments,
     arrears: run.arrears,
+    policy_reason: run.policy_reason,
+    stated_options: OPTIONS.filter((name) => stated[name] !== null),
   };
 }
 

@@ -1,5 +1,5 @@
 /** The body of a run, by the options of a command or in a file. */
-import { type Run, type RunBody, runOf } from '../payroll/runs/body.ts';
+import { type RunBody, runOf, type StatedRun } from '../payroll/runs/body.ts';
 import { WrongUsage } from './failure.ts';
 import { readJsonFile } from './json-file.ts';
 import { Refused } from './refused.ts';
@@ -23,6 +23,7 @@ const FIELDS = {
   extraPaycheck: 'extra_paycheck',
   adjustments: 'adjustments',
   arrears: 'arrears',
+  policyReason: 'policy_reason',
 } as const satisfies Record<string, keyof RunBody>;
 
 export type RunOptions = { [Name in keyof typeof FIELDS]?: unknown } & { file?: string };
@@ -31,7 +32,7 @@ export type RunOptions = { [Name in keyof typeof FIELDS]?: unknown } & { file?: 
  * The run that is asked for. `--employee` goes with a file too: it answers a call about a run that is there already.
  * Throws `Refused` with what is wrong, by field.
  */
-export async function askedRun(options: RunOptions): Promise<Run> {
+export async function askedRun(options: RunOptions): Promise<StatedRun> {
   const asked = runOf(await bodyOf(options));
   if (!asked.ok) throw new Refused('the run', asked.problems);
   return asked.run;

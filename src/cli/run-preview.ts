@@ -12,7 +12,7 @@ export async function runPreview(context: Context, options: RunOptions & { json?
   const run = await askedRun(options);
   return withDatabase(context, async (db) => {
     const { view, lines } = await previewWithLines(db, run);
-    const shown = { ...fieldsOf(view.run), ...(await computedOf(db, view)), lines };
+    const shown = { ...fieldsOf(view.run, run), ...(await computedOf(db, view)), lines };
     if (options.json) {
       out.json(shown);
       return 0;

@@ -43,6 +43,7 @@ function askedPairs(run: PayrollRun | PayrollRunPreview) {
     'extra paycheck': run.extra_paycheck,
     adjustments: run.adjustments,
     arrears: run.arrears,
+    'policy reason': run.policy_reason,
     'only employees': countOf(run.employee_ids),
     'only deductions': countOf(run.deductions),
     'final checks': countOf(run.final_checks),

@@ -60,7 +60,8 @@ function asked(command: Command): Command {
       `${listed(EXTRA_PAYCHECKS)} on checks beyond the usual number of a year`,
     )
     .option('--adjustments <way>', 'report or include differences of earlier runs')
-    .option('--arrears <way>', 'report or include amounts that payroll did not take in earlier runs');
+    .option('--arrears <way>', 'report or include amounts that payroll did not take in earlier runs')
+    .option('--policy-reason <text>', "why the run differs from the employer's payroll policy");
 }
 
 function listed(values: readonly string[]): string {
@@ -166,6 +167,20 @@ function addSettings(tree: Command, lazily: Lazily): void {
     .addOption(employerOption())
     .addOption(jsonOption())
     .action(lazily(async () => (await import('./schedule-show.ts')).scheduleShow));
+  const policy = tree.command('policy').description("an employer's payroll policy: the options of its runs");
+  policy
+    .command('put')
+    .description('add a version')
+    .argument('<file>', 'JSON, as the API takes it')
+    .addOption(employerOption())
+    .addOption(jsonOption())
+    .action(lazily(async () => (await import('./policy-put.ts')).policyPut));
+  policy
+    .command('show')
+    .description('all versions, the newest effective_from first')
+    .addOption(employerOption())
+    .addOption(jsonOption())
+    .action(lazily(async () => (await import('./policy-show.ts')).policyShow));
   const codes = tree.command('codes').description("payroll's own codes for an employer's deductions");
   codes
     .command('put')

@@ -51,6 +51,7 @@ const KEYS = {
   taken_lines: ['run_id', 'report', 'employee_id', 'line'],
   pay_schedules: ['employer_id'],
   payroll_codes: ['employer_id'],
+  payroll_policies: ['employer_id', 'version'],
   lost_tails: ['found_at'],
   retention: ['one'],
   migrations: null,

@@ -99,6 +99,14 @@ export interface Tables {
   };
   pay_schedules: { employer_id: string; schedules: string; updated_at: string };
   payroll_codes: { employer_id: string; codes: string; updated_at: string };
+  payroll_policies: {
+    employer_id: string;
+    version: number;
+    effective_from: string;
+    options: string;
+    created_at: string;
+    created_by: string | null;
+  };
   lost_tails: {
     found_at: string;
     position: number;

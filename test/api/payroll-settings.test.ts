@@ -1,6 +1,6 @@
 import t from 'tap';
 import { BIWEEKLY, EMPLOYER } from '../payroll/ready.ts';
-import { startPayroll } from './payroll-stage.ts';
+import { bodyOn, PAY_DATE, startPayroll } from './payroll-stage.ts';
 
 const SCHEDULE = `/v1/employers/${EMPLOYER}/pay-schedule`;
 const CODES = `/v1/employers/${EMPLOYER}/payroll-codes`;
@@ -73,4 +73,37 @@ t.test('an employer of whom only payroll has said something is known', async (t)
   const { status, json } = await put('r', { employer_id: 'new' });
   t.equal(status, 201);
   t.equal(json.employees, 0);
+});
+
+t.test('a payroll policy is set, inherited by runs, and kept with its history', async (t) => {
+  const { call, put } = await startPayroll(t);
+  const url = `/v1/employers/${EMPLOYER}/payroll-policy`;
+  t.strictSame((await call({ url })).json, { versions: [] });
+  const set = await call({
+    method: 'PUT',
+    url,
+    body: { effective_from: '2026-01-01', scheme: 'month-even' },
+  });
+  t.equal(set.status, 200);
+  t.match(set.json.versions, [
+    { version: 1, scheme: 'month-even', remainder: 'last', adjustments: 'report', created_by: 'API_TOKEN' },
+  ]);
+  t.match((await put('inherits')).json, { scheme: 'month-even', stated_options: [], policy_reason: null });
+  const refused = await call({
+    method: 'PUT',
+    url: '/v1/payroll-runs/differs',
+    body: { ...bodyOn(PAY_DATE), scheme: 'annualized' },
+  });
+  t.equal(refused.status, 422);
+  t.match(refused.json.errors, [{ path: 'policy_reason', rule: /scheme \(month-even\)/ }]);
+  const reason = { scheme: 'annualized', policy_reason: 'agreed' } as const;
+  t.match((await put('differs', reason)).json, {
+    stated_options: ['scheme'],
+    ...reason,
+  });
+  await call({ method: 'PUT', url, body: { effective_from: '2026-06-01', remainder: 'none' } });
+  t.match((await call({ url })).json.versions, [{ version: 2 }, { version: 1 }]);
+  const wrong = await call({ method: 'PUT', url, body: { effective_from: 'x', adjustments: 'decided' } });
+  t.equal(wrong.status, 422);
+  t.match(wrong.json.errors, [{ path: 'effective_from' }, { path: 'adjustments' }]);
 });

@@ -6,6 +6,7 @@ import type { Api } from '../../src/api/schemas.ts';
 import { createApi } from '../../src/api/server.ts';
 import type { Db } from '../../src/database/tables.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
+import { withReason } from '../payroll/policy-reason.ts';
 import {
   BIWEEKLY,
   deduct,
@@ -35,7 +36,7 @@ type Body = Record<string, unknown>;
 /** The body of a run on a date of the schedule; the fields given replace those of a plain one. */
 export function bodyOn(payDate: string, fields: Body = {}): Partial<RunBody> {
   const date = BIWEEKLY.find((one) => one.pay_date === payDate);
-  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...fields };
+  return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
 }
 
 export const PAY_DATE = '2026-07-17';

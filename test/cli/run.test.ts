@@ -52,7 +52,7 @@ t.test('every field of a run has an option, and a file has them all at once', as
     ...['--kind', 'off_cycle', '--pay-group', 'g', '--employee', 'emp-2', 'emp-1', '--deduction', 'ded-1'],
     ...['--final-check', 'emp-1', '--scheme', 'month-even', '--applies-on', 'period_end'],
     ...['--remainder', 'spread', '--extra-paycheck', 'skip'],
-    ...['--adjustments', 'include', '--arrears', 'include'],
+    ...['--adjustments', 'include', '--arrears', 'include', '--policy-reason', 'agreed'],
   ];
   const shown = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), ...options, '--json'));
   const body = {
@@ -72,6 +72,7 @@ t.test('every field of a run has an option, and a file has them all at once', as
     extra_paycheck: 'skip',
     adjustments: 'include',
     arrears: 'include',
+    policy_reason: 'agreed',
   };
   t.match(shown, body);
   const again = await run('create', 'r1', '--file', file('run.json', JSON.stringify(body)));
@@ -318,6 +319,8 @@ t.test(
       'include',
       '--arrears',
       'include',
+      '--policy-reason',
+      'agreed',
     );
     const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
     t.match(stdout, /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23$/m);

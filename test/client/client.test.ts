@@ -99,6 +99,7 @@ t.test('where an operation also answers CSV, the client gets JSON unless it asks
       period_end: '2026-01-31',
       pay_date: '2026-01-31',
       remainder: 'none',
+      policy_reason: 'agreed',
     },
   });
   t.match(run, { response: { status: 201 }, data: { run_id: 'run-1', state: 'open' } });

@@ -26,6 +26,7 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-17');
   await page.getByText('How amounts come about').click();
   await page.getByLabel('spread', { exact: true }).check();
+  await page.getByLabel('Reason to differ from the policy').fill('agreed');
   await click(page, 'Preview');
   await page.getByRole('heading', { name: 'Preview: nothing is kept' }).waitFor();
   t.match(await cells(page, 'By line of coverage'), [

@@ -6,6 +6,7 @@ import type { NewFact } from '../../src/ledger/roster.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/arithmetic/options.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
+import { runUnder } from '../../src/payroll/runs/policy.ts';
 import { every } from './calendars.ts';
 import { type ModelFact, type ModelRun, type ModelVersion, modelOf, printed } from './model.ts';
 import {
@@ -218,7 +219,7 @@ export class SmallWorld {
   ): Promise<{ id: string; run: Run; roster: Set<string>; is: string[]; should: string[] }> {
     const checked = runOf(this.#named(given));
     if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-    const { run } = checked;
+    const run = runUnder(checked.run, []);
     this.#put += 1;
     const id = this.#id(`run${this.#put}`);
     await put(this.#db, id, this.#named(given));

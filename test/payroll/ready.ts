@@ -5,11 +5,12 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import type { Question } from '../../src/payroll/findings.ts';
-import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
+import { type RunBody, runOf, type StatedRun } from '../../src/payroll/runs/body.ts';
 import { type PayDate, putCodes, putSchedules, type Schedule } from '../../src/payroll/runs/settings.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';
+import { withReason } from './policy-reason.ts';
 
 export const EMPLOYER = 'acme';
 export const NOW = new Date('2026-07-13T09:00:00.000Z');
@@ -34,9 +35,9 @@ export function schedule(fields: Partial<Schedule> = {}): Schedule {
 }
 
 /** The run of a pay date of the schedule. */
-export function runOn(payDate: string, fields: Partial<RunBody> = {}): Run {
+export function runOn(payDate: string, fields: Partial<RunBody> = {}): StatedRun {
   const date = BIWEEKLY.find((one) => one.pay_date === payDate) as PayDate;
-  const made = runOf({ employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...fields });
+  const made = runOf({ employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) });
   if (!made.ok) throw new Error(JSON.stringify(made.problems));
   return made.run;
 }

@@ -9,7 +9,7 @@ import { employerSubject } from '../../src/outbound/subject.ts';
 import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
 import type { Question } from '../../src/payroll/findings.ts';
 import { type CheckResult, readReadiness } from '../../src/payroll/readiness.ts';
-import type { Run, RunBody } from '../../src/payroll/runs/body.ts';
+import type { RunBody, StatedRun } from '../../src/payroll/runs/body.ts';
 import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { readinessOfRun } from '../../src/payroll/runs/readiness.ts';
 import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
@@ -33,13 +33,13 @@ import {
 
 const RUN = runOn('2026-07-17');
 
-const report = (db: Db, run: Run = RUN, question: Question = QUESTION) =>
+const report = (db: Db, run: StatedRun = RUN, question: Question = QUESTION) =>
   readinessOfRun(db, run, null, question);
 
 async function check(
   db: Db,
   id: string,
-  run: Run = RUN,
+  run: StatedRun = RUN,
   question: Question = QUESTION,
 ): Promise<CheckResult> {
   const { checks } = await report(db, run, question);
@@ -52,7 +52,7 @@ const later = (days: number): Question => ({
   now: new Date(NOW.getTime() + days * 86_400_000),
 });
 
-async function finalized(db: Db, runId: string, run: Run): Promise<void> {
+async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {
   await transact(db, (trx) => putRun(trx, runId, run, LATELY));
   const { outcome } = await finalizeRun(db, runId, { ifMatch: null, accept: null, now: LATELY });
   if (outcome !== 'finalized') throw new Error(outcome);
@@ -76,7 +76,7 @@ async function movedStart(db: Db, changes: object): Promise<void> {
 /** What spoils a run that is ready, and how the check of that name tells of it. */
 type Spoilt = {
   spoil?: (db: Db) => Promise<unknown>;
-  run?: Run;
+  run?: StatedRun;
   question?: Question;
   result: 'warn' | 'fail';
   examples: string[];
@@ -569,7 +569,7 @@ t.test('only finalized regular runs that may pay the same people overlap', async
   const shifted = { period_start: '2026-06-16', period_end: '2026-06-29' };
   const nextToIt = { ...runOn('2026-07-03'), pay_date: '2026-07-04' };
   await schedules(db, []);
-  const others: [string, Run][] = [
+  const others: [string, StatedRun][] = [
     ['other-frequency', { ...runOn('2026-07-03'), ...shifted, pay_frequency: 'weekly', pay_group: 'w' }],
     ['group-a', { ...runOn('2026-07-03'), ...shifted, pay_group: 'a' }],
     ['group-b', { ...runOn('2026-07-03'), ...shifted, pay_group: 'b' }],
@@ -584,7 +584,7 @@ t.test('only finalized regular runs that may pay the same people overlap', async
   await transact(db, (trx) =>
     putRun(trx, 'open', { ...runOn('2026-07-03'), ...shifted, pay_date: '2026-07-04' }, LATELY),
   );
-  const found = async (run: Run) => (await check(db, 'periods-overlap', run)).examples;
+  const found = async (run: StatedRun) => (await check(db, 'periods-overlap', run)).examples;
   t.strictSame(await found(RUN), ['group-a: 2026-06-16 to 2026-06-29', 'group-b: 2026-06-16 to 2026-06-29']);
   t.strictSame(await found({ ...RUN, pay_group: 'a' }), ['group-a: 2026-06-16 to 2026-06-29']);
   t.strictSame(await found({ ...RUN, kind: 'off_cycle', employee_ids: ['emp-1'] }), []);

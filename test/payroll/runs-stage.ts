@@ -10,6 +10,7 @@ import type { PayrollCode } from '../../src/payroll/runs/codes.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
+import { runUnder } from '../../src/payroll/runs/policy.ts';
 import { putCodes, putSchedules, type Schedule } from '../../src/payroll/runs/settings.ts';
 import {
   findRun,
@@ -21,6 +22,7 @@ import {
 } from '../../src/payroll/runs/store.ts';
 import { type Verification, verifyRun } from '../../src/payroll/runs/verify.ts';
 import { deduction as sample } from '../contract/samples.ts';
+import { withReason } from './policy-reason.ts';
 
 export const NOW = '2026-06-01T12:00:00.000Z';
 
@@ -39,14 +41,14 @@ export function body(place: number, changes: Partial<RunBody> = {}): RunBody {
     period_start: daysAfter(pay_date, -14),
     period_end: daysAfter(pay_date, -1),
     pay_date,
-    ...changes,
+    ...withReason(changes),
   };
 }
 
 export function run(place: number, changes: Partial<RunBody> = {}): Run {
   const checked = runOf(body(place, changes));
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  return checked.run;
+  return runUnder(checked.run, []);
 }
 
 export function employment(employee_id: string, changes: Partial<NewFact> = {}): NewFact {

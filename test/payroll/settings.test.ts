@@ -3,8 +3,9 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { planWith, RunRefused, resolveBasis, scheduleOf } from '../../src/payroll/runs/basis.ts';
-import type { Run } from '../../src/payroll/runs/body.ts';
+import type { Run, StatedRun } from '../../src/payroll/runs/body.ts';
 import { codesOf } from '../../src/payroll/runs/code-body.ts';
+import { runUnder } from '../../src/payroll/runs/policy.ts';
 import { schedulesOf } from '../../src/payroll/runs/schedule-body.ts';
 import { putCodes, putSchedules, readCodes, readSchedules } from '../../src/payroll/runs/settings.ts';
 import { scratch } from '../database/scratch.ts';
@@ -188,7 +189,7 @@ t.test('schedules and codes are read as they were put, and replaced as a whole',
 });
 
 /** Why a run is refused, `path: rule`; '' when it is not. */
-async function refusal(db: Db, run: Run): Promise<string> {
+async function refusal(db: Db, run: StatedRun): Promise<string> {
   try {
     await resolveBasis(db, null, run);
     return '';
@@ -219,7 +220,7 @@ t.test('a run on a date outside its schedule is refused, and the nearest pay dat
 t.test('a run goes by the schedule of its pay group, or by the one that is for all', async (t) => {
   const [all, a, b] = [schedule(), schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })];
   const weekly = schedule({ pay_frequency: 'weekly' });
-  const run = (pay_group: string | null): Run => ({ ...runOn('2026-07-17'), pay_group });
+  const run = (pay_group: string | null): Run => ({ ...runUnder(runOn('2026-07-17'), []), pay_group });
   t.equal(scheduleOf(run(null), [a, weekly, all]), all);
   t.equal(scheduleOf(run('a'), [all, a, b]), a);
   t.equal(scheduleOf(run('c'), [a, all, b]), all, 'no schedule of its own: the one without a group');
@@ -236,6 +237,9 @@ t.test('a run for everybody is refused where each pay group has a schedule of it
   t.match(await refusal(db, run), /^pay_group: is required, or pay_dates/);
   t.equal(await refusal(db, { ...run, pay_group: 'a' }), '');
   t.equal(await refusal(db, { ...run, pay_dates: BIWEEKLY.map(({ pay_date }) => pay_date) }), '');
-  const { calendarAssumed } = planWith({ ...run, pay_group: 'c' }, await readSchedules(db, EMPLOYER));
+  const { calendarAssumed } = planWith(
+    { ...runUnder(run, []), pay_group: 'c' },
+    await readSchedules(db, EMPLOYER),
+  );
   t.equal(calendarAssumed, true, 'a group without a schedule is stepped, and readiness warns');
 });

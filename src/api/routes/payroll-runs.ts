@@ -3,7 +3,7 @@ import Type from 'typebox';
 import { identifier, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
-import { type Run, RunBody, runOf } from '../../payroll/runs/body.ts';
+import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { deleteRun, findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import { by } from '../auth.ts';
 import { cursorOf } from '../cursor.ts';
@@ -111,8 +111,9 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       },
     },
     async ({ body }) => {
-      const { view, lines } = await previewWithLines(db, runIn(body));
-      return { ...fieldsOf(view.run), ...(await computedOf(db, view)), lines };
+      const stated = runIn(body);
+      const { view, lines } = await previewWithLines(db, stated);
+      return { ...fieldsOf(view.run, stated), ...(await computedOf(db, view)), lines };
     },
   );
 
@@ -223,7 +224,7 @@ export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
 const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });
 
 /** The run that a body asks for. Throws 422 as a `Refusal`, which names each field. */
-function runIn(body: unknown): Run {
+function runIn(body: unknown): StatedRun {
   const checked = checkBody(body) as { error?: Refusal };
   if (checked.error !== undefined) throw broken('run-refused', checked.error.errors);
   const asked = runOf(body);

@@ -4,14 +4,17 @@ import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
 import { transact } from '../../database/transaction.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/arithmetic/options.ts';
+import { COLLECTIONS } from '../../payroll/runs/body.ts';
 import { codesOf } from '../../payroll/runs/code-body.ts';
 import { SIDES, TREATMENTS } from '../../payroll/runs/codes.ts';
+import { policyOf, putPolicy, readPolicies } from '../../payroll/runs/policy.ts';
 import { schedulesOf } from '../../payroll/runs/schedule-body.ts';
 import { putCodes, putSchedules, readCodes, readSchedules } from '../../payroll/runs/settings.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, type Refusal } from '../problem.ts';
-import { type Api, closed, named } from '../schemas.ts';
+import { type Api, closed, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './census.ts';
 
@@ -75,10 +78,50 @@ const PayrollCodes = closed(
 );
 type PayrollCodes = Static<typeof PayrollCodes>;
 
-/** What payroll says of an employer once: its pay dates and its codes. */
+const described = <const Values extends readonly string[]>(values: Values, description: string) => ({
+  ...oneOf(values),
+  description,
+});
+
+const POLICY_OPTIONS = {
+  scheme: described(SCHEMES, 'Which checks share which part of a year. Default `annualized`.'),
+  remainder: described(REMAINDERS, 'Which check takes the cents that a division leaves. Default `last`.'),
+  extra_paycheck: described(
+    EXTRA_PAYCHECKS,
+    'Whether checks beyond the usual number of a year take a contribution for their own period. Default `take`.',
+  ),
+  applies_on: described(APPLIES_ON, 'The day on which a deduction must be in effect. Default `pay_date`.'),
+  adjustments: described(COLLECTIONS, 'Differences of earlier runs. Default `report`.'),
+  arrears: described(COLLECTIONS, 'Amounts not taken in earlier runs. Default `report`.'),
+};
+const effectiveFrom = { ...day, description: 'Runs with this pay date or a later one use the version.' };
+
+const PolicyRequest = closed(
+  { effective_from: effectiveFrom, ...Type.Partial(Type.Object(POLICY_OPTIONS)).properties },
+  'Options that are left out have their defaults.',
+);
+
+const PayrollPolicy = closed(
+  {
+    versions: Type.Array(
+      closed({
+        version: Type.Integer({ description: 'Its number, in the order in which versions were set.' }),
+        effective_from: effectiveFrom,
+        ...POLICY_OPTIONS,
+        created_at: ownInstant('When it was set.'),
+        created_by: nullable(Type.String({ description: 'The token that set it; null: the command line.' })),
+      }),
+      { description: 'The newest `effective_from` first, then the newest version. Empty without a policy.' },
+    ),
+  },
+  "An employer's payroll policy with its history: the options of its runs.",
+);
+
+/** What payroll says of an employer once: its pay dates, its codes and its policy. */
 export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void {
   const Schedules = named(app, 'PaySchedules', PaySchedules);
   const Codes = named(app, 'PayrollCodes', PayrollCodes);
+  const Policy = named(app, 'PayrollPolicy', PayrollPolicy);
 
   app.get(
     '/v1/employers/:employer_id/pay-schedule',
@@ -165,6 +208,52 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
       await transact(db, (trx) => putCodes(trx, employer_id, asked.codes, at));
       log.info({ employer_id, count: asked.codes.length, ...by(request) }, 'payroll codes were put');
       return codes(employer_id);
+    },
+  );
+
+  app.get(
+    '/v1/employers/:employer_id/payroll-policy',
+    {
+      config: { scope: 'runs:read' },
+      schema: {
+        operationId: 'getPayrollPolicy',
+        tags: ['Payroll settings'],
+        summary: "Get an employer's payroll policy",
+        description:
+          'All versions. A run uses the first whose `effective_from` is on or before its pay date.',
+        params: EmployerId,
+        response: { 200: Policy },
+      },
+    },
+    async ({ params }) => ({ versions: await readPolicies(db, params.employer_id) }),
+  );
+
+  app.put(
+    '/v1/employers/:employer_id/payroll-policy',
+    {
+      config: { scope: 'runs:write', refuses: ['settings-refused'] },
+      validatorCompiler: exceptBody,
+      schema: {
+        operationId: 'putPayrollPolicy',
+        tags: ['Payroll settings'],
+        summary: "Set an employer's payroll policy",
+        description:
+          'Adds a version. Open runs with a pay date on or after `effective_from` use it from now on; finalized runs ' +
+          'keep their options. The same policy again changes nothing.',
+        params: EmployerId,
+        body: Type.Unsafe<unknown>(PolicyRequest),
+        response: { 200: Policy },
+      },
+    },
+    async (request) => {
+      const { employer_id } = request.params;
+      const asked = policyOf(request.body);
+      if (!asked.ok) throw refused(asked.problems);
+      const at = now().toISOString();
+      const set = { now: at, by: by(request).token ?? null };
+      await transact(db, (trx) => putPolicy(trx, employer_id, asked.policy, set));
+      log.info({ employer_id, ...by(request) }, 'a payroll policy was set');
+      return { versions: await readPolicies(db, employer_id) };
     },
   );
 

@@ -43,8 +43,9 @@ async function runPayroll(scene: Scene): Promise<void> {
   for (const payroll of payrollsOf(scene)) {
     const { employerId, frequency, payDates, first } = payroll;
     await putSchedules(scene, employerId, [payroll]);
+    await putPolicy(scene, payroll);
     tell(`${employerId} pays ${frequency}; its schedule has ${payDates.length} pay dates in the year.`);
-    const run = await putRun(scene, payroll, first, 'report');
+    const run = await putRun(scene, payroll, first);
     await expectLeftOut(scene, run, payroll);
     if (payroll.others === 'scheduled') {
       await scheduleOthers(scene, payroll);
@@ -98,7 +99,7 @@ async function runOthers(scene: Scene, payroll: Payroll): Promise<void> {
   const { employerId, frequency } = payroll;
   let employees = 0;
   for (const other of otherPayrolls(scene, payroll)) {
-    const run = await putRun(scene, other, other.first, 'report', `${employerId}-${other.frequency}`);
+    const run = await putRun(scene, other, other.first, `${employerId}-${other.frequency}`);
     employees += run.employees;
     await expectReady(scene, run);
     const lines = await linesOf(scene, run);
@@ -137,6 +138,17 @@ async function putSchedules(
   await stage.api.send('PUT', `/v1/employers/${encodeURIComponent(employerId)}/pay-schedule`, { schedules });
 }
 
+/** Takes deductions that are in effect when the pay period ends, and later corrections with the next check. */
+async function putPolicy({ stage, tell }: Scene, { employerId, first }: Payroll): Promise<void> {
+  const policy = {
+    effective_from: `${first.pay_date.slice(0, 'YYYY'.length)}-01-01`,
+    applies_on: 'period_end',
+    adjustments: 'include',
+  };
+  await stage.api.send('PUT', `/v1/employers/${encodeURIComponent(employerId)}/payroll-policy`, policy);
+  tell(`Its payroll policy from ${policy.effective_from}: applies on period_end, adjustments are included.`);
+}
+
 function openOf(checks: readonly CheckResult[]): [string, string, string[]][] {
   return checks
     .filter(({ result }) => result !== 'pass')
@@ -166,7 +178,7 @@ async function settle(scene: Scene): Promise<void> {
     );
     await allApplied(stage);
 
-    const run = await putRun(scene, payroll, second, 'include');
+    const run = await putRun(scene, payroll, second);
     const lines = await linesOf(scene, run);
     const adjustments = lines.filter((line) => line.kind === 'adjustment');
     const [adjustment] = adjustments;
@@ -215,21 +227,17 @@ async function putRun(
   { stage, tell }: Scene,
   { employerId, frequency }: Payroll,
   date: PayDate,
-  adjustments: 'report' | 'include',
   name = employerId,
 ): Promise<PayrollRun> {
   const body = {
     employer_id: employerId,
     pay_frequency: frequency,
     ...date,
-    applies_on: 'period_end',
-    adjustments,
   };
   const run_id = runIdOf(name, date);
   const run = await stage.api.send<PayrollRun>('PUT', pathOf({ run_id }), body);
-  const included = run.adjustments === 'include' ? ', adjustments: include' : '';
   const employees = counted(run.employees, 'employee');
-  tell(`Run ${run_id} for ${date.period_start} to ${date.period_end}: ${employees}${included}.`);
+  tell(`Run ${run_id} for ${date.period_start} to ${date.period_end}: ${employees}.`);
   return run;
 }
 

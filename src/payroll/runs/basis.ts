@@ -4,8 +4,9 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { readPosition } from '../../database/tail.ts';
 import { yearOf } from '../arithmetic/pay-dates.ts';
 import { type Plan, planOf } from '../arithmetic/plan.ts';
-import type { Run } from './body.ts';
+import type { Run, StatedRun } from './body.ts';
 import type { PayrollCode } from './codes.ts';
+import { policyProblem, readPolicies, runUnder } from './policy.ts';
 import { readCodes, readSchedules, type Schedule } from './settings.ts';
 
 export type Basis = {
@@ -79,7 +80,11 @@ export function planOfBasis({
 }
 
 /** What a run would be computed from now. `runId` is its own, which is not compared with itself. Throws `RunRefused`. */
-export async function resolveBasis(db: Db | Trx, runId: string | null, run: Run): Promise<Basis> {
+export async function resolveBasis(db: Db | Trx, runId: string | null, stated: StatedRun): Promise<Basis> {
+  const policies = await readPolicies(db, stated.employer_id);
+  const problem = policyProblem(stated, policies);
+  if (problem !== null) throw new RunRefused([problem]);
+  const run = runUnder(stated, policies);
   const [schedules, codes, position, final] = [
     await readSchedules(db, run.employer_id),
     await readCodes(db, run.employer_id),

@@ -3,7 +3,7 @@ import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../arithmetic/amounts.ts';
 import { RunRefused, resolveBasis } from './basis.ts';
-import type { Run } from './body.ts';
+import type { StatedRun } from './body.ts';
 import { isKnownEmployer } from './known-employer.ts';
 import type { Line } from './line.ts';
 import { computedPages } from './line-pages.ts';
@@ -19,7 +19,7 @@ export type Begun =
  * Keeps a run that is asked for, and shows it. The same body under the same id again is `same`, whatever became of the
  * run. Throws `RunRefused` when it can't be computed or nothing is known of its employer: then nothing is kept.
  */
-export async function beginRun(db: Db, runId: string, run: Run, now: string): Promise<Begun> {
+export async function beginRun(db: Db, runId: string, run: StatedRun, now: string): Promise<Begun> {
   const known = await findRun(db, runId);
   if (known !== null) return shown(db, known, run);
   await assertKnown(db, run);
@@ -32,7 +32,7 @@ export async function beginRun(db: Db, runId: string, run: Run, now: string): Pr
   return outcome === 'created' ? { outcome, view: { ...view, stored }, stored } : shown(db, stored, run);
 }
 
-async function shown(db: Db, stored: StoredRun, run: Run): Promise<Begun> {
+async function shown(db: Db, stored: StoredRun, run: StatedRun): Promise<Begun> {
   if (stored.body !== JSON.stringify(run)) return { outcome: 'different' };
   return { outcome: 'same', view: await viewRun(db, stored), stored };
 }
@@ -44,12 +44,15 @@ export const PREVIEWED_LINES = 500;
  * What a run would come to, and its first lines when it names its employees. Keeps nothing. Throws `RunRefused`, also
  * when nothing is known of the employer.
  */
-export async function previewWithLines(db: Db, run: Run): Promise<{ view: RunView; lines: Line[] | null }> {
+export async function previewWithLines(
+  db: Db,
+  run: StatedRun,
+): Promise<{ view: RunView; lines: Line[] | null }> {
   await assertKnown(db, run);
   const basis = await resolveBasis(db, null, run);
   const { totals, etag, outcome } = await summarize(db, basis, run.employee_ids);
   const view = {
-    run,
+    run: basis.run,
     stored: null,
     position: basis.position,
     rulesVersion: RULES_VERSION,
@@ -66,7 +69,7 @@ export async function previewWithLines(db: Db, run: Run): Promise<{ view: RunVie
   return { view, lines: lines.slice(0, PREVIEWED_LINES) };
 }
 
-async function assertKnown(db: Db, run: Run): Promise<void> {
+async function assertKnown(db: Db, run: StatedRun): Promise<void> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
     const rule = 'is not known here: check the id, or bring its census or its pay schedule first';
     throw new RunRefused([{ path: 'employer_id', rule }]);

@@ -3,7 +3,14 @@ import Type, { type Static } from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { day, identifier, oneOf } from '../../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES, withDefaults } from '../arithmetic/options.ts';
+import {
+  type AmountOptions,
+  APPLIES_ON,
+  EXTRA_PAYCHECKS,
+  REMAINDERS,
+  SCHEMES,
+  withDefaults,
+} from '../arithmetic/options.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 export type RunKind = (typeof KINDS)[number];
@@ -32,6 +39,31 @@ const collection = oneOf(
   `must be ${COLLECTIONS.join(' or ')}; decided is not available until open items exist`,
 );
 
+/** The options of a run, which an employer's payroll policy gives by default. */
+export const OPTION_FIELDS = {
+  scheme: Type.Optional(oneOf(SCHEMES)),
+  applies_on: Type.Optional(oneOf(APPLIES_ON)),
+  remainder: Type.Optional(oneOf(REMAINDERS)),
+  extra_paycheck: Type.Optional(oneOf(EXTRA_PAYCHECKS)),
+  adjustments: Type.Optional(collection),
+  arrears: Type.Optional(collection),
+};
+
+export type Options = AmountOptions & { adjustments: Collection; arrears: Collection };
+
+export const OPTIONS = Object.keys(OPTION_FIELDS) as (keyof Options)[];
+
+/** Returns the options with defaults for those that are left out. */
+export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Name] | undefined }): Options {
+  return {
+    ...withDefaults(given),
+    adjustments: given.adjustments ?? 'report',
+    arrears: given.arrears ?? 'report',
+  };
+}
+
+const REASON_MAX_CHARACTERS = 500;
+
 export const RunBody = Type.Object(
   {
     employer_id: identifier,
@@ -51,19 +83,21 @@ export const RunBody = Type.Object(
         rule: `must be a list of at most ${PAY_DATES_MAX} pay dates`,
       }),
     ),
-    scheme: Type.Optional(oneOf(SCHEMES)),
-    applies_on: Type.Optional(oneOf(APPLIES_ON)),
-    remainder: Type.Optional(oneOf(REMAINDERS)),
-    extra_paycheck: Type.Optional(oneOf(EXTRA_PAYCHECKS)),
-    adjustments: Type.Optional(collection),
-    arrears: Type.Optional(collection),
+    ...OPTION_FIELDS,
+    policy_reason: Type.Optional(
+      Type.String({
+        pattern: '\\S',
+        maxLength: REASON_MAX_CHARACTERS,
+        rule: `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
+      }),
+    ),
   },
   { additionalProperties: false },
 );
 export type RunBody = Static<typeof RunBody>;
 
-/** A body with its defaults filled in. Lists of ids are sorted: their order means nothing. Null: not narrowed. */
-export type Run = {
+/** A body with its defaults filled in, but for the options. Lists of ids are sorted: their order means nothing. Null: not narrowed. */
+type RunFields = {
   employer_id: string;
   kind: RunKind;
   pay_frequency: (typeof PAY_FREQUENCIES)[number];
@@ -75,18 +109,20 @@ export type Run = {
   deductions: readonly string[] | null;
   final_checks: readonly string[];
   pay_dates: readonly string[] | null;
-  scheme: (typeof SCHEMES)[number];
-  applies_on: (typeof APPLIES_ON)[number];
-  remainder: (typeof REMAINDERS)[number];
-  extra_paycheck: (typeof EXTRA_PAYCHECKS)[number];
-  adjustments: Collection;
-  arrears: Collection;
+  /** Why the run differs from the employer's payroll policy. */
+  policy_reason: string | null;
 };
+
+/** A run as it was requested: null where the employer's payroll policy decides. */
+export type StatedRun = RunFields & { [Name in keyof Options]: Options[Name] | null };
+
+/** A run with its effective options. */
+export type Run = RunFields & Options;
 
 export const runBody = compile(RunBody);
 
 /** The run that a body asks for, or what is wrong with it by itself, without any schedule. */
-export function runOf(body: unknown): { ok: true; run: Run } | { ok: false; problems: Problem[] } {
+export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false; problems: Problem[] } {
   if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body) };
   const problems = contradictions(body);
   if (problems.length > 0) return { ok: false, problems };
@@ -104,9 +140,13 @@ export function runOf(body: unknown): { ok: true; run: Run } | { ok: false; prob
       deductions: body.deductions?.toSorted() ?? null,
       final_checks: body.final_checks?.toSorted() ?? [],
       pay_dates: body.pay_dates ?? null,
-      ...withDefaults(body),
-      adjustments: body.adjustments ?? 'report',
-      arrears: body.arrears ?? 'report',
+      scheme: body.scheme ?? null,
+      applies_on: body.applies_on ?? null,
+      remainder: body.remainder ?? null,
+      extra_paycheck: body.extra_paycheck ?? null,
+      adjustments: body.adjustments ?? null,
+      arrears: body.arrears ?? null,
+      policy_reason: body.policy_reason ?? null,
     },
   };
 }

@@ -4,7 +4,7 @@ import type { Question } from '../findings.ts';
 import { type ReadinessReport, reportOf } from '../readiness.ts';
 import { rememberedAcceptances } from './acceptances.ts';
 import { type Basis, resolveBasis } from './basis.ts';
-import type { Run } from './body.ts';
+import type { StatedRun } from './body.ts';
 import { RUN_CHECKS } from './run-checks.ts';
 import { summarize } from './store.ts';
 import type { Summary } from './summary.ts';
@@ -15,7 +15,7 @@ export type Computed = { runId: string | null; basis: Basis; summary: Summary };
 /** Computes a run and answers its readiness. Throws `RunRefused`. */
 export async function readinessOfRun(
   db: Db,
-  run: Run,
+  run: StatedRun,
   runId: string | null,
   question: Question,
 ): Promise<ReadinessReport> {

@@ -4,7 +4,7 @@ import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { RULES_VERSION } from '../arithmetic/amounts.ts';
 import { type Basis, resolveBasis } from './basis.ts';
-import type { Run } from './body.ts';
+import type { Run, StatedRun } from './body.ts';
 import { computeRun, inputsOf } from './compute.ts';
 import { changePayroll } from './head.ts';
 import { createSummary, type Outcome, type Summary } from './summary.ts';
@@ -19,7 +19,7 @@ export type StoredRun = Selectable<PayrollRunTable>;
 export async function putRun(
   trx: Trx,
   runId: string,
-  run: Run,
+  run: StatedRun,
   now: string,
 ): Promise<'created' | 'same' | 'different'> {
   const body = JSON.stringify(run);
@@ -155,9 +155,9 @@ export type RunView = {
   outcome: Outcome;
 };
 
-/** The run that a row keeps. */
-export function bodyOf(stored: StoredRun): Run {
-  return JSON.parse(stored.body) as Run;
+/** Returns the run as it was requested. */
+export function bodyOf(stored: StoredRun): StatedRun {
+  return JSON.parse(stored.body) as StatedRun;
 }
 
 /** What a finalized or voided run keeps of what it was computed from. */
@@ -175,23 +175,24 @@ export function frozenOf(stored: StoredRun): Frozen {
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   const run = bodyOf(stored);
   if (stored.state === 'open') return { ...(await previewRun(db, stored.run_id, run)), stored };
+  const frozen = frozenOf(stored);
   return {
-    run,
+    run: frozen.basis.run,
     stored,
     position: stored.position as number,
     rulesVersion: stored.rules_version as string,
     totals: JSON.parse(stored.totals as string) as Totals,
     etag: stored.etag as string,
-    outcome: frozenOf(stored),
+    outcome: frozen,
   };
 }
 
 /** Computes a run without storing anything. Throws `RunRefused`. */
-export async function previewRun(db: Db, runId: string | null, run: Run): Promise<RunView> {
+export async function previewRun(db: Db, runId: string | null, run: StatedRun): Promise<RunView> {
   const basis = await resolveBasis(db, runId, run);
   const { totals, etag, outcome } = await summarize(db, basis);
   return {
-    run,
+    run: basis.run,
     stored: null,
     position: basis.position,
     rulesVersion: RULES_VERSION,

@@ -1,12 +1,12 @@
 import type { Problem } from '../../contract/check.ts';
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import type { Run } from './body.ts';
+import type { StatedRun } from './body.ts';
 
 /** Unknown ids that a problem names; the rest are counted. */
 const NAMED = 20;
 
-type Lists = Pick<Run, 'employer_id' | 'employee_ids' | 'final_checks' | 'deductions'>;
+type Lists = Pick<StatedRun, 'employer_id' | 'employee_ids' | 'final_checks' | 'deductions'>;
 
 /**
  * Returns a problem for each list of a run that names ids never known at its employer. An employee is known if the

@@ -4,7 +4,7 @@ import { sql } from 'kysely';
 import type { Verifying } from '../../database/difference.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db } from '../../database/tables.ts';
-import { type Run, runOf } from './body.ts';
+import { OPTIONS, type Run, runOf, type StatedRun } from './body.ts';
 import type { EmployeeLines } from './compute.ts';
 import { bodyOf, type Frozen, findRun, frozenOf, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
@@ -59,7 +59,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   }
   const frozen = parsed(() => frozenOf(stored));
   if (frozen === null) return wrong('frozen', 'can not be read');
-  if (!isDeepStrictEqual(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
+  if (!isOf(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
   if (frozen.basis.position !== stored.position)
     wrong('position', 'is not that of what it was computed from');
   verified.runs += 1;
@@ -76,8 +76,14 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   }
 }
 
+/** Returns whether a frozen run is the one of a body: the policy decided only options that the body leaves open. */
+function isOf(run: Run, body: StatedRun): boolean {
+  const open = OPTIONS.filter((name) => body[name] === null).map((name) => [name, run[name]]);
+  return isDeepStrictEqual(run, { ...body, ...Object.fromEntries(open) });
+}
+
 /** Whether it is what a body with these fields comes to: no field more or less, and no other word in any. */
-function isAsked(run: Run): boolean {
+function isAsked(run: StatedRun): boolean {
   const given = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
   const asked = runOf(Object.fromEntries(given));
   return asked.ok && isDeepStrictEqual(asked.run, run);

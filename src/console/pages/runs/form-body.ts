@@ -7,6 +7,7 @@ import type { Run } from './words.ts';
 export type Typed = Readonly<Record<string, string>>;
 export type RunBody = paths['/v1/payroll-runs/{run_id}']['put']['requestBody']['content']['application/json'];
 
+const OPTIONS = ['scheme', 'applies_on', 'remainder', 'extra_paycheck', 'adjustments', 'arrears'] as const;
 const WORDS = [
   'employer_id',
   'pay_frequency',
@@ -15,12 +16,8 @@ const WORDS = [
   'pay_date',
   'kind',
   'pay_group',
-  'scheme',
-  'applies_on',
-  'remainder',
-  'extra_paycheck',
-  'adjustments',
-  'arrears',
+  ...OPTIONS,
+  'policy_reason',
 ] as const;
 /** One on each line: an id may hold a blank or a comma. */
 const LISTS = ['employee_ids', 'deductions', 'final_checks'] as const;
@@ -48,6 +45,9 @@ export function typedLike(
   const { employee_ids, deductions } = run;
   const fields: Record<string, string | null> = {
     ...Object.fromEntries(WORDS.map((name) => [name, run[name]])),
+    ...Object.fromEntries(
+      OPTIONS.map((name) => [name, run.stated_options.includes(name) ? run[name] : null]),
+    ),
     ...(dates ?? { pay_date: null, period_start: null, period_end: null }),
     employee_ids: employee_ids?.join('\n') ?? null,
     deductions: deductions?.join('\n') ?? null,

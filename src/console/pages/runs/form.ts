@@ -36,7 +36,7 @@ export function runForm({ typed, problem, below, maySave }: Shown): Html {
       <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
         ${paidFields(field)}
         ${earlierFields(field)}
-        ${rare('How amounts come about', ['scheme', 'remainder', 'extra_paycheck', 'applies_on'], field, amountFields(field))}
+        ${rare('How amounts come about', ['scheme', 'remainder', 'extra_paycheck', 'applies_on', 'policy_reason'], field, amountFields(field))}
         ${rare('The pay dates of the year', ['pay_dates'], field, calendarField(field))}
         ${rare('Off-cycle, and only some employees', ['kind', 'employee_ids', 'deductions', 'final_checks'], field, narrowFields(field))}
         <div class="actions">
@@ -75,6 +75,7 @@ const LABELS: Readonly<Record<string, string>> = {
   scheme: 'Scheme',
   remainder: 'Remainder',
   extra_paycheck: 'Extra paycheck',
+  policy_reason: 'Reason to differ from the policy',
   applies_on: 'Day that counts',
   pay_dates: 'Pay dates',
   kind: 'Kind',
@@ -114,12 +115,12 @@ function earlierFields(field: Field): Html {
         ${choiceField({
           ...field('adjustments'),
           hint: 'Differences of earlier finalized runs of the year, by what is known now: a change that came late.',
-          choices: explained(words.ADJUSTMENTS),
+          choices: ofPolicy(words.ADJUSTMENTS),
         })}
         ${choiceField({
           ...field('arrears'),
           hint: 'What payroll could not take of an earlier check, by its report.',
-          choices: explained(words.ARREARS),
+          choices: ofPolicy(words.ARREARS),
         })}
       </div>
     </section>
@@ -129,10 +130,11 @@ function earlierFields(field: Field): Html {
 function amountFields(field: Field): Html {
   return html`
     <div class="columns">
-      ${choiceField({ ...field('scheme'), hint: 'Which checks share which part of the year, where a deduction is for another period than this check.', choices: explained(words.SCHEMES) })}
-      ${choiceField({ ...field('remainder'), hint: 'Which check takes the cents that a division leaves.', choices: explained(words.REMAINDERS) })}
-      ${choiceField({ ...field('extra_paycheck'), hint: 'Some years have a check more than usual.', choices: explained(words.EXTRA_PAYCHECKS) })}
-      ${choiceField({ ...field('applies_on'), hint: 'A deduction is taken if it is in effect on this day.', choices: explained(words.APPLIES_ON) })}
+      ${choiceField({ ...field('scheme'), hint: 'Which checks share which part of the year, where a deduction is for another period than this check.', choices: ofPolicy(words.SCHEMES) })}
+      ${choiceField({ ...field('remainder'), hint: 'Which check takes the cents that a division leaves.', choices: ofPolicy(words.REMAINDERS) })}
+      ${choiceField({ ...field('extra_paycheck'), hint: 'Some years have a check more than usual.', choices: ofPolicy(words.EXTRA_PAYCHECKS) })}
+      ${textField({ ...field('policy_reason'), hint: 'Required if the run differs from the employer’s payroll policy, also above.' })}
+      ${choiceField({ ...field('applies_on'), hint: 'A deduction is taken if it is in effect on this day.', choices: ofPolicy(words.APPLIES_ON) })}
     </div>
   `;
 }
@@ -167,6 +169,14 @@ function rare(title: string, names: readonly string[], field: Field, content: Co
       ${content}
     </details>
   `;
+}
+
+/** The choices of an option, which the employer's payroll policy decides unless the run states it. */
+function ofPolicy(said: Readonly<Record<string, string>>) {
+  return [
+    { value: '', label: 'employer’s policy', hint: 'As the payroll policy of the employer says.' },
+    ...explained(said),
+  ];
 }
 
 function explained(said: Readonly<Record<string, string>>) {

@@ -17,6 +17,7 @@ export function options(run: words.Run): Html {
     ['Day that counts', said(run.applies_on, words.APPLIES_ON[run.applies_on])],
     ['Adjustments', said(run.adjustments, words.ADJUSTMENTS[run.adjustments])],
     ['Arrears', said(run.arrears, words.ARREARS[run.arrears])],
+    ['Reason to differ from the policy', run.policy_reason],
     ['Pay dates', listed(run.pay_dates)],
     ['Only these employees', listed(run.employee_ids)],
     ['Only these deductions', listed(run.deductions)],

@@ -1,0 +1,7 @@
+/** Bodies of runs for tests that are not about the payroll policy: options may differ from it. */
+import { OPTIONS, type RunBody } from '../../src/payroll/runs/body.ts';
+
+/** Adds a reason to fields that state an option. */
+export function withReason<Fields extends Partial<RunBody>>(fields: Fields): Fields {
+  return OPTIONS.some((name) => name in fields) ? { policy_reason: 'for a test', ...fields } : fields;
+}
