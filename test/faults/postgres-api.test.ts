@@ -8,6 +8,7 @@ await import('../api/census.test.ts');
 await import('../api/deductions.test.ts');
 await import('../api/events.test.ts');
 await import('../api/server.test.ts');
+await import('../api/sessions.test.ts');
 await import('../api/activity.test.ts');
 await import('../api/metrics.test.ts');
 await import('../observe/health.test.ts');
