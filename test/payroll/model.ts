@@ -1,53 +1,64 @@
 /**
- * payroll.md's runs in their plainest form: everything is looked at again for every line, in memory, from all facts
- * and versions. What the real runs are held to. It shares with them the body of a run and, through oracle.ts, nothing.
+ * The runs of payroll.md in their plainest form: every line is computed again from all facts, versions and runs in
+ * memory. The real runs must agree with it. It shares with them the body of a run and, through oracle.ts, nothing.
  */
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import type { FactSource } from '../../src/ledger/roster.ts';
 import type { Run } from '../../src/payroll/runs/body.ts';
-import { cycleDates, dollars, expectedCents, fraction, roundToCents } from './oracle.ts';
+import { cycleDates, dollars, expectedCents, expectedTotal, fraction, roundToCents } from './oracle.ts';
 
-/** A row of a census of `RECEIVED`. */
+/** A report of the roster. A null states nothing. */
 export type ModelFact = {
   position: number;
+  source: FactSource['source'];
+  /** The date of receipt. */
+  received: string;
   employee_id: string;
   employer_id: string;
   hire_date: string | null;
   termination_date: string | null;
   pay_frequency: string | null;
   pay_group: string | null;
-  absent: 0 | 1;
+  absent: 0 | 1 | null;
   effective_on: string | null;
 };
 
-/** The date on which every census was received. */
-export const RECEIVED = '2026-06-01';
+/** The contents that a person elects. */
+export type Election = {
+  coverage: string;
+  coverageType: string | null;
+  taxability: string;
+  period: PayFrequency;
+  member: string;
+  employer: string;
+};
 
-export type ModelVersion = {
+export type ModelVersion = Election & {
   position: number;
   deduction: string;
   employee: string;
-  coverage: string;
-  member: string;
-  employer: string;
-  period: PayFrequency;
-  taxability: string;
   start: string | null;
   end: string | null;
   /** The event's time. */
   sent: string;
 };
 
-export type ModelLine = {
+/** A person's decision on the version at the position `of`, whose start was moved before it began. */
+export type ModelDecision = { position: number; of: number; decision: 'keep' | 'drop' };
+
+type Pair = { member: bigint; employer: bigint };
+
+export type ModelLine = Pair & {
   employee: string;
   deduction: string;
-  coverage: string;
-  taxability: string;
+  election: Election;
   kind: 'regular' | 'adjustment';
+  /** The run that an adjustment settles. */
   of: string | null;
-  member: bigint;
-  employer: bigint;
   change: string | null;
-  previous: bigint | null;
+  amountChange: string | null;
+  /** Amounts less those of the previous run; null without one. */
+  differences: Pair | null;
   flags: string[];
 };
 
@@ -55,7 +66,6 @@ export type ModelRun = {
   id: string;
   run: Run;
   voided: boolean;
-  position: number;
   roster: ReadonlySet<string>;
   lines: readonly ModelLine[];
 };
@@ -63,72 +73,95 @@ export type ModelRun = {
 export type World = {
   facts: readonly ModelFact[];
   versions: readonly ModelVersion[];
-  /** Finalized ones, also those that were voided since. */
+  decisions: readonly ModelDecision[];
+  /** The runs that were finalized, including those voided since. */
   runs: readonly ModelRun[];
+  /** How many pay schedules the employer has: a biweekly one, then a weekly one. */
   schedules: number;
 };
 
 const DAY_MS = 86_400_000;
 const CHECKS: Record<PayFrequency, number> = { monthly: 12, semimonthly: 24, biweekly: 26, weekly: 52 };
+const NOTHING: Pair = { member: 0n, employer: 0n };
 
-/** Who is in a run, and its lines, in no order that means something. */
+/** Returns the employees of a run and its lines, in no particular order. */
 export function modelOf(world: World, id: string, run: Run): { roster: Set<string>; lines: ModelLine[] } {
-  const employees = [...new Set(world.facts.map((fact) => fact.employee_id))];
-  const standing = employees.map((employee) => ({ employee, status: statusOf(world, run, employee) }));
-  const finalized = world.runs.filter((one) => !one.voided && one.id !== id);
-  const finalizedHere = finalized.filter((one) => one.run.employer_id === run.employer_id);
+  const employees = [...new Set(world.facts.map((fact) => fact.employee_id))].filter(
+    (employee) => run.kind === 'regular' || run.employee_ids?.includes(employee),
+  );
+  const runs = world.runs.filter((one) => one.id !== id && one.run.employer_id === run.employer_id);
   return {
-    roster: new Set(standing.filter(({ status }) => status === 'in').map(({ employee }) => employee)),
-    lines: standing.flatMap(({ employee, status }) => [
-      ...withChange(run, finalizedHere, employee, status, linesNow(world, run, employee, status)),
-      ...adjustments(world, run, finalizedHere, employee, status),
+    roster: new Set(employees.filter((employee) => statusOf(world, run, employee) === 'in')),
+    lines: employees.flatMap((employee) => [
+      ...regularLines(world, run, runs, employee),
+      ...adjustments(world, run, runs, employee),
     ]),
   };
 }
 
-type Status = 'in' | 'left' | 'unclear' | 'out';
+type Status =
+  | 'in'
+  | 'other_employer'
+  | 'two_employers'
+  | 'terminated'
+  | 'not_hired_yet'
+  | 'unknown_frequency'
+  | 'other_frequency'
+  | 'unknown_pay_group'
+  | 'other_pay_group'
+  | 'not_selected';
 
-function dayOf(run: Run): string {
-  return { period_end: run.period_end, pay_date: run.pay_date }[run.applies_on];
+/** "Who is in a run": the first reason why an employee is not in it, or `in`. */
+function statusOf(world: World, run: Run, employee: string): Status {
+  const day = run.period_end;
+  const jobs = jobsOf(world, employee);
+  const own = jobs.get(run.employer_id);
+  if (own === undefined) return 'other_employer';
+  const active = [...jobs.values()].filter((facts) => isActive(facts, day));
+  if (active.length > 1 && active.includes(own)) return 'two_employers';
+  const newest = world.facts.findLast((fact) => fact.employee_id === employee);
+  if (active.length === 0 ? newest?.employer_id !== run.employer_id : !active.includes(own))
+    return 'other_employer';
+  const spell = spellOn(own, day);
+  if (spell === undefined) return 'not_hired_yet';
+  if (isOver(spell, run, employee)) return 'terminated';
+  const frequency = valueOn(own, 'pay_frequency', day);
+  const group = valueOn(own, 'pay_group', day);
+  if (frequency === null && world.schedules > 1) return 'unknown_frequency';
+  if (frequency !== null && frequency !== run.pay_frequency) return 'other_frequency';
+  if (run.pay_group !== null && group === null) return 'unknown_pay_group';
+  if (run.pay_group !== null && group !== run.pay_group) return 'other_pay_group';
+  return run.employee_ids?.includes(employee) === false ? 'not_selected' : 'in';
 }
 
-/** `left`: this employer pays no more. `unclear`: readiness must name the employee. `out`: not in this run. */
-export function statusOf({ facts, schedules }: World, run: Run, employee: string): Status {
-  const day = run.period_end;
-  const jobs = [
-    ...Map.groupBy(
-      facts.filter((fact) => fact.employee_id === employee),
-      (fact) => fact.employer_id,
-    ),
-  ];
-  const own = jobs.find(([employer]) => employer === run.employer_id)?.[1];
-  if (own === undefined) return 'out';
-  if (run.employee_ids !== null && !run.employee_ids.includes(employee)) return 'out';
-  const at = jobs.filter(([, rows]) => worksOn(rows, day)).map(([, rows]) => rows);
-  const newest = facts.findLast((fact) => fact.employee_id === employee)?.employer_id;
-  const isHere = at.length === 0 ? newest === run.employer_id : at.includes(own);
-  if (!isHere) return 'left';
-  const spell = spellOn(own, day);
-  if (spell === undefined) return 'out';
-  if (spell.end !== null && spell.end < run.period_start && !run.final_checks.includes(employee))
-    return spellsOf(own).at(-1)?.start === spell.start ? 'left' : 'out';
-  const [frequency, group] = [valueOn(own, 'pay_frequency', day), valueOn(own, 'pay_group', day)];
-  if (run.pay_group !== null && group !== run.pay_group) return 'out';
-  if (frequency !== null && frequency !== run.pay_frequency) return 'out';
-  if (at.length > 1 || (frequency === null && schedules > 1)) return 'unclear';
-  return 'in';
+/** Reports whether a spell ended before the pay period and the employee gets no final check in the run. */
+function isOver({ end }: ModelSpell, run: Run, employee: string): boolean {
+  return end !== null && end < run.period_start && !run.final_checks.includes(employee);
+}
+
+/** Reports whether the employee left the employer for good: no later check can settle anything. */
+function isGone(world: World, run: Run, employee: string): boolean {
+  if (!['other_employer', 'terminated'].includes(statusOf(world, run, employee))) return false;
+  const own = jobsOf(world, employee).get(run.employer_id) ?? [];
+  return !spellsOf(own).some(({ start }) => start !== null && start > run.period_end);
+}
+
+function jobsOf(world: World, employee: string): Map<string, ModelFact[]> {
+  const own = world.facts.filter((fact) => fact.employee_id === employee);
+  return Map.groupBy(own, (fact) => fact.employer_id);
 }
 
 type ModelSpell = { start: string | null; end: string | null };
 
-/** The spells of one employment, by its rows in order. */
-function spellsOf(rows: readonly ModelFact[]): ModelSpell[] {
+/** Returns the spells of one employment from its reports in order. */
+function spellsOf(facts: readonly ModelFact[]): ModelSpell[] {
   const spells: ModelSpell[] = [];
-  for (const { hire_date: hired, termination_date: ended, absent } of rows) {
+  for (const { hire_date: hired, termination_date: ended, absent, source, received } of facts) {
     const last = spells.at(-1);
+    const isListed = source === 'census' && absent === 0;
     const isKnown = spells.some(({ start }) => start === hired);
     if (last === undefined) {
-      if (hired !== null || absent === 0) spells.push({ start: hired, end: null });
+      if (hired !== null || isListed) spells.push({ start: hired, end: null });
     } else if (hired !== null && !isKnown) {
       if (last.end !== null && hired > last.end) spells.push({ start: hired, end: null });
       else last.start = hired;
@@ -137,80 +170,128 @@ function spellsOf(rows: readonly ModelFact[]): ModelSpell[] {
       const of = spells.findLast(({ start }) => start === null || start <= ended);
       if (of === undefined) spells.unshift({ start: null, end: ended });
       else of.end = ended;
-    } else if (absent === 0) {
+    } else if (isListed) {
       const newest = spells.at(-1) as ModelSpell;
-      if (newest.end !== null && newest.end < RECEIVED) newest.end = null;
+      if (newest.end !== null && newest.end < received) newest.end = null;
     }
   }
   return spells;
 }
 
-function spellOn(rows: readonly ModelFact[], day: string): ModelSpell | undefined {
-  return spellsOf(rows).findLast(({ start }) => start === null || start <= day);
+function spellOn(facts: readonly ModelFact[], day: string): ModelSpell | undefined {
+  return spellsOf(facts).findLast(({ start }) => start === null || start <= day);
 }
 
-/** What is in force of an attribute: every fact is a census's, so that A, B, A without dates leaves B out. */
+/** "Roster facts have dates": the value of an attribute in force on a day. */
 function valueOn<K extends 'pay_frequency' | 'pay_group' | 'absent'>(
-  rows: readonly ModelFact[],
+  facts: readonly ModelFact[],
   name: K,
   day: string,
 ): ModelFact[K] | null {
-  const stated = rows.filter((row) => row[name] !== null);
-  const isWrong = (index: number) => {
-    const three = stated.slice(index - 1, index + 2);
-    const [before, self, after] = three.map((row) => row[name]);
-    const isUndated = three.every((row) => row.effective_on === null);
-    return index > 0 && three.length === 3 && isUndated && before === after && before !== self;
+  const stated = facts.filter((fact) => fact[name] !== null);
+  const census = stated.filter(({ source }) => source === 'census');
+  const isWrong = (fact: ModelFact) => {
+    const place = census.indexOf(fact);
+    if (place < 1 || place === census.length - 1) return false;
+    const three = census.slice(place - 1, place + 2);
+    const [before, , after] = three.map((one) => one[name]);
+    const isUndated = three.every((one) => one.effective_on === null);
+    return isUndated && before === after && before !== fact[name];
   };
-  const later = (one: string, other: string) => (one > other ? one : other);
+  const startOf = (fact: ModelFact) => fact.effective_on ?? fact.received;
+  const orderOf = (fact: ModelFact) => (startOf(fact) > fact.received ? startOf(fact) : fact.received);
+  // The sort is stable, so that facts of one date stay in the order of their positions.
   const order = stated
-    .filter((_, index) => !isWrong(index))
-    .map((row) => ({ value: row[name], from: row.effective_on ?? RECEIVED }))
-    .map((row, index) => ({ ...row, key: `${later(row.from, RECEIVED)} ${String(index).padStart(4, '0')}` }))
-    .sort((one, other) => (one.key < other.key ? -1 : 1));
-  return (order.findLast(({ from }) => from <= day) ?? order[0])?.value ?? null;
+    .filter((fact) => !isWrong(fact))
+    .sort((one, other) => compare(orderOf(one), orderOf(other)));
+  return (order.findLast((fact) => startOf(fact) <= day) ?? order[0])?.[name] ?? null;
 }
 
-function worksOn(rows: readonly ModelFact[], day: string): boolean {
-  const spell = spellOn(rows, day);
+function isActive(facts: readonly ModelFact[], day: string): boolean {
+  const spell = spellOn(facts, day);
+  if (spell === undefined || (spell.end !== null && spell.end < day)) return false;
+  return valueOn(facts, 'absent', day) !== 1;
+}
+
+function compare(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/** "Corrected starts": the versions of a deduction that count, by event time and position. */
+function countingOf(world: World, deduction: string): ModelVersion[] {
+  const versions = remainingOf(world, deduction);
+  return versions.filter((version, place) => {
+    const next = versions[place + 1];
+    if (next === undefined || !isMoved(version, next)) return true;
+    if (isSameElection(version, next)) return false;
+    return world.decisions.findLast(({ of }) => of === version.position)?.decision !== 'drop';
+  });
+}
+
+/** Returns the versions that none with the same, an earlier or no start follows. */
+function remainingOf(world: World, deduction: string): ModelVersion[] {
+  const order = world.versions
+    .filter((version) => version.deduction === deduction)
+    .sort((one, other) => compare(one.sent, other.sent) || one.position - other.position);
+  return order.filter(
+    (version, place) => !order.slice(place + 1).some((later) => startOf(later) <= startOf(version)),
+  );
+}
+
+/** Returns the versions with a start that was moved together with other contents, which a person decides on. */
+export function ambiguousVersions(world: World): ModelVersion[] {
+  return deductionsOf(world).flatMap((deduction) => {
+    const versions = remainingOf(world, deduction);
+    return versions.filter((version, place) => {
+      const next = versions[place + 1];
+      return next !== undefined && isMoved(version, next) && !isSameElection(version, next);
+    });
+  });
+}
+
+/** Returns the start of a version. A version without one starts before every day. */
+function startOf({ start }: ModelVersion): string {
+  return start ?? '';
+}
+
+/** Reports whether the next version moved a start that had not arrived. Two separate windows both apply. */
+function isMoved(version: ModelVersion, next: ModelVersion): boolean {
+  if (version.end !== null && version.end < startOf(next)) return false;
+  if (next.end !== null && next.end < startOf(next)) return false;
+  return next.sent.slice(0, 10) < startOf(version);
+}
+
+function isSameElection(one: Election, other: Election): boolean {
   return (
-    spell !== undefined && (spell.end === null || spell.end >= day) && valueOn(rows, 'absent', day) !== 1
+    isEqual(one.member, other.member) &&
+    isEqual(one.employer, other.employer) &&
+    one.period === other.period &&
+    one.taxability === other.taxability &&
+    one.coverage === other.coverage &&
+    one.coverageType === other.coverageType
   );
 }
 
-function greatest(versions: readonly ModelVersion[]): ModelVersion | null {
-  return versions.reduce<ModelVersion | null>((best, one) => {
-    if (best === null || one.sent > best.sent) return one;
-    return one.sent === best.sent && one.position > best.position ? one : best;
-  }, null);
+function isEqual(one: string, other: string): boolean {
+  const [[above, below], [aboveToo, belowToo]] = [fraction(one), fraction(other)];
+  return above * belowToo === aboveToo * below;
 }
 
-/** What an employee pays of a deduction on the run's day. */
-function effective(
-  versions: readonly ModelVersion[],
-  deduction: string,
-  employee: string,
-  run: Run,
-): ModelVersion | null {
-  const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
-  if (named !== null && !named.includes(deduction)) return null;
-  return effectiveOn(versions, deduction, employee, dayOf(run));
-}
-
-function effectiveOn(
-  versions: readonly ModelVersion[],
-  deduction: string,
-  employee: string,
-  day: string,
-): ModelVersion | null {
-  const state = greatest(
-    versions.filter((one) => one.deduction === deduction && (one.start === null || one.start <= day)),
-  );
-  if (state === null || state.employee !== employee) return null;
+/** Returns the state of a deduction on a day, if it is in effect for the employee. */
+function stateOn(world: World, deduction: string, employee: string, day: string): ModelVersion | null {
+  const state = countingOf(world, deduction).findLast((version) => startOf(version) <= day);
+  if (state === undefined || state.employee !== employee) return null;
   return state.end === null || state.end >= day ? state : null;
 }
 
-/** The pay dates of the run's year; null where nobody knows them. */
+/** Returns the state that a run takes of a deduction. */
+function stateIn(world: World, run: Run, employee: string, deduction: string): ModelVersion | null {
+  const named = run.deductions ?? (run.kind === 'off_cycle' ? [] : null);
+  if (named?.includes(deduction) === false) return null;
+  return stateOn(world, deduction, employee, run[run.applies_on]);
+}
+
+/** Returns the pay dates of the run's year, or null if they are unknown. */
 function datesOf(run: Run): readonly string[] | null {
   if (run.pay_dates !== null) return run.pay_dates;
   const days = { weekly: 7, biweekly: 14, semimonthly: null, monthly: null }[run.pay_frequency];
@@ -223,12 +304,20 @@ function datesOf(run: Run): readonly string[] | null {
   return dates;
 }
 
-/** Whether the pay dates are given. The worlds have a schedule of each date, biweekly first. */
+/** Reports whether the pay dates are given. The schedules of the worlds have the dates that would be stepped. */
 function isListed({ schedules }: World, run: Run): boolean {
   return run.pay_dates !== null || schedules > (run.pay_frequency === 'biweekly' ? 0 : 1);
 }
 
-function centsOf(world: World, text: string, { period }: ModelVersion, run: Run): bigint {
+/** "Amounts": what a run takes of an election, in cents. */
+function amountsOf(world: World, run: Run, election: Election): Pair {
+  const [member, employer] = [election.member, election.employer].map((text) =>
+    centsOf(world, run, text, election.period),
+  ) as [bigint, bigint];
+  return { member, employer };
+}
+
+function centsOf(world: World, run: Run, text: string, period: PayFrequency): bigint {
   const dates = datesOf(run);
   if (run.kind === 'regular' && dates !== null) {
     const remainder = isListed(world, run) ? run.remainder : 'none';
@@ -236,271 +325,354 @@ function centsOf(world: World, text: string, { period }: ModelVersion, run: Run)
   }
   const [numerator, denominator] = fraction(text);
   if (period === run.pay_frequency) return roundToCents([numerator, denominator]);
-  const shared = dates === null ? CHECKS[run.pay_frequency] : Math.max(1, cycleDates(run, dates).length);
-  const parts = BigInt(shared) * (run.scheme === 'annualized' ? 1n : 12n);
+  const parts = BigInt(Math.max(1, checksOf(run))) * (run.scheme === 'annualized' ? 1n : 12n);
   return roundToCents([numerator * BigInt(CHECKS[period]), denominator * parts]);
 }
 
-function amountFlags(version: ModelVersion, run: Run): string[] {
-  const flags: string[] = [];
-  const isHalves =
-    version.period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks';
-  if (version.period !== run.pay_frequency && version.period !== 'monthly' && !isHalves)
-    flags.push('frequency_mismatch');
-  if ([version.member, version.employer].some((text) => text.startsWith('-') && /[1-9]/.test(text)))
-    flags.push('negative');
-  return flags;
+/** Returns N. */
+function checksOf(run: Run): number {
+  const dates = datesOf(run);
+  return dates === null ? CHECKS[run.pay_frequency] : cycleDates(run, dates).length;
 }
 
-/** The first or last line of a deduction that is not in effect on all dates of the cycle. */
-function isPartial(world: World, version: ModelVersion, employee: string, run: Run): boolean {
+function amountFlags(world: World, run: Run, election: Election): string[] {
+  const { period } = election;
+  const isHalves =
+    period === 'semimonthly' && run.pay_frequency === 'biweekly' && run.scheme === 'first-checks';
+  const { member, employer } = amountsOf(world, run, election);
+  return [
+    ...(period !== run.pay_frequency && period !== 'monthly' && !isHalves ? ['frequency_mismatch'] : []),
+    ...(member < 0n || employer < 0n ? ['negative'] : []),
+  ];
+}
+
+/** Reports whether it is the first or last line of a deduction that is not in effect on all dates of the cycle. */
+function isPartial(world: World, run: Run, version: ModelVersion): boolean {
   const dates = datesOf(run);
   if (version.period === run.pay_frequency || run.kind === 'off_cycle' || dates === null) return false;
   const cycle = cycleDates(run, dates);
   const place = cycle.indexOf(run.pay_date);
   if (place === -1) return false;
-  const covered = cycle.map((day) => effectiveOn(world.versions, version.deduction, employee, day) !== null);
+  const covered = cycle.map((day) => stateOn(world, version.deduction, version.employee, day) !== null);
   if (!covered.includes(false)) return false;
   return !covered.slice(0, place).includes(true) || !covered.slice(place + 1).includes(true);
 }
 
-const isZero = ({ member, employer }: ModelVersion) => !/[1-9]/.test(member) && !/[1-9]/.test(employer);
-
-function linesNow(world: World, run: Run, employee: string, status: Status): ModelLine[] {
-  if (status !== 'in') return [];
-  const own = world.facts.filter(
-    (fact) => fact.employee_id === employee && fact.employer_id === run.employer_id,
-  );
-  const ids = [...new Set(world.versions.map((version) => version.deduction))];
-  const states = ids
-    .map((id) => effective(world.versions, id, employee, run))
-    .filter((state) => state !== null);
-  return states.map((state): ModelLine => {
-    const flags = amountFlags(state, run);
-    if (isPartial(world, state, employee, run)) flags.push('partial_cycle');
-    const isRival = (other: ModelVersion) =>
-      other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
-    if (states.some(isRival)) flags.push('overlap');
-    const history = world.versions.filter((version) => version.deduction === state.deduction);
-    if (greatest(history) !== state) flags.push('start_moved_later');
-    const end = spellOn(own, run.period_end)?.end ?? null;
-    const isEnded = end !== null && end <= run.period_end;
-    if (isEnded && (state.end === null || state.end > run.period_end)) flags.push('open_after_termination');
-    if (own.at(-1)?.absent === 1 && end === null) flags.push('absent_from_census');
-    return {
-      ...contentOf(state),
-      kind: 'regular',
-      of: null,
-      member: centsOf(world, state.member, state, run),
-      employer: centsOf(world, state.employer, state, run),
-      change: null,
-      previous: null,
-      flags,
-    };
-  });
+function deductionsOf(world: World): string[] {
+  return [...new Set(world.versions.map(({ deduction }) => deduction))];
 }
 
-function contentOf({ employee, deduction, coverage, taxability }: ModelVersion) {
-  return { employee, deduction, coverage, taxability };
+function isZero({ member, employer }: Election): boolean {
+  return isEqual(member, '0') && isEqual(employer, '0');
 }
 
-function withChange(
-  run: Run,
-  finalized: readonly ModelRun[],
-  employee: string,
-  status: Status,
-  now: readonly ModelLine[],
-): ModelLine[] {
-  const before = finalized
-    .filter(({ run: one }) => one.kind === 'regular' && one.pay_frequency === run.pay_frequency)
-    .filter(({ run: one }) => one.pay_group === run.pay_group && one.pay_date < run.pay_date)
-    .sort((one, other) => (one.run.pay_date < other.run.pay_date ? -1 : 1))
-    .at(-1);
-  const old = (before?.lines ?? []).filter(
-    (line) => line.employee === employee && line.kind === 'regular' && line.change !== 'ended',
+/** Returns the lines of the deductions in effect, and those that the previous run had and this one has not. */
+function regularLines(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
+  const status = statusOf(world, run, employee);
+  const previous = previousOf(run, runs);
+  const old = (previous?.lines ?? []).filter(
+    (line) => line.employee === employee && line.kind === 'regular' && !isStopped(line),
   );
-  const compared = now.map((line): ModelLine => {
+  const states =
+    status === 'in'
+      ? deductionsOf(world)
+          .map((deduction) => stateIn(world, run, employee, deduction))
+          .filter((state) => state !== null)
+      : [];
+  const lines = states.map((state) => lineOf(world, run, state, states));
+  const compared = lines.map((line) => {
     const was = old.find((one) => one.deduction === line.deduction);
-    if (was === undefined) return { ...line, change: 'new' };
-    const isSame =
-      was.member === line.member &&
-      was.employer === line.employer &&
-      was.coverage === line.coverage &&
-      was.taxability === line.taxability;
-    return { ...line, change: isSame ? 'same' : 'changed', previous: was.member };
+    const change =
+      was === undefined ? 'new' : isSameElection(was.election, line.election) ? 'same' : 'changed';
+    return withAmountChange(run, previous, was, { ...line, change });
   });
-  // A run that is narrowed says nothing of what it leaves out, nor an off-cycle one, nor one that can't tell.
-  const isLeftOut = run.employee_ids !== null && !run.employee_ids.includes(employee);
-  if (status === 'unclear' || run.kind === 'off_cycle' || isLeftOut) return compared;
-  const ended = old
-    .filter((line) => run.deductions === null || run.deductions.includes(line.deduction))
-    .filter((line) => !now.some((one) => one.deduction === line.deduction))
-    .map(
-      (line): ModelLine => ({
-        ...line,
-        member: 0n,
-        employer: 0n,
-        change: 'ended',
-        previous: line.member,
-        flags: [],
-      }),
-    );
-  return [...compared, ...ended];
+  // An off-cycle run stops nothing, nor does a run that can't tell whether the employee belongs to it.
+  const isUnclear = ['two_employers', 'unknown_frequency', 'unknown_pay_group', 'not_selected'].includes(
+    status,
+  );
+  if (run.kind === 'off_cycle' || isUnclear) return compared;
+  const change = hasMoved(world, run, employee, status) ? 'moved' : 'ended';
+  const stopped = old
+    .filter((line) => run.deductions?.includes(line.deduction) !== false)
+    .filter((line) => !lines.some((one) => one.deduction === line.deduction))
+    .map((line) => withAmountChange(run, previous, line, { ...line, ...NOTHING, change, flags: [] }));
+  return [...compared, ...stopped];
 }
 
-type Pair = { member: bigint; employer: bigint };
+function isStopped({ change }: ModelLine): boolean {
+  return change === 'ended' || change === 'moved';
+}
 
-/** What an employee should have paid of a deduction in a finalized run, by all that is known now. */
-export function amountNow(world: World, of: ModelRun, employee: string, deduction: string): Pair {
-  const state = effective(world.versions, deduction, employee, of.run);
-  if (state === null) return { member: 0n, employer: 0n };
+/** Reports whether the employee left the run's frequency, group or employer for another one. */
+function hasMoved(world: World, run: Run, employee: string, status: Status): boolean {
+  if (status === 'other_employer') return jobsOf(world, employee).has(run.employer_id);
+  return status === 'other_frequency' || status === 'other_pay_group';
+}
+
+/** Returns the finalized regular run before this one, of the same frequency and group. */
+function previousOf(run: Run, runs: readonly ModelRun[]): ModelRun | undefined {
+  return runs
+    .filter(({ voided, run: one }) => !voided && one.kind === 'regular')
+    .filter(({ run: one }) => one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group)
+    .filter(({ run: one }) => one.pay_date < run.pay_date)
+    .sort((one, other) => compare(one.run.pay_date, other.run.pay_date))
+    .at(-1);
+}
+
+function lineOf(world: World, run: Run, state: ModelVersion, all: readonly ModelVersion[]): ModelLine {
+  const flags = amountFlags(world, run, state);
+  if (isPartial(world, run, state)) flags.push('partial_cycle');
+  const isRival = (other: ModelVersion) =>
+    other !== state && other.coverage === state.coverage && !isZero(other) && !isZero(state);
+  if (all.some(isRival)) flags.push('overlap');
   return {
-    member: centsOf(world, state.member, state, of.run),
-    employer: centsOf(world, state.employer, state, of.run),
+    employee: state.employee,
+    deduction: state.deduction,
+    election: state,
+    ...amountsOf(world, run, state),
+    kind: 'regular',
+    of: null,
+    change: null,
+    amountChange: null,
+    differences: null,
+    flags: [...flags, ...rosterFlags(world, run, state)],
   };
 }
 
-/** What was finalized of it, with what later finalized runs have settled. */
-export function amountDone(world: World, of: ModelRun, employee: string, deduction: string): Pair {
-  const lines = world.runs
-    .filter((one) => !one.voided)
-    .flatMap((one) =>
-      one.lines.filter((line) =>
-        line.kind === 'regular'
-          ? one.id === of.id
-          : line.of === of.id && one.id !== of.id && !line.flags.includes('reported'),
-      ),
-    )
-    .filter((line) => line.employee === employee && line.deduction === deduction);
-  return {
-    member: lines.reduce((sum, line) => sum + line.member, 0n),
-    employer: lines.reduce((sum, line) => sum + line.employer, 0n),
-  };
+function rosterFlags(world: World, run: Run, { employee, end }: ModelVersion): string[] {
+  const own = jobsOf(world, employee).get(run.employer_id) ?? [];
+  const termination = spellOn(own, run.period_end)?.end ?? null;
+  if (termination === null) {
+    const isAbsent = own.findLast(({ absent }) => absent !== null)?.absent === 1;
+    return isAbsent ? ['absent_from_census'] : [];
+  }
+  if (termination > run.period_end) return [];
+  if (end === null || end.slice(0, 7) > termination.slice(0, 7)) return ['open_after_termination'];
+  return end > run.period_end ? ['coverage_beyond_last_check'] : [];
 }
 
-function adjustments(
-  world: World,
+/** "Change against the previous run": why the amounts differ. */
+function withAmountChange(
   run: Run,
-  finalized: readonly ModelRun[],
-  employee: string,
-  status: Status,
-): ModelLine[] {
-  if (status === 'unclear' || status === 'out') return [];
-  const lines = finalized
-    .filter((of) => of.roster.has(employee))
-    .filter(({ run: one }) => [0, 1].includes(Number(run.pay_date.slice(0, 4)) - yearOf(one)))
+  previous: ModelRun | undefined,
+  was: ModelLine | undefined,
+  line: ModelLine,
+): ModelLine {
+  if (previous === undefined) return { ...line, amountChange: null, differences: null };
+  const before = was ?? NOTHING;
+  const differences = {
+    member: line.member - before.member,
+    employer: line.employer - before.employer,
+  };
+  const isSame = differences.member === 0n && differences.employer === 0n;
+  const amountChange = isSame
+    ? 'same'
+    : line.change === 'same'
+      ? reasonOf(run, previous.run, line)
+      : 'changed';
+  return { ...line, amountChange, differences };
+}
+
+/** Returns why the amounts of one election differ between two runs. */
+function reasonOf(run: Run, before: Run, { election }: ModelLine): string {
+  const options = ['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const;
+  if (options.some((option) => run[option] !== before[option])) return 'changed';
+  const isWithinCent = [election.member, election.employer].every((text) => {
+    const difference = totalOf(text, election.period, run) - totalOf(text, election.period, before);
+    return difference >= -1n && difference <= 1n;
+  });
+  return checksOf(run) === checksOf(before) && isWithinCent ? 'rounding' : 'calendar';
+}
+
+/** Returns T. The cycle of a contribution for the run's own frequency is the check. */
+function totalOf(text: string, period: PayFrequency, run: Run): bigint {
+  return period === run.pay_frequency ? roundToCents(fraction(text)) : expectedTotal(text, period, run);
+}
+
+/** Due less settled of one employee for the earlier runs. */
+function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
+  const isIn = statusOf(world, run, employee) === 'in';
+  if (!isIn && !isGone(world, run, employee)) return [];
+  const lines = runs
+    .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
+    // The runs of the employee's old frequency and group report what no later check can settle.
     .filter(
-      ({ run: one }) =>
-        status === 'in' || (one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group),
+      ({ run: one }) => isIn || (one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group),
     )
-    .flatMap((of) => adjustmentsOf(world, run, of, employee));
-  return lines.map((line): ModelLine => {
-    const flags = new Set(line.flags);
+    .flatMap((of) => adjustmentsOf(world, run, of, runs, employee));
+  return lines.map((line) => {
     const isOfNet = (one: ModelLine) =>
-      one.taxability === 'pre_tax' &&
-      one.coverage === line.coverage &&
-      !one.flags.includes('start_moved_later') &&
+      one.election.taxability === 'pre_tax' &&
+      one.election.coverage === line.election.coverage &&
       one.flags.includes('prior_year') === line.flags.includes('prior_year');
     const net = lines.filter(isOfNet).reduce((sum, one) => sum + one.member, 0n);
+    const flags = new Set(line.flags);
     if (isOfNet(line) && net > 0n) flags.add('retro_pre_tax');
     if (isOfNet(line) && net < 0n) flags.add('retro_refund');
-    if (status === 'left') flags.add('no_further_paycheck');
+    if (!isIn) flags.add('no_further_paycheck');
     if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
     return { ...line, flags: [...flags] };
   });
 }
 
-const REPORTED = ['no_further_paycheck', 'prior_year', 'start_moved_later'];
+/** Flags of lines that no run takes. */
+const REPORTED = ['no_further_paycheck', 'prior_year', 'missed_check_partial'];
 
-const yearOf = (run: Run) => Number(run.pay_date.slice(0, 4));
+function yearOf({ pay_date }: Run): number {
+  return Number(pay_date.slice(0, 4));
+}
 
-function adjustmentsOf(world: World, run: Run, of: ModelRun, employee: string): ModelLine[] {
-  const seen = world.runs.flatMap((one) => one.lines).map(({ deduction }) => deduction);
-  const ids = new Set([...world.versions.map((version) => version.deduction), ...seen]);
-  const isPrior = yearOf(of.run) !== yearOf(run) ? ['prior_year'] : [];
-  return [...ids]
-    .filter((deduction) => run.deductions === null || run.deductions.includes(deduction))
-    .flatMap((deduction): ModelLine[] => {
-      const history = world.versions.filter((version) => version.deduction === deduction);
-      const state = effective(world.versions, deduction, employee, of.run);
-      const latest = greatest(history);
-      const [now, done] = [
-        amountNow(world, of, employee, deduction),
-        amountDone(world, of, employee, deduction),
-      ];
-      const lines: ModelLine[] = [];
-      const linked = { kind: 'adjustment', of: of.id, change: null, previous: null } as const;
-      if (now.member !== done.member || now.employer !== done.employer) {
-        lines.push({
-          ...(state === null ? lastLineOf(world, of, employee, deduction) : contentOf(state)),
-          ...linked,
-          member: now.member - done.member,
-          employer: now.employer - done.employer,
-          flags: [...(state === null ? [] : amountFlags(state, of.run)), ...isPrior],
-        });
-      }
-      const isMoved =
-        state !== null && latest !== null && latest.position > of.position && mayReplace(latest, state);
-      if (isMoved && (now.member !== 0n || now.employer !== 0n)) {
-        lines.push({
-          ...contentOf(state),
-          ...linked,
-          member: -now.member,
-          employer: -now.employer,
-          flags: ['start_moved_later', ...isPrior],
-        });
-      }
-      return lines;
+function adjustmentsOf(
+  world: World,
+  run: Run,
+  of: ModelRun,
+  runs: readonly ModelRun[],
+  employee: string,
+): ModelLine[] {
+  const priorYear = yearOf(of.run) === yearOf(run) ? [] : ['prior_year'];
+  return deductionsOf(world)
+    .filter((deduction) => run.deductions?.includes(deduction) !== false)
+    .flatMap((deduction) => {
+      const due = dueOf(world, of, runs, employee, deduction);
+      const settled = settledLines(runs, of, employee, deduction);
+      const elections = Map.groupBy(
+        [...(due === null ? [] : [due.election]), ...settled.map(({ election }) => election)],
+        bucketOf,
+      );
+      return [...elections].flatMap(([bucket, [election]]): ModelLine[] => {
+        const dueHere = due !== null && bucketOf(due.election) === bucket ? due : { ...NOTHING, flags: [] };
+        const taken = sumOf(settled.filter((line) => bucketOf(line.election) === bucket));
+        const member = dueHere.member - taken.member;
+        const employer = dueHere.employer - taken.employer;
+        if (member === 0n && employer === 0n) return [];
+        return [
+          {
+            employee,
+            deduction,
+            election: election as Election,
+            member,
+            employer,
+            kind: 'adjustment',
+            of: of.id,
+            change: null,
+            amountChange: null,
+            differences: null,
+            flags: [...dueHere.flags, ...priorYear],
+          },
+        ];
+      });
     });
 }
 
-/** Whether a later version may mean that the state never was: not one that announces other amounts ahead. */
-function mayReplace(latest: ModelVersion, state: ModelVersion): boolean {
-  if (latest === state) return false;
-  const day = latest.sent.slice(0, 10);
-  const isAhead = (latest.start as string) >= day && (state.start === null || state.start <= day);
-  const isOther =
-    latest.period !== state.period ||
-    !isEqual(latest.member, state.member) ||
-    !isEqual(latest.employer, state.employer);
-  return !(isAhead && isOther);
+/** Amounts of different lines of coverage or taxability never offset each other. */
+export function bucketOf({ coverage, taxability }: Pick<Election, 'coverage' | 'taxability'>): string {
+  return `${coverage} ${taxability}`;
 }
 
-function isEqual(one: string, other: string): boolean {
-  const [[above, below], [aboveToo, belowToo]] = [fraction(one), fraction(other)];
-  return above * belowToo === aboveToo * below;
+export function sumOf(pairs: readonly Pair[]): Pair {
+  return pairs.reduce(
+    (sum, one) => ({ member: sum.member + one.member, employer: sum.employer + one.employer }),
+    NOTHING,
+  );
 }
 
-/** What the deduction was when it was taken in the run, or else when it was last settled. */
-function lastLineOf(world: World, of: ModelRun, employee: string, deduction: string) {
-  const isOf = (line: ModelLine) => line.employee === employee && line.deduction === deduction;
-  const own = of.lines.find((line) => line.kind === 'regular' && isOf(line));
-  const settling = world.runs
-    .filter((one) => !one.voided)
-    .sort((one, other) => (placeOf(one) < placeOf(other) ? -1 : 1))
-    .flatMap((one) => one.lines)
-    .findLast((line) => line.kind === 'adjustment' && line.of === of.id && isOf(line) && isTaken(line));
-  const line = (own ?? settling) as ModelLine;
-  return { employee, deduction, coverage: line.coverage, taxability: line.taxability };
+/** Returns the lines that took something of a deduction for a run: its own, and adjustments since. */
+export function settledLines(
+  runs: readonly ModelRun[],
+  of: ModelRun,
+  employee: string,
+  deduction: string,
+): ModelLine[] {
+  return runs
+    .filter(({ voided }) => !voided)
+    .flatMap((one) => one.lines.filter((line) => (line.kind === 'regular' ? one.id : line.of) === of.id))
+    .filter((line) => line.employee === employee && line.deduction === deduction)
+    .filter((line) => !line.flags.includes('reported'));
 }
 
-const placeOf = ({ id, run }: ModelRun) => `${run.pay_date} ${id}`;
-const isTaken = (line: ModelLine) => !line.flags.includes('reported');
+type Due = Pair & { election: Election; flags: string[] };
 
-/** A line as a text that compares. */
+/** Returns what a run should have taken of a deduction by today's facts; null if nothing. */
+export function dueOf(
+  world: World,
+  of: ModelRun,
+  runs: readonly ModelRun[],
+  employee: string,
+  deduction: string,
+): Due | null {
+  const state = stateIn(world, of.run, employee, deduction);
+  if (of.voided || state === null) return null;
+  const due = {
+    ...amountsOf(world, of.run, state),
+    election: state,
+    flags: amountFlags(world, of.run, state),
+  };
+  if (of.roster.has(employee)) return isEmployedIn(world, of.run, employee) ? due : null;
+  return missedOf(world, of, runs, due, employee, deduction);
+}
+
+/** Reports whether hire and termination, as known today, leave the employee in a run. */
+function isEmployedIn(world: World, run: Run, employee: string): boolean {
+  const spell = spellOn(jobsOf(world, employee).get(run.employer_id) ?? [], run.period_end);
+  return spell !== undefined && !isOver(spell, run, employee);
+}
+
+/** "Missed checks": what is due to a run that the employee belongs in and was not in. */
+function missedOf(
+  world: World,
+  { run }: ModelRun,
+  runs: readonly ModelRun[],
+  due: Due,
+  employee: string,
+  deduction: string,
+): Due | null {
+  if (run.kind === 'off_cycle') return null;
+  if (statusOf(world, { ...run, employee_ids: null }, employee) !== 'in') return null;
+  const others = runs
+    .filter(({ voided, roster }) => !voided && roster.has(employee))
+    .filter(({ run: one }) => one.deductions?.includes(deduction) !== false);
+  const covering = others.filter(({ run: one }) => one.kind === 'regular').map(({ run: one }) => one);
+  const days = daysOf(run);
+  const covered = days.filter((day) =>
+    covering.some(({ period_start, period_end }) => period_start <= day && day <= period_end),
+  );
+  if (covered.length === days.length) return null;
+  const taken = others
+    .filter(({ run: one }) => one.kind === 'off_cycle')
+    .filter(({ run: one }) => run.period_start <= one.period_start && one.period_end <= run.period_end)
+    .flatMap(({ lines }) => lines)
+    .filter((line) => line.kind === 'regular' && line.employee === employee && line.deduction === deduction);
+  const { member, employer } = sumOf(taken);
+  return {
+    ...due,
+    member: due.member - member,
+    employer: due.employer - employer,
+    flags: [...due.flags, covered.length === 0 ? 'missed_check' : 'missed_check_partial'],
+  };
+}
+
+/** Returns the days of the pay period. */
+function daysOf({ period_start, period_end }: Run): string[] {
+  const days: string[] = [];
+  for (let time = Date.parse(period_start); time <= Date.parse(period_end); time += DAY_MS)
+    days.push(new Date(time).toISOString().slice(0, 10));
+  return days;
+}
+
+/** Returns a line as a text that can be compared. */
 export function printed(line: ModelLine): string {
-  const { employee, deduction, coverage, taxability, kind, of, member, employer, change, previous, flags } =
-    line;
-  const amounts = [member, employer, previous].map((cents) => (cents === null ? null : dollars(cents)));
+  const { employee, deduction, election, kind, of, change, amountChange, differences, flags } = line;
+  const money = ({ member, employer }: Pair) => `${dollars(member)} ${dollars(employer)}`;
   return JSON.stringify([
     employee,
     deduction,
-    coverage,
-    taxability,
+    bucketOf(election),
     kind,
     of,
-    ...amounts,
+    money(line),
     change,
+    amountChange,
+    differences === null ? null : money(differences),
     flags.toSorted(),
   ]);
 }
