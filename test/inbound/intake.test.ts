@@ -47,15 +47,17 @@ async function conflicts({ commits }: Taking): Promise<string[]> {
 const numbered = (count: number, from = 0) =>
   Array.from({ length: count }, (_, index) => `msg_${from + index}`);
 
+/** The newest event of a commit, for the high-water mark. PostgreSQL has none. */
+const newestOf = (seq: number) =>
+  engineOfTests() === 'postgres' ? null : { seq, received_at: NOW.toISOString() };
+
 t.test('what arrives in one turn is one commit, in the order of arrival', async (t) => {
   const taking = await startIntake(t);
   const ids = numbered(100).reverse();
   await Promise.all(ids.map((id) => taking.accept(arrival(id))));
   t.strictSame(await inbox(taking), ids);
   t.equal(taking.commits.count, 1);
-  t.strictSame(taking.stored, [
-    { accepted: 100, duplicates: 0, conflicts: 0, newest: { seq: 100, received_at: NOW.toISOString() } },
-  ]);
+  t.strictSame(taking.stored, [{ accepted: 100, duplicates: 0, conflicts: 0, newest: newestOf(100) }]);
 });
 
 t.test('more than one commit should hold, and what arrives meanwhile, form the next ones', async (t) => {
@@ -102,7 +104,7 @@ t.test('a duplicate beside new events loses none of them', async (t) => {
   t.strictSame(await inbox(taking), ['msg_1', 'msg_0', 'msg_2', 'msg_3']);
   t.strictSame(taking.stored[1], {
     ...{ accepted: 3, duplicates: 2, conflicts: 0 },
-    newest: { seq: 4, received_at: NOW.toISOString() },
+    newest: newestOf(4),
   });
 });
 
