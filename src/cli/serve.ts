@@ -23,8 +23,13 @@ export async function serve({ env, out }: Context, { migrate }: { migrate: boole
   // Also before the start is done: a signal then waits for it, and stops what was started.
   const starting = createSidecar(config, { log, migrate });
   let failure: Error | null = null;
+  const tellLate = (): void => {
+    say(new Error(LATE));
+    // Last, because it says what to do.
+    if (failure !== null) say(failure);
+  };
   const closer = closeWithGrace(
-    { delay: STOPS_WITHIN_MS, logger: { error: say }, onTimeout: () => say(new Error(LATE)) },
+    { delay: STOPS_WITHIN_MS, logger: { error: say }, onTimeout: tellLate },
     async ({ err, signal }) => {
       if (err !== undefined) say(err);
       log.info({ reason: signal ?? 'failure' }, 'stopping');
