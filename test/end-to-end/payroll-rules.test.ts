@@ -1,0 +1,4 @@
+/** The payroll rules end to end, on SQLite. */
+import { payrollRules } from './payroll-rules.ts';
+
+payrollRules();
