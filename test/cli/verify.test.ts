@@ -117,7 +117,7 @@ t.test('an open run whose body nobody can have asked for is told, field name or 
   const body = String(row.body);
   for (const [from, to] of [
     ['"applies_on"', '"applaes_on"'],
-    ['"annualized"', '"annualizes"'],
+    ['"scheme":null', '"scheme":"yearly"'],
     ['"employee_ids":null', '"employee_hds":null'],
   ] as const) {
     const change = { table: 'payroll_runs', row, column: 'body', to: body.replace(from, to) };
