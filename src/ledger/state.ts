@@ -97,7 +97,8 @@ export function timelineOf<V extends Ordered & Span & Election>(
   }
   if (corrected.length === 0) return { counting: versions, corrected, undecided };
   const dropped = new Set(corrected.map(({ version }) => version));
-  return { counting: versions.filter((version) => !dropped.has(version)), corrected, undecided };
+  // A version that a dropped one replaced does not apply again.
+  return { counting: rising.filter((version) => !dropped.has(version)), corrected, undecided };
 }
 
 /** Reports whether a run on this day takes one version or the other, depending on which start counts. */

@@ -255,14 +255,25 @@ const moved: MovedCase[] = [
     on: { '2026-07-31': '60' },
   },
   {
-    name: 'a version that a later one replaces from its first day is in no pair',
+    name: 'a version that a dropped one replaced does not apply again',
     sent: [
       { amount: '55', start: '2026-07-10' },
       { amount: '60', start: '2026-07-01' },
       { amount: '60', start: '2026-08-01' },
     ],
     corrected: [2],
-    on: { '2026-07-05': '-', '2026-07-10': '55', '2026-08-01': '60' },
+    on: { '2026-07-05': '-', '2026-07-10': '-', '2026-08-01': '60' },
+  },
+  {
+    name: 'a start that was sent twice before it was moved is never taken',
+    sent: [
+      { amount: '50' },
+      { amount: '60', start: '2026-07-01' },
+      { amount: '60', start: '2026-07-01' },
+      { amount: '60', start: '2026-08-01' },
+    ],
+    corrected: [3],
+    on: { '2026-07-01': '50', '2026-08-01': '60' },
   },
   {
     name: 'a start that is moved twice drops both versions',
