@@ -307,7 +307,7 @@ t.test('the explanation shows every number of the calculation', async (t) => {
   }
 });
 
-t.test('negative contributions and unusual periods are flagged', async (t) => {
+t.test('amounts below zero and unusual periods are flagged', async (t) => {
   const annualized = { pay_date: '2026-03-27', pay_dates: FRIDAYS };
   const firstChecks = { ...annualized, scheme: 'first-checks' } as const;
   const flags = (run: Partial<PlannedRun>, given: Partial<Contribution>) =>
@@ -322,7 +322,9 @@ t.test('negative contributions and unusual periods are flagged', async (t) => {
   const weekly = { ...firstChecks, pay_frequency: 'weekly', pay_dates: null } as const;
   t.equal(flags(weekly, { period: 'semimonthly' }), 'frequency_mismatch');
 
-  t.equal(flags(annualized, { member_contribution: '-0.001' }), 'negative');
+  t.equal(flags(annualized, { member_contribution: '-0.001' }), '', 'it rounds to 0.00');
+  const third = { ...firstChecks, pay_date: '2026-01-30' };
+  t.equal(flags(third, { member_contribution: '-5' }), '', 'the third check of the month takes nothing');
   t.equal(flags(annualized, { employer_contribution: '-1' }), 'negative');
   t.equal(flags(annualized, { member_contribution: '-0.00' }), '');
   t.equal(flags(annualized, { member_contribution: '-5', period: 'weekly' }), 'frequency_mismatch negative');

@@ -89,6 +89,14 @@ t.test('a deduction that ended has one line of 0.00, and none in the run after',
   t.strictSame(await changes(db, body(4)), []);
 });
 
+t.test('a line of 0.00 that ends has the same amounts', async (t) => {
+  const db = await staged(t);
+  await send(db, each('a', '2026-01-10', { member_contribution: '0' }));
+  await finalized(db, 'r2', body(2));
+  await send(db, each('a', '2026-01-30', { member_contribution: '0', effective_end: '2026-01-31' }));
+  t.match(await lines(db, body(3)), [{ change: 'ended', amount_change: 'same', member_difference: '0.00' }]);
+});
+
 t.test('one that comes back after its end is new', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));

@@ -81,7 +81,7 @@ function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side 
     amount: print(amount),
     explanation: `${printReadable(contribution)} ${period}${working} ${printReadable(amount)}`,
     isZero: contribution.units === 0n,
-    isNegative: contribution.units < 0n,
+    isNegative: amount.units < 0n,
   };
 }
 

@@ -209,7 +209,7 @@ export function stoppedLines(
         member_amount: NOTHING,
         employer_amount: NOTHING,
         change: moved === null ? 'ended' : 'moved',
-        amount_change: 'changed',
+        amount_change: member_amount === NOTHING && employer_amount === NOTHING ? 'same' : 'changed',
         previous_amount: member_amount,
         member_difference: difference(NOTHING, member_amount),
         employer_difference: difference(NOTHING, employer_amount),
