@@ -33,12 +33,12 @@ t.test(
     await finalize.waitFor();
     await contribute('175.00');
     await finalize.click();
-    await page.getByText('The lines changed since you looked at the run.').waitFor();
+    await page.getByText('The run changed since you opened it.').waitFor();
     t.match((await cells(page, 'Totals'))[2], ['Employees pay', '138.46', '149.99']);
     await assertGood(t, page, 'the page that asks before finalizing');
     await contribute('200.00');
     await click(page, 'Finalize');
-    await page.getByText('The lines changed while you reviewed them. Nothing was finalized.').waitFor();
+    await page.getByText('The run changed since it was reviewed. Nothing was finalized.').waitFor();
     t.equal((await run('r')).state, 'open');
     t.strictSame(await cells(page, 'Totals'), [
       ['Lines', '2', '2'],
