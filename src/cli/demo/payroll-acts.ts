@@ -43,8 +43,8 @@ async function runPayroll(scene: Scene): Promise<void> {
   for (const payroll of payrollsOf(scene)) {
     const { employerId, frequency, payDates, first } = payroll;
     await putSchedules(scene, employerId, [payroll]);
-    await putPolicy(scene, payroll);
     tell(`${employerId} pays ${frequency}; its schedule has ${payDates.length} pay dates in the year.`);
+    await putPolicy(scene, payroll);
     const run = await putRun(scene, payroll, first);
     await expectLeftOut(scene, run, payroll);
     if (payroll.others === 'scheduled') {
