@@ -1,10 +1,6 @@
-/** Rules of payroll runs that are kept in SQL, on PostgreSQL. */
+/** The payroll rules end to end, on PostgreSQL. */
+import { payrollRules } from '../end-to-end/payroll-rules.ts';
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
-await import('../payroll/policy.test.ts');
-await import('../payroll/finalize.test.ts');
-await import('../payroll/runs-arrears.test.ts');
-await import('../payroll/run-readiness.test.ts');
-await import('../api/payroll-finalize.test.ts');
-await import('../api/payroll-settings.test.ts');
+payrollRules();
