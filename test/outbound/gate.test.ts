@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import t from 'tap';
 import { readGate } from '../../src/outbound/gate.ts';
 import { scratch } from '../database/scratch.ts';
@@ -49,7 +49,8 @@ t.test('a 404 with a JSON error rejects its own request only', async (t) => {
 t.test('a mended key is read from its file by the next probe, and all flows again', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
-  const file = `${t.testdir({ dir: {} })}/dir/key`;
+  const file = `${t.testdirName}-key`;
+  t.teardown(() => rmSync(file));
   writeFileSync(file, 'old-key');
   const { url, received } = await stubService(t, (response, { headers }) =>
     json(response, headers.authorization === 'Bearer new-key' ? 200 : 401, { error: 'no' }),
@@ -76,7 +77,7 @@ t.test('a key file that can not be read leaves the old key in use', async (t) =>
   const clock = setClock();
   const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : 200));
   await owe(db, 'r-1', 'e-1');
-  const loop = sendLoop(t, db, url, clock, { client: client(t, url, `${t.testdir()}/none`) });
+  const loop = sendLoop(t, db, url, clock, { client: client(t, url, `${t.testdirName}/none`) });
   await sendAll(loop);
   clock.advance(1_000);
   t.equal((await loop.runOnce()).delivered, 1);
