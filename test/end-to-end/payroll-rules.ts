@@ -614,7 +614,7 @@ export function payrollRules(): void {
     on('2026-07-01');
     await report('termination', { employee_id: 'emp-2', termination_date: '2026-06-05' });
     // June 5 is in the period of June 12, which keeps its check.
-    await put('r3', '2026-07-10', { ...INCLUDE, final_checks: ['emp-2'] });
+    await put('r3', '2026-07-10', INCLUDE);
     t.strictSame(brief(settling(await lines('r3'))), ['ded-2 r2 -70.00']);
   });
 

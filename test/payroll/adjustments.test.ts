@@ -251,7 +251,9 @@ t.test('a termination or a later hire that becomes known after the run is refund
   await learn(db, employment('e', { hire_date: '2020-01-01' }));
   t.strictSame(await adjustments(db), []);
   await learn(db, employment('e', { termination_date: '2026-01-15' }));
-  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 no_further_paycheck reported retro_refund']);
+  t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 no_further_paycheck retro_refund']);
+  await finalized(db, 'r3', body(3, { adjustments: 'include' }));
+  t.strictSame(await adjustments(db, {}, 4), [], 'once');
 });
 
 t.test('frequency and group of an employee who was in the run are as frozen', async (t) => {

@@ -500,6 +500,10 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
       ({ run: one }) => isIn || (one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group),
     )
     .flatMap((of) => adjustmentsOf(world, run, of, runs, employee));
+  // A terminated employee whom the runs owe money is paid without a further check.
+  const owed = lines.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
+  const isRefund =
+    statusOf(world, run, employee) === 'terminated' && owed.reduce((sum, line) => sum + line.member, 0n) < 0n;
   return lines.map((line) => {
     const isOfNet = (one: ModelLine) =>
       one.election.taxability === 'pre_tax' &&
@@ -510,13 +514,14 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
     if (isOfNet(line) && net > 0n) flags.add('retro_pre_tax');
     if (isOfNet(line) && net < 0n) flags.add('retro_refund');
     if (!isIn) flags.add('no_further_paycheck');
+    if (!isIn && !isRefund) flags.add('reported');
     if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
     return { ...line, flags: [...flags] };
   });
 }
 
 /** Flags of lines that no run takes. */
-const REPORTED = ['no_further_paycheck', 'prior_year', 'missed_check_partial'];
+const REPORTED = ['prior_year', 'missed_check_partial'];
 
 function yearOf({ pay_date }: Run): number {
   return Number(pay_date.slice(0, 4));

@@ -321,7 +321,7 @@ function workingOf(side: string, now: string, finalized: string, since: string, 
 }
 
 /** Flags whose lines are shown and never taken. */
-const REPORTED_ONLY: readonly Flag[] = ['prior_year', 'no_further_paycheck', 'missed_check_partial'];
+const REPORTED_ONLY: readonly Flag[] = ['prior_year', 'missed_check_partial'];
 
 /** Adds to the adjustments of one employee the direction of their pre-tax net, and marks those that are only reported. */
 export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {

@@ -1,4 +1,6 @@
 /** What a run takes, or only reports, for earlier runs: adjustments and arrears of one employee. Pure. */
+
+import { total } from '../arithmetic/sums.ts';
 import {
   adjustmentLines,
   type Carrier,
@@ -68,15 +70,25 @@ export function settlingLines(
     ({ rules }) =>
       !gone || (rules.run.pay_frequency === run.pay_frequency && rules.run.pay_group === run.pay_group),
   );
-  const flags: Flag[] = gone ? ['no_further_paycheck', 'reported'] : [];
   const adjustments = concerned.flatMap((one) => adjustmentLines(one, debtor, frozen, earlier, carrier));
+  const isRefund = !membership.isIn && membership.why === 'terminated' && isOwedToEmployee(adjustments);
+  const flags: Flag[] = gone ? ['no_further_paycheck'] : [];
+  const onlyReported: Flag[] = run.adjustments === 'report' || (gone && !isRefund) ? ['reported'] : [];
   const counting = concerned.filter(({ isVoided }) => !isVoided);
   const arrears = arrearsLines(counting, owed, frozen, carrier);
   return [
-    ...marked(adjustments, run.adjustments === 'report' ? [...flags, 'reported'] : flags),
+    ...marked(adjustments, [...flags, ...onlyReported]),
     ...arrears.map((line) => ({
       ...line,
-      flags: gone ? [...flags] : run.arrears === 'report' ? (['reported'] satisfies Flag[]) : [],
+      flags: gone || run.arrears === 'report' ? ([...flags, 'reported'] satisfies Flag[]) : [],
     })),
   ];
+}
+
+/** A refund needs no further paycheck: it can be paid to an employee whose termination was entered late. */
+function isOwedToEmployee(adjustments: readonly Line[]): boolean {
+  const taken = adjustments.filter(
+    ({ flags }) => !flags.includes('prior_year') && !flags.includes('missed_check_partial'),
+  );
+  return total(taken.map((line) => line.member_amount)).startsWith('-');
 }
