@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import t from 'tap';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { employ } from '../payroll/ready.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 import { here, jsonOf } from './surroundings.ts';
 
@@ -157,6 +158,24 @@ t.test('a call is answered by a preview of one employee, and nothing is kept', a
   t.equal(lines, null);
   t.equal(totals.member_amount, '138.46');
   t.match(await run('list'), { stdout: '', stderr: /no such runs/ });
+});
+
+t.test('a run is shown against the previous one, with who is not in it', async (t) => {
+  const { run, deduct, db } = await payrollStage(t);
+  await employ(db, 'emp-3', { pay_frequency: 'monthly' });
+  await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
+  await run('create', 'r1', ...optionsOn('2026-07-03'));
+  await run('finalize', 'r1', '--yes', '--accept', 'employees-not-scheduled', '--reason', 'paid elsewhere');
+  await deduct(
+    'evt-4',
+    { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00' },
+    '2026-07-05T00:00:00Z',
+  );
+  const { stdout } = await run('create', 'r2', ...optionsOn(PAY_DATE));
+  t.match(stdout, /^previous run +r1$/m);
+  t.match(stdout, /^medical +69\.23 +92\.30 +23\.07$/m);
+  t.match(stdout, /^emp-1 +69\.23 +92\.30 +23\.07$/m);
+  t.match(stdout, /^emp-3 +other_frequency$/m);
 });
 
 t.test('lines are shown to people, and printed as CSV or a JSON object a line', async (t) => {

@@ -2,7 +2,7 @@ import t from 'tap';
 import { KNOWN } from '../../src/console/elements/checks.ts';
 import { knownOf } from '../../src/console/pages/runs/readiness.ts';
 import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
-import { deduct, schedules } from '../payroll/ready.ts';
+import { deduct, employ, schedule, schedules } from '../payroll/ready.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
 
@@ -163,4 +163,32 @@ t.test('an open run that can not be computed any more says so, and why', async (
   t.match(await page.locator('main').textContent(), 'must cover 2026');
   t.equal(await page.getByRole('button', { name: 'Delete' }).count(), 1);
   t.equal((await page.goto('/runs/nobody'))?.status(), 404);
+});
+
+t.test('the page of a run compares it with the previous one, and accounts for every employee', async (t) => {
+  const { signedIn, put, finalized, db } = await openPayroll(t);
+  await employ(db, 'emp-3', { pay_frequency: 'monthly' });
+  await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
+  await schedules(db, [schedule(), schedule({ pay_frequency: 'monthly', pay_dates: [] })]);
+  await finalized('before', '2026-07-03');
+  await deduct(
+    db,
+    'evt-4',
+    { id: 'ded-1', employee_id: 'emp-1', member_contribution: '200.00', effective_start: '2026-07-10' },
+    '2026-07-05T00:00:00Z',
+  );
+  await put('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  await page.getByRole('heading', { name: 'Change since before' }).waitFor();
+  await page.getByText('2 employees before, 2 now: 0 joined, 0 left.').waitFor();
+  t.strictSame(await cells(page, 'Change by line of coverage'), [
+    ['dental', '69.23', '69.23', '0.00', '0.00'],
+    ['medical', '69.23', '92.30', '23.07', '0.00'],
+    ['Total', '138.46', '161.53', '23.07', '0.00'],
+  ]);
+  t.strictSame(await cells(page, 'Largest movers'), [['emp-1', '69.23', '92.30', '23.07']]);
+  await page.getByText('1 employee with a deduction, not in this run').click();
+  t.strictSame(await cells(page, 'Not in this run'), [['emp-3', 'Other pay frequency']]);
+  await assertGood(t, page, 'the page of a run that has a previous one');
 });
