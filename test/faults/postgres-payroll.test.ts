@@ -1,8 +1,11 @@
-/** The tests of payroll's settings and reports once more, on PostgreSQL; its routes are run there with test/faults. */
+/** The rules of payroll that are kept in SQL, on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
+await import('../payroll/finalize.test.ts');
 await import('../payroll/finalize-gate.test.ts');
+await import('../payroll/policy.test.ts');
 await import('../payroll/run-readiness.test.ts');
+await import('../payroll/runs-arrears.test.ts');
 await import('../payroll/settings.test.ts');
 await import('../payroll/taken.test.ts');

@@ -140,7 +140,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
         operationId: 'recordTaken',
         tags: ['Payroll runs'],
         summary: 'Report what payroll took',
-        description: `Of a finalized run. A line that no row names was taken in full; the difference is owed, and later runs tell of it as arrears. Sent again it replaces the report before, which is kept. A row that is wrong refuses the whole. ${WORDS}`,
+        description: `For a finalized run. A line that no report names was taken in full; the difference is owed, and later runs show it as arrears. A later report replaces only the lines that it names, and every report is kept. One wrong row refuses the whole report. ${WORDS}`,
         params: RunId,
         body: bodyOf(named(app, 'TakenRow', TakenRow)),
         response: { 200: named(app, 'TakenReport', Recorded) },
