@@ -7,11 +7,14 @@ import { acceptChange } from '../../src/employment/accept.ts';
 import { checkChange } from '../../src/employment/change.ts';
 import { dropBodies } from '../../src/inbound/drop-bodies.ts';
 import { createRefusals } from '../../src/inbound/refusals.ts';
+import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { createReadiness } from '../../src/observe/health.ts';
 import { claim } from '../../src/outbound/claims.ts';
 import { finish } from '../../src/outbound/finish.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import type { Outcome } from '../../src/outbound/retry.ts';
+import { recordAcceptances } from '../../src/payroll/runs/acceptances.ts';
+import { policyOf, putPolicy } from '../../src/payroll/runs/policy.ts';
 import { recordPiiRead } from '../../src/security/pii-reads.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
@@ -19,7 +22,7 @@ import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
 import { owe, sealer, setClock } from '../outbound/parts.ts';
 import { finalized, put, taken, voided } from '../payroll/finalized.ts';
-import { code, employ, schedule, schedules } from '../payroll/ready.ts';
+import { code, EMPLOYER, employ, schedule, schedules } from '../payroll/ready.ts';
 
 /** More than go over at once, so that reading goes on behind the last row of a page. */
 const DEDUCTIONS = 230;
@@ -122,6 +125,15 @@ async function fillLedger(db: Db): Promise<void> {
     eventOf('evt-sync', 'employee-census.sync-request', { employer_id: 'b' }),
     eventOf('evt-sync-none', 'employee-census.sync-request', { employer_id: 'nobody' }),
   ]);
+  const moved = { id: 'ded-moved', employee_id: 'emp-0', line_of_coverage: 'vision' };
+  await deliver(db, [
+    deductionOf('evt-moved-1', { ...moved, effective_start: '2026-07-01' }, '2026-05-01T00:00:00Z'),
+    deductionOf(
+      'evt-moved-2',
+      { ...moved, member_contribution: '9.00', effective_start: '2026-08-01' },
+      '2026-05-10T00:00:00Z',
+    ),
+  ]);
   // The same again, and the same id with another body.
   await receive(db, [of('apple', 1, '2026-01-10T00:00:00Z')]);
   await receive(db, [of('apple', 1, '2026-01-11T00:00:00Z'), of('Apple', 1, '2026-01-11T00:00:00Z')]);
@@ -190,6 +202,7 @@ async function fillPayroll(db: Db): Promise<void> {
   await voided(db, '2026-01-30');
   await finalized(db, '2026-02-13');
   await put(db, '2026-02-27');
+  await fillDecisions(db);
   // What a process leaves behind that dies while it finalizes.
   const left = { freeze_id: 'left-behind', begun_at: NOW.toISOString() };
   await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
@@ -213,4 +226,19 @@ function textOf(row: Record<string, unknown>): string {
     Buffer.isBuffer(value) ? { hex: value.toString('hex') } : value,
   ]);
   return JSON.stringify(fields.sort());
+}
+
+/** The decisions of people: a policy, an accepted failure, and whether a moved start applies. */
+async function fillDecisions(db: Db): Promise<void> {
+  const now = NOW.toISOString();
+  const policy = policyOf({ effective_from: '2026-03-01', remainder: 'spread' });
+  if (!policy.ok) throw new Error(JSON.stringify(policy.problems));
+  await transact(db, (trx) => putPolicy(trx, EMPLOYER, policy.policy, { now, by: 'kept' }));
+  const failure = { checkId: 'overlap', employeeId: 'emp-1', ids: ['ded-emp-1:2'] };
+  const acceptance = { checks: ['overlap'], reason: 'both are right', acceptedBy: 'kept' };
+  await transact(db, (trx) =>
+    recordAcceptances(trx, { runId: '2026-01-16', employerId: EMPLOYER }, [failure], acceptance, now),
+  );
+  const decision = { version: 1, decision: 'drop', reason: 'moved to August', decidedBy: 'kept' } as const;
+  await transact(db, (trx) => decideStart(trx, { deductionId: 'ded-moved', ...decision }, now));
 }
