@@ -1,4 +1,4 @@
-/** The apply loop in this process, so that each batch can be timed by itself. */
+/** The apply loop in this process, so that each batch can be timed separately. */
 import type { Db } from '../src/database/tables.ts';
 import { type ApplyLoop, createApplyLoop } from '../src/inbound/apply.ts';
 import { type Arrival, storeBatch } from '../src/inbound/inbox.ts';

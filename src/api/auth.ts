@@ -50,8 +50,8 @@ const REALM = 'realm="benefits-sidecar"';
 export type FailedAttempt = (request: FastifyRequest, unauthorized: Refusal) => Refusal;
 
 /**
- * Tokens have 256 random bits, so guessing isn't what this limits, but the log lines that a flood or a program with a
- * revoked token makes. Each token is therefore still checked: a valid one behind the same proxy is never refused.
+ * Limits the log lines of a flood, or of a program with a revoked token; tokens of 256 random bits cannot be guessed.
+ * Every token is still checked, so a valid one from the same proxy is never refused.
  */
 export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
   const attempts = createFailedAttempts(now);

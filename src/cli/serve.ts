@@ -25,7 +25,7 @@ export async function serve({ env, out }: Context, { migrate }: { migrate: boole
   let failure: Error | null = null;
   const tellLate = (): void => {
     say(new Error(LATE));
-    // Last, because it says what to do.
+    // Last, because it has the advice.
     if (failure !== null) say(failure);
   };
   const closer = closeWithGrace(

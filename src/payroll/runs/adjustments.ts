@@ -60,7 +60,7 @@ export type Carrier = Pick<LineRules, 'codesOf'> & { named: ReadonlySet<string> 
 type Pair = { member: string; employer: string };
 const NONE: Pair = { member: NOTHING, employer: NOTHING };
 
-/** What a run should have taken of a deduction by what is known today. */
+/** The amounts that a run should have taken for a deduction by what is known today. */
 type Due = Pair & { state: RunVersion | null; because: string; flags: Flag[] };
 
 /** What was taken of a deduction under one line of coverage and taxability. `line` is the last one that took it. */
