@@ -66,8 +66,7 @@ async function makeRuns(server: Server): Promise<void> {
   await client.call('PUT', `/v1/employers/${LARGE}/pay-schedule`, { schedules: [SCHEDULE] });
   await client.call('PUT', `/v1/payroll-runs/${FINALIZED}`, bodyOn(LARGE, first));
   // What was stored in bulk came without a census sync, of which readiness would ask.
-  const forced = { force: true, reason: 'a measurement' };
-  await client.call('POST', `/v1/payroll-runs/${FINALIZED}/finalize`, forced);
+  await client.finalize(FINALIZED);
   await client.call('PUT', `/v1/payroll-runs/${OPEN}`, bodyOn(LARGE, second));
   await client.close();
 }

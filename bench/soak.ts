@@ -132,8 +132,7 @@ async function runPayrolls(client: Client, employers: number, isDone: () => bool
     lines += (await client.csv(`soak-${nth}`)).lines;
     // Once its year is finalized, an employer's runs are only computed.
     if (place >= RUNS_A_YEAR) await client.call('DELETE', path);
-    // The employers stored in bulk have no census sync, so readiness fails.
-    else await client.call('POST', `${path}/finalize`, { force: true, reason: 'measured' });
+    else await client.finalize(`soak-${nth}`);
     runs += 1;
     await delay(Math.max(0, RUN_EVERY_MS - (performance.now() - began)));
   }
