@@ -1,7 +1,7 @@
 /** The apply loop in this process, so that each batch can be timed separately. */
 import type { Db } from '../src/database/tables.ts';
-import { type ApplyLoop, createApplyLoop } from '../src/inbound/apply.ts';
-import { type Arrival, storeBatch } from '../src/inbound/inbox.ts';
+import { type ApplyLoop, createApplyLoop } from '../src/inbox/apply.ts';
+import { type Arrival, storeBatch } from '../src/inbox/inbox.ts';
 import type { Log } from '../src/observe/log.ts';
 
 /** Stays below the largest batch, so that what is stored at once is also applied at once. */

@@ -1,9 +1,9 @@
 /** What the sidecar could reach at most: its own public listener, verifying and answering, storing nothing. */
 import { systemClock } from '../src/clock.ts';
 import { readReceiver, readWebhookSecrets } from '../src/config.ts';
-import { createReceiver } from '../src/inbound/receiver.ts';
-import { createVerify } from '../src/inbound/signature.ts';
-import { createReceivingCounts } from '../src/observe/receiving.ts';
+import { createReceiver } from '../src/inbox/receiver.ts';
+import { createVerify } from '../src/inbox/signature.ts';
+import { createReceivingCounts } from '../src/telemetry/receiver-counts.ts';
 
 const app = createReceiver({
   verify: createVerify(readWebhookSecrets(process.env), systemClock),

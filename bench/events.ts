@@ -1,6 +1,6 @@
 /** Signed, distinct deduction events as raw HTTP requests, prepared before the clock starts. */
 import { createHmac, randomBytes, randomUUID } from 'node:crypto';
-import type { Arrival } from '../src/inbound/inbox.ts';
+import type { Arrival } from '../src/inbox/inbox.ts';
 
 export const KEY = randomBytes(32);
 export const SECRET = `whsec_${KEY.toString('base64')}`;

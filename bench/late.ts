@@ -2,8 +2,8 @@
 import { randomInt, randomUUID } from 'node:crypto';
 import { openDatabase } from '../src/database/open.ts';
 import type { Db } from '../src/database/tables.ts';
-import type { ApplyLoop } from '../src/inbound/apply.ts';
-import type { Arrival } from '../src/inbound/inbox.ts';
+import type { ApplyLoop } from '../src/inbox/apply.ts';
+import type { Arrival } from '../src/inbox/inbox.ts';
 import type { PostgresServer } from '../test/support/postgres.ts';
 import { applyLoop, applyTimed, BATCH_EVENTS } from './applying.ts';
 import type { Engine } from './engines.ts';

@@ -2,7 +2,7 @@
 import { completeSyncs, requestSync } from './census/syncs.ts';
 import type { Clock } from './clock.ts';
 import type { Db } from './database/tables.ts';
-import { type ApplyLoop, createApplyLoop } from './inbound/apply.ts';
+import { type ApplyLoop, createApplyLoop } from './inbox/apply.ts';
 import type { Log } from './observe/log.ts';
 import type { AppliedCounts } from './observe/thread.ts';
 

@@ -5,9 +5,9 @@ import { createFunctionSource } from './census/source-function.ts';
 import { engineOfUrl } from './database/engine.ts';
 import { createAsk } from './observe/ask.ts';
 import type { Log, LogFields } from './observe/log.ts';
-import type { Receiving } from './observe/receiving.ts';
 import { startPrivateSide } from './private-side.ts';
 import type { FromThread, ThreadData, ToThread } from './private-thread.ts';
+import type { Receiving } from './telemetry/receiver-counts.ts';
 import { failureOf, type Saying, type Told } from './thread.ts';
 
 async function main(port: MessagePort): Promise<void> {

@@ -23,7 +23,6 @@ import { addressOf, closeListener } from './listening.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
 import { createPrivateCounts } from './observe/private-counts.ts';
-import type { Receiving } from './observe/receiving.ts';
 import { watchThread } from './observe/thread.ts';
 import { createChangeSenders } from './outbound/change-sender.ts';
 import { createClient } from './outbound/client.ts';
@@ -33,6 +32,7 @@ import { placementOf } from './placement.ts';
 import { runRetention } from './retention.ts';
 import { keyTrouble } from './security/key-trouble.ts';
 import { createSealer, type Sealer } from './security/sealing.ts';
+import type { Receiving } from './telemetry/receiver-counts.ts';
 import { VERSION } from './version.ts';
 
 export type PrivateSide = {

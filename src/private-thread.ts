@@ -4,7 +4,7 @@ import { answerCensus, type CensusFunction } from './census/source-function.ts';
 import type { Config } from './config.ts';
 import { answer } from './observe/ask.ts';
 import type { Log, LogFields } from './observe/log.ts';
-import type { Receiving } from './observe/receiving.ts';
+import type { Receiving } from './telemetry/receiver-counts.ts';
 import { startThread } from './thread.ts';
 
 /** What the thread begins with. `asksForCensus`: a function of the embedding program gives it. */

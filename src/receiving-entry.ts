@@ -1,6 +1,6 @@
 /** What the receiving side's worker thread runs. It has no database: what it verified crosses to the thread that stores. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { createCrossings } from './inbound/crossing.ts';
+import { createCrossings } from './inbox/intake-channel.ts';
 import { createAsk } from './observe/ask.ts';
 import { watchThread } from './observe/thread.ts';
 import { type ReceivingConfig, type ReceivingCounted, startReceivingSide } from './receiving-side.ts';

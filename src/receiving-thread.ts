@@ -1,7 +1,7 @@
 /** The main thread's end of the receiving side's worker thread. */
 import type { MessagePort } from 'node:worker_threads';
-import { type Crossing, storeCrossing } from './inbound/crossing.ts';
-import type { RefusalCause } from './inbound/signature.ts';
+import { type Crossing, storeCrossing } from './inbox/intake-channel.ts';
+import type { RefusalCause } from './inbox/signature.ts';
 import { answer, createAsk } from './observe/ask.ts';
 import type { Behind, ReceivingConfig, ReceivingCounted, ReceivingSide } from './receiving-side.ts';
 import { startThread } from './thread.ts';

@@ -7,8 +7,8 @@ import { codeOf, isFatal } from './database/errors.ts';
 import { emptyLog } from './database/reclaim.ts';
 import { shrink } from './database/shrink.ts';
 import type { Db } from './database/tables.ts';
-import { dropBodies, dropConflictBodies } from './inbound/drop-bodies.ts';
-import { bodiesDue, conflictBodiesDue, type Due } from './inbound/due-bodies.ts';
+import { dropBodies, dropConflictBodies } from './inbox/drop-bodies.ts';
+import { bodiesDue, conflictBodiesDue, type Due } from './inbox/due-bodies.ts';
 import type { Log } from './observe/log.ts';
 import { eraseRequests, requestsDue } from './outbound/erase.ts';
 

@@ -9,20 +9,20 @@ import { abandon, holdServeLock, openDatabase } from './database/open.ts';
 import { watchFiles } from './database/same-file.ts';
 import { makeShrinkable } from './database/shrink.ts';
 import type { Db } from './database/tables.ts';
-import { createIntake } from './inbound/intake.ts';
-import { NotStored } from './inbound/not-stored.ts';
-import { createRefusals } from './inbound/refusals.ts';
-import type { RefusalCause } from './inbound/signature.ts';
+import { type HighWaterMark, keepHint, noticeLostTail } from './inbox/data-loss.ts';
+import { createIntake } from './inbox/intake.ts';
+import { NotStored } from './inbox/not-stored.ts';
+import { createRefusals } from './inbox/refusals.ts';
+import type { RefusalCause } from './inbox/signature.ts';
 import { createReadiness } from './observe/health.ts';
 import type { Log } from './observe/log.ts';
-import { type HighWaterMark, keepHint, noticeLostTail } from './observe/lost-tail.ts';
-import { createStoringCounts, type StoringCounts } from './observe/receiving.ts';
 import { watchThread } from './observe/thread.ts';
 import { placementOf } from './placement.ts';
 import { startPrivateThread } from './private-thread.ts';
 import type { Behind, ReceivingConfig, ReceivingSide } from './receiving-side.ts';
 import { startReceivingThread } from './receiving-thread.ts';
 import { isAnyDropped } from './retention.ts';
+import { createStoringCounts, type StoringCounts } from './telemetry/receiver-counts.ts';
 
 export type SidecarOptions = {
   log: Log;

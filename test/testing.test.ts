@@ -1,6 +1,6 @@
 /** The testing entry, as users' tests have it. */
 import t from 'tap';
-import { createVerify } from '../src/inbound/signature.ts';
+import { createVerify } from '../src/inbox/signature.ts';
 import { loadFixtures, signEvent, startSimulator } from '../src/testing.ts';
 
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;

@@ -5,9 +5,9 @@ import type { Db } from '../database/tables.ts';
 import type { NotReady } from '../observe/health.ts';
 import type { Log } from '../observe/log.ts';
 import type { PrivateCounts } from '../observe/private-counts.ts';
-import type { Receiving } from '../observe/receiving.ts';
 import type { ThreadCounts } from '../observe/thread.ts';
 import type { Sealer } from '../security/sealing.ts';
+import type { Receiving } from '../telemetry/receiver-counts.ts';
 import type { PressureLimits } from './pressure.ts';
 
 export type ApiParts = {

@@ -1,5 +1,5 @@
 import { transact } from '../database/transaction.ts';
-import { acceptLosses, unnoticedLoss } from '../observe/lost-tail.ts';
+import { acceptLosses, unnoticedLoss } from '../inbox/data-loss.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';

@@ -1,5 +1,5 @@
 import type { EventState } from '../database/tables.ts';
-import type { EventFilter } from '../inbound/events.ts';
+import type { EventFilter } from '../inbox/events.ts';
 
 /** The options that `events list` and `events reprocess` share. */
 export type FilterOptions = { state?: EventState; type?: string; from?: string; until?: string };

@@ -1,6 +1,6 @@
 import { summaryOf } from '../api/routes/events.ts';
 import { transact } from '../database/transaction.ts';
-import { dismissEvent, getEvent } from '../inbound/events.ts';
+import { dismissEvent, getEvent } from '../inbox/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { unknownEvent } from './events-show.ts';

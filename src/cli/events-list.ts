@@ -1,5 +1,5 @@
 import { eventPosition, summaryOf } from '../api/routes/events.ts';
-import { listEvents } from '../inbound/events.ts';
+import { listEvents } from '../inbox/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type FilterOptions, filterOf } from './event-filter.ts';

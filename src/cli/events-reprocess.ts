@@ -1,7 +1,7 @@
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { BODY_DROPPED, reprocessEvent } from '../inbound/events.ts';
-import { type Reprocessed, reprocessAll } from '../inbound/reprocess-all.ts';
+import { BODY_DROPPED, reprocessEvent } from '../inbox/events.ts';
+import { type Reprocessed, reprocessAll } from '../inbox/reprocess-all.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type FilterOptions, filterOf } from './event-filter.ts';

@@ -1,6 +1,6 @@
 import { conflictOf, summaryOf } from '../api/routes/events.ts';
-import { getEvent } from '../inbound/events.ts';
-import { type Kept, shownBody } from '../inbound/kept-body.ts';
+import { getEvent } from '../inbox/events.ts';
+import { type Kept, shownBody } from '../inbox/stored-body.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';

@@ -13,8 +13,8 @@ import {
   replaceDatabase,
 } from '../database/restore.ts';
 import { readTail, replayFrom, type Tail } from '../database/tail.ts';
-import { removeHint } from '../database/tail-hint.ts';
-import { whatToReplay } from '../observe/lost-tail.ts';
+import { whatToReplay } from '../inbox/data-loss.ts';
+import { removeHint } from '../inbox/high-water-mark.ts';
 import { isAnyDropped } from '../retention.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, ifStopped, WrongUsage } from './failure.ts';

@@ -3,7 +3,7 @@ import { type Expression, sql } from 'kysely';
 import { serverBytes } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { readPosition } from '../database/tail.ts';
-import { lastArrival } from './arrivals.ts';
+import { lastArrival } from '../inbox/arrivals.ts';
 import { diskOf } from './disk.ts';
 
 /**

@@ -1,8 +1,9 @@
 /** Every metric of our own, made from what was counted and from what the database holds. Pure. */
+
+import type { Receiving } from '../telemetry/receiver-counts.ts';
 import type { Activity } from './activity.ts';
 import { counter, gauge, histogram, type Metric } from './metric.ts';
 import type { PrivateCounts } from './private-counts.ts';
-import type { Receiving } from './receiving.ts';
 import type { Silence } from './silence.ts';
 import { countOf, type Tally } from './tally.ts';
 import type { ThreadCounts } from './thread.ts';

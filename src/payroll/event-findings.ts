@@ -2,10 +2,10 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
-import { refusedSince } from '../inbound/refusals.ts';
-import { type NamedInEvent, namedIn } from '../inbound/understand.ts';
+import { describeLoss, knownLosses } from '../inbox/data-loss.ts';
+import { refusedSince } from '../inbox/refusals.ts';
+import { type NamedInEvent, namedIn } from '../inbox/understand.ts';
 import { currentEmployers } from '../ledger/roster.ts';
-import { describeLoss, knownLosses } from '../observe/lost-tail.ts';
 import { readRhythm } from '../observe/rhythm.ts';
 import { isTooLong, silenceOf } from '../observe/silence.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.ts';

@@ -1,10 +1,10 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { dismissEvent } from '../../src/inbound/events.ts';
-import { createReceivingCounts } from '../../src/observe/receiving.ts';
+import { dismissEvent } from '../../src/inbox/events.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import { enqueueMany } from '../../src/outbound/outbox.ts';
+import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { onlyReceived } from '../observe/still.ts';
 import { engineOfTests } from '../support/engine.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';

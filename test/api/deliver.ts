@@ -2,8 +2,8 @@
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createApplyLoop } from '../../src/inbound/apply.ts';
-import { storeArrivals } from '../../src/inbound/inbox.ts';
+import { createApplyLoop } from '../../src/inbox/apply.ts';
+import { storeArrivals } from '../../src/inbox/inbox.ts';
 import { silentLog } from '../../src/observe/log.ts';
 import { deduction } from '../contract/samples.ts';
 

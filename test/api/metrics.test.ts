@@ -2,8 +2,8 @@ import t from 'tap';
 import { RUN_ROUTES } from '../../src/api/measure.ts';
 import { ConnectionLost } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { acceptLosses } from '../../src/inbox/data-loss.ts';
 import { NoAnswer } from '../../src/observe/ask.ts';
-import { acceptLosses } from '../../src/observe/lost-tail.ts';
 import { read } from '../support/scrape.ts';
 import { type Running, start } from './start.ts';
 

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap';
 import { createApi } from '../../src/api/server.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
 import { census, employee } from '../contract/samples.ts';
-import { rawSocket, statusOf } from '../inbound/raw-socket.ts';
+import { rawSocket, statusOf } from '../inbox/raw-socket.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { eventually } from '../support/eventually.ts';
 import { FIRST_TOKEN, type Running, start } from './start.ts';

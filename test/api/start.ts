@@ -8,9 +8,9 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Log, LogFields } from '../../src/observe/log.ts';
 import { createPrivateCounts } from '../../src/observe/private-counts.ts';
-import { createReceivingCounts } from '../../src/observe/receiving.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { createToken } from '../../src/security/tokens.ts';
+import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { scratch } from '../database/scratch.ts';
 import { onlyReceived, stillThread } from '../observe/still.ts';
 

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import t from 'tap';
-import { createVerify } from '../../src/inbound/signature.ts';
-import { SECRET, startReceiver } from '../inbound/deliver.ts';
+import { createVerify } from '../../src/inbox/signature.ts';
+import { SECRET, startReceiver } from '../inbox/deliver.ts';
 import { receive } from '../simulator/receiver.ts';
 import { environment, FIXTURES, here, jsonOf } from './surroundings.ts';
 

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { KNOWN } from '../../src/console/elements/checks.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createReceivingCounts } from '../../src/observe/receiving.ts';
 import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
+import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import t from 'tap';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { termination } from '../contract/samples.ts';
-import { post } from '../inbound/deliver.ts';
+import { post } from '../inbox/deliver.ts';
 import { engineOfTests } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf } from '../support/load.ts';

@@ -7,7 +7,7 @@ import type { Census } from '../../src/contract/census.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { execute } from '../cli/executable.ts';
-import { post } from '../inbound/deliver.ts';
+import { post } from '../inbox/deliver.ts';
 import { engineOfTests } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 import { leaks } from '../support/leaks.ts';

@@ -5,7 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
-import { understand } from '../../src/inbound/understand.ts';
+import { understand } from '../../src/inbox/understand.ts';
 import { seededRandom } from '../../src/simulator/random.ts';
 import { here } from '../cli/surroundings.ts';
 import { ROWS, UNTOLD } from '../cli/untold.ts';

@@ -4,8 +4,8 @@ import t from 'tap';
 import { withoutTimeLimit } from '../../src/database/engine.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
-import { startApplying } from '../inbound/applying.ts';
-import { deduction, deductionBody } from '../inbound/bodies.ts';
+import { startApplying } from '../inbox/applying.ts';
+import { deduction, deductionBody } from '../inbox/bodies.ts';
 import { incoming, RECEIVED } from '../ledger/incoming.ts';
 import { countingReads } from '../support/reads.ts';
 

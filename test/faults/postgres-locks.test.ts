@@ -5,12 +5,12 @@ import { Client } from 'pg';
 import t from 'tap';
 import { codeOf, isUnavailable } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createIntake } from '../../src/inbound/intake.ts';
+import { createIntake } from '../../src/inbox/intake.ts';
 import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
 import { silentLog } from '../../src/observe/log.ts';
 import { scratch } from '../database/scratch.ts';
-import { startApplying } from '../inbound/applying.ts';
-import { deduction } from '../inbound/bodies.ts';
+import { startApplying } from '../inbox/applying.ts';
+import { deduction } from '../inbox/bodies.ts';
 import { usePostgres } from '../support/engine.ts';
 import { stretched } from '../support/stretched.ts';
 

@@ -1,7 +1,7 @@
 /** docs/payroll-files.md names the columns that there are, and its examples are read. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { IMPORT_COLUMNS } from '../../src/inbound/import.ts';
+import { IMPORT_COLUMNS } from '../../src/inbox/import.ts';
 import { AUDIT_COLUMNS } from '../../src/payroll/runs/audit.ts';
 import { CSV_COLUMNS } from '../../src/payroll/runs/csv.ts';
 import { TAKEN_COLUMNS } from '../../src/payroll/runs/taken.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { dismissEvent } from '../../src/inbound/events.ts';
+import { dismissEvent } from '../../src/inbox/events.ts';
 import { closeGate } from '../../src/outbound/gate.ts';
 import { enqueue } from '../../src/outbound/outbox.ts';
 import { employerSubject } from '../../src/outbound/subject.ts';

@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import t from 'tap';
 import type { Trx } from '../../src/database/tables.ts';
-import { type Body, startApplying } from '../inbound/applying.ts';
-import { deduction, syncBody } from '../inbound/bodies.ts';
+import { type Body, startApplying } from '../inbox/applying.ts';
+import { deduction, syncBody } from '../inbox/bodies.ts';
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

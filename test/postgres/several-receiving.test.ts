@@ -7,13 +7,13 @@ import t, { type Test } from 'tap';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
-import { createApplyLoop } from '../../src/inbound/apply.ts';
-import { createIntake, type Intake } from '../../src/inbound/intake.ts';
+import { createApplyLoop } from '../../src/inbox/apply.ts';
+import { createIntake, type Intake } from '../../src/inbox/intake.ts';
 import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
 import { silentLog } from '../../src/observe/log.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { startApplying } from '../inbound/applying.ts';
-import { deduction, deductionBody, syncBody } from '../inbound/bodies.ts';
+import { startApplying } from '../inbox/applying.ts';
+import { deduction, deductionBody, syncBody } from '../inbox/bodies.ts';
 import { liftTimeLimits, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -5,11 +5,11 @@ import t, { type Test } from 'tap';
 import type { Trx } from '../../src/database/tables.ts';
 import { ledgerHead } from '../../src/database/tail.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { reprocessEvent } from '../../src/inbound/events.ts';
-import { createWorkListStart } from '../../src/inbound/work-list.ts';
+import { reprocessEvent } from '../../src/inbox/events.ts';
+import { createWorkListStart } from '../../src/inbox/work-list.ts';
 import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
-import { type Applying, startApplying } from '../inbound/applying.ts';
-import { deduction, syncBody } from '../inbound/bodies.ts';
+import { type Applying, startApplying } from '../inbox/applying.ts';
+import { deduction, syncBody } from '../inbox/bodies.ts';
 import { usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 

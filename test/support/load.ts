@@ -1,7 +1,7 @@
 /** Signed events, each another one, over several connections, until told to stop or the receiver says no. */
 import { signEvent } from '../../src/simulator/sign.ts';
 import { deduction } from '../contract/samples.ts';
-import { post } from '../inbound/deliver.ts';
+import { post } from '../inbox/deliver.ts';
 
 export type Event = { id: string; body: string };
 

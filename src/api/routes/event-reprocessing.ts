@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import Type from 'typebox';
 import { oneOf } from '../../contract/fields.ts';
-import { reprocessAll } from '../../inbound/reprocess-all.ts';
+import { reprocessAll } from '../../inbox/reprocess-all.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, closed } from '../schemas.ts';

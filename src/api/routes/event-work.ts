@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { transact } from '../../database/transaction.ts';
-import { BODY_DROPPED, dismissEvent, getEvent, reprocessEvent } from '../../inbound/events.ts';
+import { BODY_DROPPED, dismissEvent, getEvent, reprocessEvent } from '../../inbox/events.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';

@@ -1,14 +1,14 @@
 import Type, { type Static } from 'typebox';
 import { nullable, oneOf } from '../../contract/fields.ts';
+import { type LedTo, ledTo } from '../../inbox/effects.ts';
 import {
   type Conflict,
   type EventFilter,
   getEvent,
   listEvents,
   type StoredEvent,
-} from '../../inbound/events.ts';
-import { shownBody } from '../../inbound/kept-body.ts';
-import { type LedTo, ledTo } from '../../inbound/led-to.ts';
+} from '../../inbox/events.ts';
+import { shownBody } from '../../inbox/stored-body.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';

@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { isUnavailable } from '../../database/errors.ts';
+import { openLosses } from '../../inbox/data-loss.ts';
 import { readActivity } from '../../observe/activity.ts';
 import { createExposition, EXPOSITION_TYPE } from '../../observe/exposition.ts';
-import { openLosses } from '../../observe/lost-tail.ts';
 import { type Facts, metricsOf } from '../../observe/metrics.ts';
 import { createSilence } from '../../observe/rhythm.ts';
 import type { ApiParts } from '../parts.ts';

@@ -1,6 +1,6 @@
 import { engineOf } from '../../database/engine.ts';
 import type { Db } from '../../database/tables.ts';
-import { describeLoss, knownLosses } from '../../observe/lost-tail.ts';
+import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
 import { type Finding, fail, pass, unknown } from './finding.ts';
 
 const ID = 'tail-lost';

@@ -1,7 +1,7 @@
 import { readWebhookSecrets } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
-import { refusedSince } from '../../inbound/refusals.ts';
+import { refusedSince } from '../../inbox/refusals.ts';
 import { type Finding, pass, unknown, warn } from './finding.ts';
 
 /** The provider retries an event for some 27 hours: what was refused since then can still come. */

@@ -1,6 +1,6 @@
 /** What earlier runs should have taken by what is known today: "Adjustments" of payroll.md. Pure. */
 
-import { IMPORTED } from '../../inbound/kept-body.ts';
+import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { Amounts } from '../arithmetic/amounts.ts';
 import { difference, total } from '../arithmetic/sums.ts';

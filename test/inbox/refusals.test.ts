@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createRefusals, refusedSince } from '../../src/inbound/refusals.ts';
+import { createRefusals, refusedSince } from '../../src/inbox/refusals.ts';
 import { diskFull } from '../support/engine.ts';
 import { countedCommits } from './commits.ts';
 

@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
 import { readPosition } from '../../src/database/tail.ts';
-import { verifyVersions } from '../../src/inbound/verify-versions.ts';
+import { verifyVersions } from '../../src/inbox/verify-versions.ts';
 import { SEED } from '../ledger/model.ts';
 import { countingReads } from '../support/reads.ts';
 import { type Body, startApplying } from './applying.ts';

@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap';
-import { BODY_LIMIT_BYTES } from '../../src/inbound/receiver.ts';
+import { BODY_LIMIT_BYTES } from '../../src/inbox/receiver.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { post, SECRET, type Started, startReceiver } from './deliver.ts';
 import { answersIn, rawSocket, requestText, statusOf } from './raw-socket.ts';

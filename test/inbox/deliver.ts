@@ -2,10 +2,10 @@
 import { Agent, type IncomingHttpHeaders, type OutgoingHttpHeaders, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
-import { createReceiver, type ReceiverParts } from '../../src/inbound/receiver.ts';
-import { createVerify, type RefusalCause } from '../../src/inbound/signature.ts';
-import { createReceivingCounts } from '../../src/observe/receiving.ts';
+import { createReceiver, type ReceiverParts } from '../../src/inbox/receiver.ts';
+import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
+import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 
 /** A secret of the right form; the letter makes several. */
 export function secretOf(letter: string): string {

@@ -11,7 +11,7 @@ import { transact } from '../database/transaction.ts';
 import { createProblems, type Problems, type RowsRefused, readableRows } from '../reading/problems.ts';
 import type { Columns, GivenRow, Rows } from '../reading/rows.ts';
 import { type Arrival, storeArrivals } from './inbox.ts';
-import { importId, sha256 } from './kept-body.ts';
+import { importId, sha256 } from './stored-body.ts';
 
 const FIELDS = Object.keys(Deduction.properties);
 const REQUIRED: readonly string[] = Deduction.required;

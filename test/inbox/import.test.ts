@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
-import { FileChanged, IMPORT_COLUMNS, importDeductions } from '../../src/inbound/import.ts';
+import { FileChanged, IMPORT_COLUMNS, importDeductions } from '../../src/inbox/import.ts';
 import { getDeduction, versionsOf } from '../../src/ledger/deductions.ts';
 import { type Row, type RowFormat, type Rows, readRows } from '../../src/reading/rows.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';

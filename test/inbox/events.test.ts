@@ -7,8 +7,8 @@ import {
   listEvents,
   reprocessEvent,
   reprocessEvents,
-} from '../../src/inbound/events.ts';
-import { storeArrivals } from '../../src/inbound/inbox.ts';
+} from '../../src/inbox/events.ts';
+import { storeArrivals } from '../../src/inbox/inbox.ts';
 import { readReadiness } from '../../src/payroll/readiness.ts';
 import { type Applying, type Body, NOW, startApplying } from './applying.ts';
 import { deductionBody } from './bodies.ts';

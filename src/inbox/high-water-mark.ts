@@ -3,10 +3,10 @@
  * was put in its place, or its log is gone. PostgreSQL looks after its own files, and has none.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { codeOf } from './errors.ts';
-import { BESIDE } from './files.ts';
-import { sqliteFile } from './open.ts';
-import type { Tail } from './tail.ts';
+import { codeOf } from '../database/errors.ts';
+import { BESIDE } from '../database/files.ts';
+import { sqliteFile } from '../database/open.ts';
+import type { Tail } from '../database/tail.ts';
 
 export type Hint = Pick<Tail, 'position' | 'seq' | 'received_at'>;
 

@@ -5,7 +5,7 @@ import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
 import type { Newest } from '../database/tail.ts';
 import { byBytes } from '../database/text-order.ts';
 import { transact } from '../database/transaction.ts';
-import { isBodyOf, type Kept, sha256 } from './kept-body.ts';
+import { isBodyOf, type Kept, sha256 } from './stored-body.ts';
 
 export type EventSource = InboxTable['source'];
 

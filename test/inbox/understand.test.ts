@@ -1,6 +1,6 @@
 import t from 'tap';
 import { LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
-import { understand } from '../../src/inbound/understand.ts';
+import { understand } from '../../src/inbox/understand.ts';
 import { deductionBody, syncBody } from './bodies.ts';
 import { CANARY, CASES } from './understand-cases.ts';
 

@@ -1,6 +1,6 @@
 import fastify, { type FastifyInstance } from 'fastify';
 import { hasSeveralHosts, isBodyPending, limitConnections, refuseProtocol } from '../listening.ts';
-import type { ReceivingCounts } from '../observe/receiving.ts';
+import type { ReceivingCounts } from '../telemetry/receiver-counts.ts';
 import type { RefusalCause, Verify } from './signature.ts';
 
 /** The interface's events have about one KiB; what is larger is not one. */

@@ -1,6 +1,6 @@
 /** Between which events of the inbox a time lies: they have an index of their order, and none of their times. */
 import type { Db } from '../database/tables.ts';
-import { lastBefore, newestUpTo } from '../observe/arrivals.ts';
+import { lastBefore, newestUpTo } from './arrivals.ts';
 
 /**
  * How far the clocks of several receivers, or one clock that is set, may be apart: within this an event may have a lower

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { reprocessEvent } from '../../src/inbound/events.ts';
+import { reprocessEvent } from '../../src/inbox/events.ts';
 import { startApplying } from './applying.ts';
 import { deduction, deductionBody, syncBody } from './bodies.ts';
 

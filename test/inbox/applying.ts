@@ -2,8 +2,8 @@
 import type { Test } from 'tap';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { type Applied, type ApplyLoop, createApplyLoop, type Effects } from '../../src/inbound/apply.ts';
-import { storeArrivals } from '../../src/inbound/inbox.ts';
+import { type Applied, type ApplyLoop, createApplyLoop, type Effects } from '../../src/inbox/apply.ts';
+import { storeArrivals } from '../../src/inbox/inbox.ts';
 import type { Log } from '../../src/observe/log.ts';
 import { type Commits, countedCommits } from './commits.ts';
 

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
-import { createReceiver } from '../../src/inbound/receiver.ts';
+import { createReceiver } from '../../src/inbox/receiver.ts';
 import { closeListener } from '../../src/listening.ts';
-import { createReceivingCounts } from '../../src/observe/receiving.ts';
+import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 
 /** As many as the receiver takes at once. */
 const CROWD = 512;

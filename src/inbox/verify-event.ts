@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely';
 import type { Tell } from '../database/difference.ts';
 import type { InboxTable } from '../database/tables.ts';
-import { IMPORTED, importId, sha256 } from './kept-body.ts';
+import { IMPORTED, importId, sha256 } from './stored-body.ts';
 import type { Understood } from './understand.ts';
 
 /** What is read of an event to verify it. */

@@ -6,7 +6,7 @@ import { eventsThrough, holdRetention, setEventsThrough } from '../database/rete
 import type { Db, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type Found, type Look, look, MAY_LOSE_ITS_BODY, settledConflicts } from './due-bodies.ts';
-import { sha256 } from './kept-body.ts';
+import { sha256 } from './stored-body.ts';
 
 /** Bodies dropped in one transaction: some 10 ms of the 50 that the write lock may be held. */
 const DROPPED_AT_ONCE = 128;

@@ -4,7 +4,7 @@ import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
-import { sha256 } from './kept-body.ts';
+import { sha256 } from './stored-body.ts';
 import { understand } from './understand.ts';
 import { EVENT_COLUMNS, type EventRow, verifyEvent } from './verify-event.ts';
 

@@ -1,8 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
-import type { Stored } from '../../src/inbound/inbox.ts';
-import { createIntake, type Intake } from '../../src/inbound/intake.ts';
+import type { Stored } from '../../src/inbox/inbox.ts';
+import { createIntake, type Intake } from '../../src/inbox/intake.ts';
 import { silentLog } from '../../src/observe/log.ts';
 import { diskFull, engineOfTests } from '../support/engine.ts';
 import { type Commits, countedCommits } from './commits.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
-import { type Crossing, createCrossings, storeCrossing } from '../../src/inbound/crossing.ts';
-import type { Arrival } from '../../src/inbound/inbox.ts';
+import type { Arrival } from '../../src/inbox/inbox.ts';
+import { type Crossing, createCrossings, storeCrossing } from '../../src/inbox/intake-channel.ts';
 
 /** Both ends in one thread: what crosses is cloned, and its bytes change hands, as between two. */
 function crossings(store: (arrival: Arrival) => Promise<void>) {

@@ -3,7 +3,7 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import fc from 'fast-check';
 import { Webhook } from 'svix';
 import t, { type Test } from 'tap';
-import { createVerify, type RefusalCause } from '../../src/inbound/signature.ts';
+import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { post, SECRET, type Started, secretOf, startReceiver } from './deliver.ts';
 
