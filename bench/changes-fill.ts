@@ -2,9 +2,9 @@
 import { openDatabase } from '../src/database/open.ts';
 import type { Db } from '../src/database/tables.ts';
 import { transact } from '../src/database/transaction.ts';
-import { claim } from '../src/outbound/claims.ts';
-import { enqueueMany, sealBody } from '../src/outbound/outbox.ts';
-import { employeeSubject } from '../src/outbound/subject.ts';
+import { claim } from '../src/outbox/claims.ts';
+import { enqueueMany, sealBody } from '../src/outbox/queue.ts';
+import { employeeSubject } from '../src/outbox/subject.ts';
 import { openHasher } from '../src/security/hashing.ts';
 import { createSealer } from '../src/security/sealing.ts';
 import { environment } from './server.ts';

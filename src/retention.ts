@@ -10,7 +10,7 @@ import type { Db } from './database/tables.ts';
 import { dropBodies, dropConflictBodies } from './inbox/drop-bodies.ts';
 import { bodiesDue, conflictBodiesDue, type Due } from './inbox/due-bodies.ts';
 import type { Log } from './observe/log.ts';
-import { eraseRequests, requestsDue } from './outbound/erase.ts';
+import { eraseRequests, requestsDue } from './outbox/erase.ts';
 
 /** A start is busy with other things, and one that is started again each hour must get there too. */
 const FIRST_AFTER_MS = 60_000;

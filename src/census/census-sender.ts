@@ -1,9 +1,9 @@
 import type { Clock } from '../clock.ts';
 import type { Db, Trx } from '../database/tables.ts';
-import { pathSegment } from '../outbound/client.ts';
-import { SLOW_RETRY_MS } from '../outbound/retry.ts';
-import type { Claim, NotNow, Patience, Prepared, Sender, Settlement } from '../outbound/sender.ts';
-import { idOf } from '../outbound/subject.ts';
+import { pathSegment } from '../outbox/client.ts';
+import { SLOW_RETRY_MS } from '../outbox/retry.ts';
+import type { Claim, NotNow, Patience, Prepared, Sender, Settlement } from '../outbox/sender.ts';
+import { idOf } from '../outbox/subject.ts';
 import { keyTrouble } from '../security/key-trouble.ts';
 import type { Sealer } from '../security/sealing.ts';
 import { type CensusSource, SourceFailed } from './source.ts';

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici';
-import { pathSegment } from '../outbound/client.ts';
-import { failureCode } from '../outbound/failure.ts';
+import { pathSegment } from '../outbox/client.ts';
+import { failureCode } from '../outbox/failure.ts';
 import type { CensusContent } from './reading.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 

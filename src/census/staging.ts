@@ -7,7 +7,7 @@ import { lockName } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { employerSubject } from '../outbound/subject.ts';
+import { employerSubject } from '../outbox/subject.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import type { Sealer } from '../security/sealing.ts';
 import { type CensusRow, checkCensus } from './check.ts';

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Problem } from '../contract/check.ts';
 import { maskSsnsIn } from '../contract/ssn.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
-import { placeOf } from '../outbound/outbox.ts';
+import { placeOf } from '../outbox/queue.ts';
 import type { Sealer } from '../security/sealing.ts';
 
 /** A sync as people see it. */

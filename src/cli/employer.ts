@@ -1,5 +1,5 @@
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
-import { pathSegment } from '../outbound/client.ts';
+import { pathSegment } from '../outbox/client.ts';
 import { WrongUsage } from './failure.ts';
 
 /** An employer id that can be part of the service's address, where its census is uploaded to. */

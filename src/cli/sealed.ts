@@ -1,5 +1,5 @@
 import { SEALED_CHUNKS } from '../census/chunks.ts';
-import { SEALED_REQUESTS } from '../outbound/outbox.ts';
+import { SEALED_REQUESTS } from '../outbox/queue.ts';
 import { HASH_KEY } from '../security/hashing.ts';
 
 /** Everything that is sealed in a database; the hash key first, which everything else can be done without. */

@@ -1,6 +1,6 @@
 /** The commands of employment changes. */
 import { type Command, Option } from 'commander';
-import { CHANGE_KINDS, type ChangeKind } from '../outbound/by-hand.ts';
+import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
 import { instant, jsonOption } from './arguments.ts';
 import type { Lazily } from './context.ts';
 import { cursorOption, limitOption } from './tree-records.ts';

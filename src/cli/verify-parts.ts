@@ -10,7 +10,7 @@ import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbo
 import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';
 import { verifyDeductions, verifyListed, verifyNoneBeside } from '../ledger/verify-deductions.ts';
 import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-positions.ts';
-import { verifyOutbox } from '../outbound/verify-outbox.ts';
+import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/runs/verify-runs.ts';
 import { verifyTaken } from '../payroll/runs/verify-taken.ts';
 import { countRows } from '../security/rotation.ts';

@@ -1,7 +1,7 @@
 import { maskSsn, maskSsnsIn } from '../contract/ssn.ts';
 import type { Db } from '../database/tables.ts';
-import { CHANGE_KINDS } from '../outbound/by-hand.ts';
-import { placeOf } from '../outbound/outbox.ts';
+import { CHANGE_KINDS } from '../outbox/manual.ts';
+import { placeOf } from '../outbox/queue.ts';
 import type { Sealer } from '../security/sealing.ts';
 
 /** What a change says, for a person who may read personal data. SSNs are masked. */

@@ -1,7 +1,7 @@
 /** What people do about one change that was accepted: retry, cancel, release. Why not, in words, when it can't be done. */
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { cancelByHand, releaseByHand, retryByHand } from '../outbound/by-hand.ts';
+import { cancelByHand, releaseByHand, retryByHand } from '../outbox/manual.ts';
 import { type AcceptedChange, findChange } from './changes.ts';
 
 /** `change`: as it is afterwards. `why`: says what is in the way and what can be done instead. */

@@ -5,7 +5,7 @@ import { type Demographic, demographic } from '../contract/demographic.ts';
 import { type NewHire, newHire } from '../contract/new-hire.ts';
 import { type Termination, termination } from '../contract/termination.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
-import type { ChangeKind } from '../outbound/by-hand.ts';
+import type { ChangeKind } from '../outbox/manual.ts';
 
 export type { ChangeKind };
 

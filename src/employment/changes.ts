@@ -1,8 +1,8 @@
 /** Employment changes as people see them, from their rows in the outbox. No personal data: a body is read in bodies.ts. */
 import { sql } from 'kysely';
 import type { Db, RequestState } from '../database/tables.ts';
-import { CHANGE_KINDS, type ChangeKind } from '../outbound/by-hand.ts';
-import { employeeSubject, idOf } from '../outbound/subject.ts';
+import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
+import { employeeSubject, idOf } from '../outbox/subject.ts';
 
 /** A change that was accepted, and what became of it. Instants are in milliseconds UTC. */
 export type AcceptedChange = {

@@ -3,8 +3,8 @@ import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
 import { unmatchedEmployees } from '../ledger/followed.ts';
 import { activeTwice } from '../ledger/roster.ts';
-import { readGate } from '../outbound/gate.ts';
-import { employeeSubject, idOf } from '../outbound/subject.ts';
+import { readGate } from '../outbox/circuit-breaker.ts';
+import { employeeSubject, idOf } from '../outbox/subject.ts';
 import { isKnownEmployer } from './runs/known-employer.ts';
 
 export type Question = {

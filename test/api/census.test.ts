@@ -5,10 +5,10 @@ import { failSyncs } from '../../src/census/sync-progress.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { placeOf } from '../../src/outbound/outbox.ts';
+import { placeOf } from '../../src/outbox/queue.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
-import { sealer } from '../outbound/parts.ts';
+import { sealer } from '../outbox/parts.ts';
 import { call as callOn, FIRST_TOKEN, NOW, type Running, start } from './start.ts';
 
 const URL = '/v1/employers/acme%20%2F%20co/census';

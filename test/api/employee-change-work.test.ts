@@ -2,7 +2,7 @@ import type { KyselyPlugin } from 'kysely';
 import t, { type Test } from 'tap';
 import { createSealer } from '../../src/security/sealing.ts';
 import { oweCensus, report, service } from '../employment/stage.ts';
-import { START, sealer } from '../outbound/parts.ts';
+import { START, sealer } from '../outbox/parts.ts';
 import { type Request, type Running, start } from './start.ts';
 
 const CHANGES = '/v1/employee-changes';

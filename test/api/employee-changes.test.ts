@@ -1,6 +1,6 @@
 import t from 'tap';
 import type { ChangeKind } from '../../src/employment/change.ts';
-import { CHANGE_KINDS } from '../../src/outbound/by-hand.ts';
+import { CHANGE_KINDS } from '../../src/outbox/manual.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { NOW, type Running, start } from './start.ts';

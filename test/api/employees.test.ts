@@ -1,6 +1,6 @@
 import t from 'tap';
 import { report } from '../employment/stage.ts';
-import { sealer } from '../outbound/parts.ts';
+import { sealer } from '../outbox/parts.ts';
 import { taken } from '../payroll/finalized.ts';
 import { deduct, EMPLOYER, employ, LATELY, NOW } from '../payroll/ready.ts';
 import { deductionOf, deliver } from './deliver.ts';

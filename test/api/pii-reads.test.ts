@@ -2,7 +2,7 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { census } from '../contract/samples.ts';
 import { report } from '../employment/stage.ts';
-import { START, sealer } from '../outbound/parts.ts';
+import { START, sealer } from '../outbox/parts.ts';
 import { start } from './start.ts';
 
 t.test('who reads a census back is written down; a census that there is not leaves nothing', async (t) => {

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { requestSyncByHand } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbound/change-sender.ts';
+import { createChangeSenders } from '../../src/outbox/change-sender.ts';
 import { organization, person } from '../census/parts.ts';
 import {
   address,
@@ -13,8 +13,8 @@ import {
   payRate,
   termination,
 } from '../contract/samples.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
-import { json as respond, stubService } from '../outbound/stub-service.ts';
+import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { type Answer, start } from './start.ts';

@@ -9,11 +9,11 @@ import { readSyncAnswer } from '../../src/census/sync-list.ts';
 import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
 import { lastUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { readGate } from '../../src/outbound/gate.ts';
+import { readGate } from '../../src/outbox/circuit-breaker.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { scratch } from '../database/scratch.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
-import { json, type Received, stubService } from '../outbound/stub-service.ts';
+import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, type Received, stubService } from '../outbox/stub-service.ts';
 import { censusOf, contentOf, person, stage } from './parts.ts';
 
 const HOUR_MS = 3_600_000;

@@ -10,7 +10,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { address } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { type SetClock, sealer, setClock } from '../outbound/parts.ts';
+import { type SetClock, sealer, setClock } from '../outbox/parts.ts';
 import { rawBytes } from '../support/engine.ts';
 import { censusOf, contentOf, type Fields, organization, person, stage } from './parts.ts';
 

@@ -5,7 +5,7 @@ import { readUploadBody } from '../../src/census/staged.ts';
 import { type Staged, stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { type SetClock, sealer } from '../outbound/parts.ts';
+import { type SetClock, sealer } from '../outbox/parts.ts';
 
 export { organization };
 

@@ -4,7 +4,7 @@ import t from 'tap';
 import type { CensusContent } from '../../src/census/reading.ts';
 import { createDirSource } from '../../src/census/source-dir.ts';
 import { createHttpSource } from '../../src/census/source-http.ts';
-import { stubService } from '../outbound/stub-service.ts';
+import { stubService } from '../outbox/stub-service.ts';
 
 const never = new AbortController().signal;
 

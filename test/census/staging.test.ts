@@ -9,7 +9,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts, rosterOf } from '../../src/ledger/roster.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { sealer, setClock } from '../outbound/parts.ts';
+import { sealer, setClock } from '../outbox/parts.ts';
 import { rawBytes } from '../support/engine.ts';
 import { censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
 

@@ -4,7 +4,7 @@ import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { scratch } from '../database/scratch.ts';
-import { type SetClock, setClock } from '../outbound/parts.ts';
+import { type SetClock, setClock } from '../outbox/parts.ts';
 
 const HOUR_MS = 3_600_000;
 

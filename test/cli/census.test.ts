@@ -6,7 +6,7 @@ import { failSyncs } from '../../src/census/sync-progress.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { placeOf } from '../../src/outbound/outbox.ts';
+import { placeOf } from '../../src/outbox/queue.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { environment, FIXTURES, here, jsonOf, withDatabase } from './surroundings.ts';
 

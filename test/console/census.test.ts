@@ -6,10 +6,10 @@ import { failSyncs, uploadDelivered, uploadStarted } from '../../src/census/sync
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { placeOf } from '../../src/outbound/outbox.ts';
+import { placeOf } from '../../src/outbox/queue.ts';
 import { FIRST_TOKEN, NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { sealer } from '../outbound/parts.ts';
+import { sealer } from '../outbox/parts.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 

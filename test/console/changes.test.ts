@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { closeGate } from '../../src/outbound/gate.ts';
+import { closeGate } from '../../src/outbox/circuit-breaker.ts';
 import { report, service } from '../employment/stage.ts';
-import { START, sealer } from '../outbound/parts.ts';
+import { START, sealer } from '../outbox/parts.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
 const SECRET = 'Marker-7f3a';

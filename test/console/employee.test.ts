@@ -1,6 +1,6 @@
 import t from 'tap';
 import { report } from '../employment/stage.ts';
-import { sealer } from '../outbound/parts.ts';
+import { sealer } from '../outbox/parts.ts';
 import { employ } from '../payroll/ready.ts';
 import { cells, listed, put } from './deductions.ts';
 import { assertAccessible, assertGood, HOSTILE, openConsole } from './stage.ts';

@@ -9,7 +9,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { call, NOW, type Request, start } from '../api/start.ts';
-import { sealer } from '../outbound/parts.ts';
+import { sealer } from '../outbox/parts.ts';
 import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
 import { type Earlier, fillEarlier, readEarlier, rowsOf, textOf } from './earlier.ts';
 import { open } from './scratch.ts';

@@ -13,12 +13,12 @@ import { type Change, checkChange } from '../../src/employment/change.ts';
 import { createGathering } from '../../src/employment/gather.ts';
 import { employmentsOf } from '../../src/ledger/employment.ts';
 import { recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
-import { placeOf } from '../../src/outbound/outbox.ts';
+import { placeOf } from '../../src/outbox/queue.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
-import { json, stubService } from '../outbound/stub-service.ts';
+import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, stubService } from '../outbox/stub-service.ts';
 import { rawBytes } from '../support/engine.ts';
 
 const START = new Date('2026-03-01T09:30:00.000Z');

@@ -6,7 +6,7 @@ import type { LogFields } from '../../src/observe/log.ts';
 import { silentLog } from '../../src/observe/log.ts';
 import { termination } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { sealer, setClock } from '../outbound/parts.ts';
+import { sealer, setClock } from '../outbox/parts.ts';
 
 const LINES = 2 * CHANGES_AT_ONCE + 10;
 const lines = Array.from({ length: LINES }, (_, at) =>

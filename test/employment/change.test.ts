@@ -1,7 +1,7 @@
 import t from 'tap';
 import { bytesOf, type ChangeKind, checkChange } from '../../src/employment/change.ts';
 import { keyProblem } from '../../src/employment/key.ts';
-import { CHANGE_KINDS } from '../../src/outbound/by-hand.ts';
+import { CHANGE_KINDS } from '../../src/outbox/manual.ts';
 import {
   address,
   compensationChange,

@@ -3,7 +3,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { cancelChange, releaseChange, retryChange } from '../../src/employment/by-hand.ts';
 import { type ChangeFilter, findChange, listChanges } from '../../src/employment/changes.ts';
 import { scratch } from '../database/scratch.ts';
-import { START } from '../outbound/parts.ts';
+import { START } from '../outbox/parts.ts';
 import { oweCensus, report, service } from './stage.ts';
 
 const NOW = START.toISOString();

@@ -4,11 +4,11 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
 import { type ChangeKind, checkChange } from '../../src/employment/change.ts';
-import { enqueue } from '../../src/outbound/outbox.ts';
-import { employerSubject } from '../../src/outbound/subject.ts';
+import { enqueue } from '../../src/outbox/queue.ts';
+import { employerSubject } from '../../src/outbox/subject.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
-import { type SetClock, START, sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
-import { json, stubService } from '../outbound/stub-service.ts';
+import { type SetClock, START, sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, stubService } from '../outbox/stub-service.ts';
 
 const SAMPLES: Readonly<Record<ChangeKind, object>> = {
   'new-hire': newHire,

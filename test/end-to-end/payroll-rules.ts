@@ -3,13 +3,13 @@
  * computed by hand from docs/payroll.md.
  */
 import t, { type Test } from 'tap';
-import { createChangeSenders } from '../../src/outbound/change-sender.ts';
+import { createChangeSenders } from '../../src/outbox/change-sender.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { type Answer, start } from '../api/start.ts';
 import { organization, person } from '../census/parts.ts';
 import { compensationChange, newHire, payRate } from '../contract/samples.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
-import { json as respond, stubService } from '../outbound/stub-service.ts';
+import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
 
 type Fields = Record<string, unknown>;

@@ -9,8 +9,8 @@ import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { silentLog } from '../../src/observe/log.ts';
-import { createClient } from '../../src/outbound/client.ts';
-import { createSendLoop } from '../../src/outbound/send-loop.ts';
+import { createClient } from '../../src/outbox/client.ts';
+import { createSendLoop } from '../../src/outbox/send-loop.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { organization, person } from '../census/parts.ts';
 

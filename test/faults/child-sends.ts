@@ -5,8 +5,8 @@ import { readConfig } from '../../src/config.ts';
 import { databaseNow } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { silentLog } from '../../src/observe/log.ts';
-import { createClient } from '../../src/outbound/client.ts';
-import { createSendLoop } from '../../src/outbound/send-loop.ts';
+import { createClient } from '../../src/outbox/client.ts';
+import { createSendLoop } from '../../src/outbox/send-loop.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 
 const config = readConfig(process.env);

@@ -15,7 +15,7 @@ import { deductionOf, deliver, receive } from '../api/deliver.ts';
 import { execute, start as startExecutable } from '../cli/executable.ts';
 import { DATA_KEY, environment, here, jsonOf, type Ran, type Variables } from '../cli/surroundings.ts';
 import { open } from '../database/scratch.ts';
-import { owe } from '../outbound/parts.ts';
+import { owe } from '../outbox/parts.ts';
 import { catalogOfPostgres, catalogOfSqlite } from '../postgres/catalog.ts';
 import { contentOfTables, type Filled, fill } from '../postgres/filled.ts';
 import { postgresServer, usePostgres } from '../support/engine.ts';

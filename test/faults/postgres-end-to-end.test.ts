@@ -14,4 +14,4 @@ await import('../end-to-end/metrics.test.ts');
 await import('../end-to-end/restart.test.ts');
 await import('../end-to-end/secrets.test.ts');
 await import('../end-to-end/census.test.ts');
-await import('../outbound/outage.test.ts');
+await import('../outbox/outage.test.ts');

@@ -2,7 +2,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { censusOf, person, stage, uploadText } from '../census/parts.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { setClock } from '../outbound/parts.ts';
+import { setClock } from '../outbox/parts.ts';
 import { finalized as finalizedRun, taken } from '../payroll/finalized.ts';
 import { readyEmployer } from '../payroll/ready.ts';
 import {

@@ -3,9 +3,9 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
-import { closeGate } from '../../src/outbound/gate.ts';
-import { enqueue } from '../../src/outbound/outbox.ts';
-import { employerSubject } from '../../src/outbound/subject.ts';
+import { closeGate } from '../../src/outbox/circuit-breaker.ts';
+import { enqueue } from '../../src/outbox/queue.ts';
+import { employerSubject } from '../../src/outbox/subject.ts';
 import { LEDGER_CHECKS } from '../../src/payroll/checks.ts';
 import type { Question } from '../../src/payroll/findings.ts';
 import { type CheckResult, readReadiness } from '../../src/payroll/readiness.ts';
@@ -15,7 +15,7 @@ import { readinessOfRun } from '../../src/payroll/runs/readiness.ts';
 import { RUN_CHECKS } from '../../src/payroll/runs/run-checks.ts';
 import { putRun } from '../../src/payroll/runs/store.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
-import { owe } from '../outbound/parts.ts';
+import { owe } from '../outbox/parts.ts';
 import {
   BIWEEKLY,
   code,

@@ -5,11 +5,11 @@ import { requestSync } from '../../src/census/syncs.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { retryByHand } from '../../src/outbound/by-hand.ts';
-import { claim } from '../../src/outbound/claims.ts';
-import type { Claim } from '../../src/outbound/sender.ts';
+import { claim } from '../../src/outbox/claims.ts';
+import { retryByHand } from '../../src/outbox/manual.ts';
+import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
-import { owe, START } from '../outbound/parts.ts';
+import { owe, START } from '../outbox/parts.ts';
 import { liftTimeLimits, usePostgres } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';
 

@@ -6,12 +6,12 @@ import { databaseNow } from '../../src/database/engine.ts';
 import type { Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
 import { type Log, silentLog } from '../../src/observe/log.ts';
-import { closeGate, readGate, reserveProbe } from '../../src/outbound/gate.ts';
-import { nextHeadsOf, settleHeads } from '../../src/outbound/heads.ts';
-import { LEASE_MS } from '../../src/outbound/lease.ts';
+import { closeGate, readGate, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
+import { LEASE_MS } from '../../src/outbox/lease.ts';
+import { nextHeadsOf, settleHeads } from '../../src/outbox/queue-front.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { owe, request, sendLoop, setClock } from '../outbound/parts.ts';
-import { json, stubService } from '../outbound/stub-service.ts';
+import { owe, request, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, stubService } from '../outbox/stub-service.ts';
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

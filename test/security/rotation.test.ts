@@ -3,14 +3,14 @@ import t from 'tap';
 import { SEALED_CHUNKS } from '../../src/census/chunks.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbound/change-sender.ts';
-import { enqueue, FORMER_HASHES, placeOf, SEALED_REQUESTS, sealBody } from '../../src/outbound/outbox.ts';
+import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { enqueue, FORMER_HASHES, placeOf, SEALED_REQUESTS, sealBody } from '../../src/outbox/queue.ts';
 import { HASH_KEY, openHasher } from '../../src/security/hashing.ts';
 import { countRows, keysInUse, reseal } from '../../src/security/rotation.ts';
 import { createSealer, type Sealer } from '../../src/security/sealing.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { owe as oweOne, sendAll, sendLoop, setClock } from '../outbound/parts.ts';
-import { json, stubService } from '../outbound/stub-service.ts';
+import { owe as oweOne, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { json, stubService } from '../outbox/stub-service.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { bytesByTable } from '../support/engine.ts';
 

@@ -1,6 +1,6 @@
 /** Compares what the sidecar holds with what the simulated service recorded: two accounts of the same story. */
 import type { Deduction } from '../../src/contract/deduction.ts';
-import type { ChangeKind } from '../../src/outbound/by-hand.ts';
+import type { ChangeKind } from '../../src/outbox/manual.ts';
 import type { Simulator } from '../../src/simulator/simulator.ts';
 import type { Api } from './api.ts';
 import { eventually } from './eventually.ts';

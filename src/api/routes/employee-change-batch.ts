@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { KEY_MAX_CHARACTERS } from '../../employment/key.ts';
-import { CHANGE_KINDS } from '../../outbound/by-hand.ts';
+import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../reading/batch.ts';
 import { formatOf, ROW_TYPES } from '../../reading/rows.ts';
 import { by } from '../auth.ts';

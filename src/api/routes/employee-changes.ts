@@ -7,7 +7,7 @@ import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { createGathering } from '../../employment/gather.ts';
 import { KEY_MAX_CHARACTERS, keyProblem } from '../../employment/key.ts';
 import { EffectiveOn } from '../../ledger/effective-on.ts';
-import { CHANGE_KINDS } from '../../outbound/by-hand.ts';
+import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid, Refusal } from '../problem.ts';

@@ -3,7 +3,7 @@ import { chunkPlace } from '../../census/chunks.ts';
 import { readDataKeys } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
-import { placeOf } from '../../outbound/outbox.ts';
+import { placeOf } from '../../outbox/queue.ts';
 import { hashKeyPlace } from '../../security/hashing.ts';
 import { createSealer, type Place } from '../../security/sealing.ts';
 import { describeFailure } from '../failure.ts';

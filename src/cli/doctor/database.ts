@@ -6,7 +6,7 @@ import { openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { nearestFolder } from '../../observe/disk.ts';
-import { readGate } from '../../outbound/gate.ts';
+import { readGate } from '../../outbox/circuit-breaker.ts';
 import type { Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
 import { nameOfDatabase } from '../where.ts';

@@ -1,9 +1,9 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbound/by-hand.ts';
-import { enqueue } from '../../src/outbound/outbox.ts';
-import { employerSubject } from '../../src/outbound/subject.ts';
+import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbox/manual.ts';
+import { enqueue } from '../../src/outbox/queue.ts';
+import { employerSubject } from '../../src/outbox/subject.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';

@@ -2,11 +2,11 @@
 import type { ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbound/change-sender.ts';
-import { closeGate, readGate } from '../../src/outbound/gate.ts';
-import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbound/ramp.ts';
-import type { Counts } from '../../src/outbound/send-loop.ts';
-import type { Sender } from '../../src/outbound/sender.ts';
+import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { closeGate, readGate } from '../../src/outbox/circuit-breaker.ts';
+import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbox/concurrency-limiter.ts';
+import type { Counts } from '../../src/outbox/send-loop.ts';
+import type { Sender } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, request, sealer, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';

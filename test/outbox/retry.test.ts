@@ -11,7 +11,7 @@ import {
   RETRY_MIN_MS,
   retryAfterMs,
   type Verdict,
-} from '../../src/outbound/retry.ts';
+} from '../../src/outbox/retry.ts';
 
 const answered = (status: number, content: Content = 'empty'): Outcome => ({
   answered: true,

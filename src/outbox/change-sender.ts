@@ -1,6 +1,6 @@
 import type { Sealer } from '../security/sealing.ts';
-import { CHANGE_KINDS } from './by-hand.ts';
-import { placeOf } from './outbox.ts';
+import { CHANGE_KINDS } from './manual.ts';
+import { placeOf } from './queue.ts';
 import type { Patience, Sender, Senders } from './sender.ts';
 
 /** A change is a few hundred bytes: a service that needs longer is in trouble, and the request comes again. */

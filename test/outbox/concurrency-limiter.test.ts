@@ -12,7 +12,7 @@ import {
   rampAfter,
   roomIn,
   type Sign,
-} from '../../src/outbound/ramp.ts';
+} from '../../src/outbox/concurrency-limiter.ts';
 
 const MOST = 8;
 const after = (ramp: Ramp, sign: Sign, at = 0, random = 0.999): Ramp =>

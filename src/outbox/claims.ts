@@ -2,10 +2,10 @@ import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
-import { type Gate, gateQuery, isProbeDue, readGate, reserveProbe } from './gate.ts';
-import { settleHead } from './heads.ts';
+import { type Gate, gateQuery, isProbeDue, readGate, reserveProbe } from './circuit-breaker.ts';
 import { after, LEASE_MS, READ_LATER_MS } from './lease.ts';
 import { backToPending } from './pending.ts';
+import { settleHead } from './queue-front.ts';
 import { DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 

@@ -8,9 +8,9 @@ import type { Sealer } from '../security/sealing.ts';
 import { type Attempted, createAttempt } from './attempt.ts';
 import type { Room } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
-import { fromBottom, fullRamp, type Lane, type Ramp, rampAfter, roomIn } from './ramp.ts';
+import { fromBottom, fullRamp, type Lane, type Ramp, rampAfter, roomIn } from './concurrency-limiter.ts';
+import { createTurn, type Ended } from './send-batch.ts';
 import type { Claim, Senders } from './sender.ts';
-import { createTurn, type Ended } from './turn.ts';
 
 /** In each lane: enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
 const CONCURRENCY = 8;

@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { Agent } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type BenefitsConfig, currentApiKey } from '../config.ts';
-import { readAnswer } from './answer.ts';
 import { failureOf } from './failure.ts';
+import { readAnswer } from './response.ts';
 import type { Outcome } from './retry.ts';
 import type { Post } from './sender.ts';
 

@@ -1,9 +1,9 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { silentLog } from '../../src/observe/log.ts';
-import { ANSWER_READ_BYTES } from '../../src/outbound/answer.ts';
-import { createChangeSenders } from '../../src/outbound/change-sender.ts';
-import { enqueue, placeOf, sealBody } from '../../src/outbound/outbox.ts';
+import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { enqueue, placeOf, sealBody } from '../../src/outbox/queue.ts';
+import { ANSWER_READ_BYTES } from '../../src/outbox/response.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { scratch } from '../database/scratch.ts';

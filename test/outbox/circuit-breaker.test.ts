@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import t from 'tap';
-import { readGate } from '../../src/outbound/gate.ts';
+import { readGate } from '../../src/outbox/circuit-breaker.ts';
 import { scratch } from '../database/scratch.ts';
 import { client, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';

@@ -1,5 +1,5 @@
 import type { Trx } from '../database/tables.ts';
-import { closeGate, openGate, probeFailed, reserveProbe } from './gate.ts';
+import { closeGate, openGate, probeFailed, reserveProbe } from './circuit-breaker.ts';
 
 /** What an attempt says about the gate. `answered`: null when the service was asked nothing. */
 export type Said = {

@@ -3,12 +3,12 @@ import type { Test } from 'tap';
 import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { silentLog } from '../../src/observe/log.ts';
-import { createChangeSenders } from '../../src/outbound/change-sender.ts';
-import { type BenefitsClient, createClient } from '../../src/outbound/client.ts';
-import { enqueue, sealBody } from '../../src/outbound/outbox.ts';
-import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbound/send-loop.ts';
-import type { Patience } from '../../src/outbound/sender.ts';
-import { employeeSubject } from '../../src/outbound/subject.ts';
+import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { type BenefitsClient, createClient } from '../../src/outbox/client.ts';
+import { enqueue, sealBody } from '../../src/outbox/queue.ts';
+import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbox/send-loop.ts';
+import type { Patience } from '../../src/outbox/sender.ts';
+import { employeeSubject } from '../../src/outbox/subject.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 

@@ -3,12 +3,12 @@ import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import type { Sealer } from '../security/sealing.ts';
+import { type Said, tellGate } from './circuit-breaker-log.ts';
 import { endAttempt } from './claims.ts';
-import { type Said, tellGate } from './gate-told.ts';
-import { settleHeads } from './heads.ts';
 import { after } from './lease.ts';
-import { placeOf } from './outbox.ts';
 import { backToPending } from './pending.ts';
+import { placeOf } from './queue.ts';
+import { settleHeads } from './queue-front.ts';
 import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
 import type { Claim, NotNow, Senders, Settlement } from './sender.ts';
 

@@ -2,12 +2,12 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Db, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbound/by-hand.ts';
-import { claim } from '../../src/outbound/claims.ts';
-import { finish } from '../../src/outbound/finish.ts';
-import { enqueue } from '../../src/outbound/outbox.ts';
-import type { Outcome } from '../../src/outbound/retry.ts';
-import type { Claim } from '../../src/outbound/sender.ts';
+import { claim } from '../../src/outbox/claims.ts';
+import { finish } from '../../src/outbox/finish.ts';
+import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbox/manual.ts';
+import { enqueue } from '../../src/outbox/queue.ts';
+import type { Outcome } from '../../src/outbox/retry.ts';
+import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { sealer, setClock } from './parts.ts';
 

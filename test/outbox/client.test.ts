@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import t from 'tap';
-import { ANSWER_READ_BYTES } from '../../src/outbound/answer.ts';
-import { createClient, pathSegment } from '../../src/outbound/client.ts';
-import type { Content, Outcome } from '../../src/outbound/retry.ts';
-import type { Post } from '../../src/outbound/sender.ts';
+import { createClient, pathSegment } from '../../src/outbox/client.ts';
+import { ANSWER_READ_BYTES } from '../../src/outbox/response.ts';
+import type { Content, Outcome } from '../../src/outbox/retry.ts';
+import type { Post } from '../../src/outbox/sender.ts';
 import { client, PATIENT, START } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 

@@ -1,10 +1,10 @@
 /** A service that is away for long, and comes back, with much that waits. */
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { claim } from '../../src/outbound/claims.ts';
-import { finish } from '../../src/outbound/finish.ts';
-import { fullRamp, rampAfter, roomIn } from '../../src/outbound/ramp.ts';
-import type { Outcome } from '../../src/outbound/retry.ts';
+import { claim } from '../../src/outbox/claims.ts';
+import { fullRamp, rampAfter, roomIn } from '../../src/outbox/concurrency-limiter.ts';
+import { finish } from '../../src/outbox/finish.ts';
+import type { Outcome } from '../../src/outbox/retry.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
