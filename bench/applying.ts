@@ -2,7 +2,7 @@
 import type { Db } from '../src/database/tables.ts';
 import { type ApplyLoop, createApplyLoop } from '../src/inbox/apply.ts';
 import { type Arrival, storeBatch } from '../src/inbox/inbox.ts';
-import type { Log } from '../src/observe/log.ts';
+import type { Log } from '../src/telemetry/log.ts';
 
 /** Stays below the largest batch, so that what is stored at once is also applied at once. */
 export const BATCH_EVENTS = 500;

@@ -3,8 +3,8 @@ import { completeSyncs, requestSync } from './census/syncs.ts';
 import type { Clock } from './clock.ts';
 import type { Db } from './database/tables.ts';
 import { type ApplyLoop, createApplyLoop } from './inbox/apply.ts';
-import type { Log } from './observe/log.ts';
-import type { AppliedCounts } from './observe/thread.ts';
+import type { Log } from './telemetry/log.ts';
+import type { AppliedCounts } from './telemetry/thread-counts.ts';
 
 /** `applied` is told what became of events; `wakeSend` is called when something new is in the outbox, `failed` when the storage failed for good. */
 export function createApplying(

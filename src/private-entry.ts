@@ -3,11 +3,11 @@ import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
 import { createFunctionSource } from './census/source-function.ts';
 import { engineOfUrl } from './database/engine.ts';
-import { createAsk } from './observe/ask.ts';
-import type { Log, LogFields } from './observe/log.ts';
 import { startPrivateSide } from './private-side.ts';
 import type { FromThread, ThreadData, ToThread } from './private-thread.ts';
+import type { Log, LogFields } from './telemetry/log.ts';
 import type { Receiving } from './telemetry/receiver-counts.ts';
+import { createAsk } from './telemetry/thread-request.ts';
 import { failureOf, type Saying, type Told } from './thread.ts';
 
 async function main(port: MessagePort): Promise<void> {

@@ -20,19 +20,19 @@ import { codeOf } from './database/errors.ts';
 import { openDatabase } from './database/open.ts';
 import type { Db } from './database/tables.ts';
 import { addressOf, closeListener } from './listening.ts';
-import { createReadiness } from './observe/health.ts';
-import type { Log } from './observe/log.ts';
-import { createPrivateCounts } from './observe/private-counts.ts';
-import { watchThread } from './observe/thread.ts';
+import { createReadiness } from './operations/health.ts';
+import { runRetention } from './operations/retention.ts';
 import { createChangeSenders } from './outbox/change-sender.ts';
 import { createClient } from './outbox/client.ts';
 import { createSendLoop } from './outbox/send-loop.ts';
 import type { Senders } from './outbox/sender.ts';
 import { placementOf } from './placement.ts';
-import { runRetention } from './retention.ts';
 import { keyTrouble } from './security/key-trouble.ts';
 import { createSealer, type Sealer } from './security/sealing.ts';
+import { createPrivateCounts } from './telemetry/api-counts.ts';
+import type { Log } from './telemetry/log.ts';
 import type { Receiving } from './telemetry/receiver-counts.ts';
+import { watchThread } from './telemetry/thread-counts.ts';
 import { VERSION } from './version.ts';
 
 export type PrivateSide = {

@@ -5,9 +5,9 @@ import type { Arrival } from './inbox/inbox.ts';
 import { createReceiver, UNREADABLE } from './inbox/receiver.ts';
 import { createVerify, REFUSAL_CAUSES, type RefusalCause } from './inbox/signature.ts';
 import { addressOf, closeListener } from './listening.ts';
-import { tellSeldom } from './observe/seldom.ts';
-import type { ThreadCounts } from './observe/thread.ts';
+import { tellSeldom } from './telemetry/rate-limited-log.ts';
 import { createReceivingCounts, type Received } from './telemetry/receiver-counts.ts';
+import type { ThreadCounts } from './telemetry/thread-counts.ts';
 
 /** What it needs of the configuration: it sees no key and no token. */
 export type ReceivingConfig = Pick<Config, 'receiver' | 'webhookSecrets'>;

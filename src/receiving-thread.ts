@@ -2,8 +2,8 @@
 import type { MessagePort } from 'node:worker_threads';
 import { type Crossing, storeCrossing } from './inbox/intake-channel.ts';
 import type { RefusalCause } from './inbox/signature.ts';
-import { answer, createAsk } from './observe/ask.ts';
 import type { Behind, ReceivingConfig, ReceivingCounted, ReceivingSide } from './receiving-side.ts';
+import { answer, createAsk } from './telemetry/thread-request.ts';
 import { startThread } from './thread.ts';
 
 export type ToReceiving =

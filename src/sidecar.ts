@@ -14,15 +14,15 @@ import { createIntake } from './inbox/intake.ts';
 import { NotStored } from './inbox/not-stored.ts';
 import { createRefusals } from './inbox/refusals.ts';
 import type { RefusalCause } from './inbox/signature.ts';
-import { createReadiness } from './observe/health.ts';
-import type { Log } from './observe/log.ts';
-import { watchThread } from './observe/thread.ts';
+import { createReadiness } from './operations/health.ts';
+import { isAnyDropped } from './operations/retention.ts';
 import { placementOf } from './placement.ts';
 import { startPrivateThread } from './private-thread.ts';
 import type { Behind, ReceivingConfig, ReceivingSide } from './receiving-side.ts';
 import { startReceivingThread } from './receiving-thread.ts';
-import { isAnyDropped } from './retention.ts';
+import type { Log } from './telemetry/log.ts';
 import { createStoringCounts, type StoringCounts } from './telemetry/receiver-counts.ts';
+import { watchThread } from './telemetry/thread-counts.ts';
 
 export type SidecarOptions = {
   log: Log;

@@ -279,7 +279,7 @@ t.test('docs/security.md names every scope, and every field of a log line', asyn
   const page = read('docs/security.md');
   const scopes = caught(between(page, '| scope | may |', '\n\n'), /`([a-z]+(?::[a-z]+)?)`/g);
   t.strictSame(scopes.sort(), [...SCOPES].sort());
-  const fields = caught(between(read('src/observe/log.ts'), 'type LogFields', '}>'), /^ {2}(\w+):/gm);
+  const fields = caught(between(read('src/telemetry/log.ts'), 'type LogFields', '}>'), /^ {2}(\w+):/gm);
   t.strictSame(caught(between(page, 'These are the fields:', '.\n'), /`(\w+)`/g).sort(), fields.sort());
 });
 

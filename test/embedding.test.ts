@@ -1,7 +1,7 @@
 /** The sidecar inside another program, with the census as a function of it. */
 import t, { type Test } from 'tap';
 import { type CensusFunction, createSidecar, readConfig, type SidecarOptions } from '../src/index.ts';
-import { silentLog } from '../src/observe/log.ts';
+import { silentLog } from '../src/telemetry/log.ts';
 import { type SimulatorOptions, startSimulator } from '../src/testing.ts';
 import { apiAt } from './support/api.ts';
 import { newDatabaseUrl } from './support/engine.ts';

@@ -2,11 +2,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
-import type { Log } from '../observe/log.ts';
-import { tellSeldom } from '../observe/seldom.ts';
 import { createFailedAttempts } from '../security/failed-attempts.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
+import type { Log } from '../telemetry/log.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { Refusal } from './problem.ts';
 
 /**

@@ -1,9 +1,9 @@
 /** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
-import { NoAnswer } from '../observe/ask.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
 import { keyTrouble } from '../security/key-trouble.ts';
+import { NoAnswer } from '../telemetry/thread-request.ts';
 import type { ApiParts } from './parts.ts';
 import { Shed } from './pressure.ts';
 import { broken, REFUSALS, Refusal, type RefusalCode } from './problem.ts';

@@ -1,6 +1,6 @@
 /** How long requests take, by route, for the metrics. */
-import { noteRequest, type PrivateCounts, type RunWork } from '../observe/private-counts.ts';
-import { note } from '../observe/tally.ts';
+import { noteRequest, type PrivateCounts, type RunWork } from '../telemetry/api-counts.ts';
+import { note } from '../telemetry/tally.ts';
 import type { Api } from './schemas.ts';
 
 /** The routes that compute or compare the lines of a payroll run. */

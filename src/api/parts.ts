@@ -2,12 +2,12 @@
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
-import type { NotReady } from '../observe/health.ts';
-import type { Log } from '../observe/log.ts';
-import type { PrivateCounts } from '../observe/private-counts.ts';
-import type { ThreadCounts } from '../observe/thread.ts';
+import type { NotReady } from '../operations/health.ts';
 import type { Sealer } from '../security/sealing.ts';
+import type { PrivateCounts } from '../telemetry/api-counts.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';
+import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 import type { PressureLimits } from './pressure.ts';
 
 export type ApiParts = {

@@ -4,9 +4,9 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';
-import type { Log } from '../observe/log.ts';
-import type { PrivateCounts } from '../observe/private-counts.ts';
-import { tellSeldom } from '../observe/seldom.ts';
+import type { PrivateCounts } from '../telemetry/api-counts.ts';
+import type { Log } from '../telemetry/log.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { Refusal } from './problem.ts';
 import type { Api } from './schemas.ts';
 

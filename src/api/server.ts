@@ -13,7 +13,7 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../listening.ts';
-import { tellSeldom } from '../observe/seldom.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './body.ts';
 import { refusalOf, tellRefusal } from './failure.ts';

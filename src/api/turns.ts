@@ -1,5 +1,5 @@
-import type { Log } from '../observe/log.ts';
-import { tellSeldom } from '../observe/seldom.ts';
+import type { Log } from '../telemetry/log.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { Shed } from './pressure.ts';
 
 /** What comes in such numbers is read within this. */

@@ -1,10 +1,10 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import { readDatabaseUrl, readEnvironment } from '../config.ts';
-import { backUp } from '../database/backup.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { BESIDE, isNamedBeside } from '../database/files.ts';
 import { sqliteFile } from '../database/open.ts';
+import { backUp } from '../operations/backup.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, ifStopped, WrongUsage } from './failure.ts';
 import { showProgress } from './progress.ts';

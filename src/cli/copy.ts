@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../config.ts';
-import { assertEmpty, copyDatabase, countRows } from '../database/copy.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { checkSchema, migrate, SchemaRefused } from '../database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
+import { assertEmpty, copyDatabase, countRows } from '../operations/copy.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 import { printable } from './output.ts';

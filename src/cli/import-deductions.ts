@@ -6,7 +6,7 @@ import type { Db } from '../database/tables.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
 import { hasPendingEvents } from '../inbox/inbox.ts';
-import { silentLog } from '../observe/log.ts';
+import { silentLog } from '../telemetry/log.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { showProgress } from './progress.ts';

@@ -1,9 +1,9 @@
 /** The result goes to stdout, progress and notes to stderr: what a pipe or a file gets is the result alone. */
 import { styleText } from 'node:util';
 import type { Environment } from '../environment.ts';
-import { printableLines } from '../observe/printable.ts';
+import { printableLines } from '../telemetry/printable.ts';
 
-export { printable } from '../observe/printable.ts';
+export { printable } from '../telemetry/printable.ts';
 
 /** What a command writes to; a process has its own, tests pass theirs. */
 export type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };

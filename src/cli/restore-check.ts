@@ -1,12 +1,12 @@
 /** What a backup must be before it may replace anything. */
 import { readDataKeys, readEnvironment } from '../config.ts';
-import { assertWhole, BackupFailed, withFile } from '../database/backup.ts';
 import { tableExists } from '../database/engine.ts';
 import { codeOf } from '../database/errors.ts';
 import { countDue, SchemaRefused } from '../database/migrate.ts';
 import { assertSchemaUnaltered } from '../database/schema-check.ts';
 import type { Db } from '../database/tables.ts';
 import { readTail, type Tail } from '../database/tail.ts';
+import { assertWhole, BackupFailed, withFile } from '../operations/backup.ts';
 import { keysInUse } from '../security/rotation.ts';
 import type { Context } from './context.ts';
 import { checkDataKeys } from './doctor/data-keys.ts';

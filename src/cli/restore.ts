@@ -1,8 +1,11 @@
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { readDatabaseUrl, readEnvironment, readRetention } from '../config.ts';
-import { withFile } from '../database/backup.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import { AlreadyServed, holdServeLock, isServed, sqliteFile } from '../database/open.ts';
+import { readTail, replayFrom, type Tail } from '../database/tail.ts';
+import { whatToReplay } from '../inbox/data-loss.ts';
+import { removeHint } from '../inbox/high-water-mark.ts';
+import { withFile } from '../operations/backup.ts';
 import {
   compact,
   copyBeside,
@@ -11,11 +14,8 @@ import {
   keptName,
   preparedNames,
   replaceDatabase,
-} from '../database/restore.ts';
-import { readTail, replayFrom, type Tail } from '../database/tail.ts';
-import { whatToReplay } from '../inbox/data-loss.ts';
-import { removeHint } from '../inbox/high-water-mark.ts';
-import { isAnyDropped } from '../retention.ts';
+} from '../operations/restore.ts';
+import { isAnyDropped } from '../operations/retention.ts';
 import type { Context } from './context.ts';
 import { CommandFailed, ifStopped, WrongUsage } from './failure.ts';
 import { printable } from './output.ts';

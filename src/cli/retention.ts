@@ -1,5 +1,5 @@
 import { readDatabaseUrl, readRetention } from '../config.ts';
-import { countDue, type DueByKind, dropDue } from '../retention.ts';
+import { countDue, type DueByKind, dropDue } from '../operations/retention.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { showProgress } from './progress.ts';

@@ -1,11 +1,11 @@
 import { once } from 'node:events';
 import type { Db } from '../database/tables.ts';
-import { printableLines } from '../observe/printable.ts';
 import { csvOfLines } from '../payroll/runs/csv.ts';
 import type { Line } from '../payroll/runs/line.ts';
 import { type LinesOfEmployee, linesOfRun } from '../payroll/runs/line-pages.ts';
 import { linesOfOne } from '../payroll/runs/lines-of-employee.ts';
 import type { StoredRun } from '../payroll/runs/store.ts';
+import { printableLines } from '../telemetry/printable.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';

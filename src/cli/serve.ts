@@ -1,6 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { readConfig } from '../config.ts';
-import { createLog } from '../observe/log.ts';
+import { createLog } from '../telemetry/log.ts';
 import type { Context } from './context.ts';
 import { tellFailure } from './failure.ts';
 import { boundHeaps, holdYoungGenerations, releaseBoundYoungGenerations } from './young-generation.ts';

@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { createAuthorize } from '../api/auth.ts';
 import { Refusal } from '../api/problem.ts';
-import { readActivity } from '../observe/activity.ts';
+import { readActivity } from '../operations/activity.ts';
 import { createNews } from './news.ts';
 import type { ConsoleParts } from './parts.ts';
 

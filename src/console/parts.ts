@@ -2,7 +2,7 @@
 import type { Clock } from '../clock.ts';
 import type { Config } from '../config.ts';
 import type { Db } from '../database/tables.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../telemetry/log.ts';
 
 export type ConsoleParts = {
   /** For sessions; everything else comes from the API. */

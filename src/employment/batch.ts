@@ -1,8 +1,8 @@
 import type { Problem } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
-import type { Log } from '../observe/log.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
+import type { Log } from '../telemetry/log.ts';
 import { type Accepted, type Accepting, acceptChanges, CHANGES_AT_ONCE, type Submission } from './accept.ts';
 import { checkChange } from './change.ts';
 import { keyProblem } from './key.ts';

@@ -5,7 +5,7 @@ import { fileOf, isServed } from '../database/open.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { type Newest, readTail, replayFrom } from '../database/tail.ts';
 import { transact } from '../database/transaction.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import { type Hint, hintWriter, readHint } from './high-water-mark.ts';
 
 export type LostTail = Tables['lost_tails'];

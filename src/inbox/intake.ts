@@ -2,8 +2,8 @@ import type { Clock } from '../clock.ts';
 import { engineOf } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
-import type { Log } from '../observe/log.ts';
-import { tellSeldom } from '../observe/seldom.ts';
+import type { Log } from '../telemetry/log.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { type Arrival, type Stored, storeBatch } from './inbox.ts';
 import { NotStored } from './not-stored.ts';
 

@@ -2,7 +2,7 @@ import { lockName, tryLockNames } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { Log } from '../observe/log.ts';
+import type { Log } from '../telemetry/log.ts';
 import type { Attempted } from './attempt.ts';
 import { claim, type Room } from './claims.ts';
 import { type Finished, type Finishing, finish } from './finish.ts';

@@ -4,10 +4,10 @@ import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { describeLoss, knownLosses } from '../inbox/data-loss.ts';
 import { refusedSince } from '../inbox/refusals.ts';
+import { isTooLong, silenceOf } from '../inbox/silence.ts';
+import { readRhythm } from '../inbox/staleness.ts';
 import { type NamedInEvent, namedIn } from '../inbox/understand.ts';
 import { currentEmployers } from '../ledger/roster.ts';
-import { readRhythm } from '../observe/rhythm.ts';
-import { isTooLong, silenceOf } from '../observe/silence.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.ts';
 
 /** How far back refused deliveries matter: the provider retries an event for some 27 hours. */

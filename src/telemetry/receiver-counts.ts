@@ -1,8 +1,8 @@
 /** What receiving and storing count of their own work; the private listener asks for it. */
 import type { Clock } from '../clock.ts';
-import { createMinutes, type Minute } from '../observe/minutes.ts';
-import { createTally, note, SECONDS, type Tally } from '../observe/tally.ts';
-import type { ThreadCounts } from '../observe/thread.ts';
+import { createMinutes, type Minute } from './minutes.ts';
+import { createTally, note, SECONDS, type Tally } from './tally.ts';
+import type { ThreadCounts } from './thread-counts.ts';
 
 /** Events in one commit: 256 at most. */
 const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;

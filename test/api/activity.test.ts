@@ -5,8 +5,8 @@ import { dismissEvent } from '../../src/inbox/events.ts';
 import { closeGate } from '../../src/outbox/circuit-breaker.ts';
 import { enqueueMany } from '../../src/outbox/queue.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
-import { onlyReceived } from '../observe/still.ts';
 import { engineOfTests } from '../support/engine.ts';
+import { onlyReceived } from '../telemetry/still.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, start } from './start.ts';
 

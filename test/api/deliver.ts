@@ -4,7 +4,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createApplyLoop } from '../../src/inbox/apply.ts';
 import { storeArrivals } from '../../src/inbox/inbox.ts';
-import { silentLog } from '../../src/observe/log.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { deduction } from '../contract/samples.ts';
 
 export type Delivery = { eventId: string; body: Buffer };

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { dropDue } from '../../src/retention.ts';
+import { dropDue } from '../../src/operations/retention.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, type Running, start } from './start.ts';
 

@@ -3,7 +3,7 @@ import { RUN_ROUTES } from '../../src/api/measure.ts';
 import { ConnectionLost } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { acceptLosses } from '../../src/inbox/data-loss.ts';
-import { NoAnswer } from '../../src/observe/ask.ts';
+import { NoAnswer } from '../../src/telemetry/thread-request.ts';
 import { read } from '../support/scrape.ts';
 import { type Running, start } from './start.ts';
 

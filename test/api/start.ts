@@ -6,13 +6,13 @@ import { createApi } from '../../src/api/server.ts';
 import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import type { Log, LogFields } from '../../src/observe/log.ts';
-import { createPrivateCounts } from '../../src/observe/private-counts.ts';
 import { createSealer } from '../../src/security/sealing.ts';
 import { createToken } from '../../src/security/tokens.ts';
+import { createPrivateCounts } from '../../src/telemetry/api-counts.ts';
+import type { Log, LogFields } from '../../src/telemetry/log.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { scratch } from '../database/scratch.ts';
-import { onlyReceived, stillThread } from '../observe/still.ts';
+import { onlyReceived, stillThread } from '../telemetry/still.ts';
 
 export const NOW = new Date('2026-02-01T12:00:00.000Z');
 export const FIRST_TOKEN = 'first-token-of-a-container-0123456789';

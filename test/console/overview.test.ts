@@ -6,7 +6,7 @@ import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { onlyReceived } from '../observe/still.ts';
+import { onlyReceived } from '../telemetry/still.ts';
 import { assertAccessible, assertFits, openConsole, type Stage } from './stage.ts';
 
 const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';

@@ -2,12 +2,12 @@
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
-import { backUp } from '../../src/database/backup.ts';
 import { startCheckpoints } from '../../src/database/checkpoints.ts';
 import { FileGuard } from '../../src/database/file-guard.ts';
 import { openReader } from '../../src/database/handle.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { setShrinkable, shrink } from '../../src/database/shrink.ts';
+import { backUp } from '../../src/operations/backup.ts';
 import { deductionOf, receive } from '../api/deliver.ts';
 import { eventually } from '../support/eventually.ts';
 import { startChild } from './child.ts';

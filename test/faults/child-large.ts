@@ -8,10 +8,10 @@ import { requestSync } from '../../src/census/syncs.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { silentLog } from '../../src/observe/log.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
 import { createSealer } from '../../src/security/sealing.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { organization, person } from '../census/parts.ts';
 
 const [databaseUrl = '', serviceUrl = '', employees = ''] = process.argv.slice(2);

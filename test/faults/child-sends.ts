@@ -4,10 +4,10 @@ import { systemClock } from '../../src/clock.ts';
 import { readConfig } from '../../src/config.ts';
 import { databaseNow } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
-import { silentLog } from '../../src/observe/log.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
 import { createSealer } from '../../src/security/sealing.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 
 const config = readConfig(process.env);
 const now = systemClock;

@@ -11,5 +11,5 @@ await import('../api/server.test.ts');
 await import('../api/sessions.test.ts');
 await import('../api/activity.test.ts');
 await import('../api/metrics.test.ts');
-await import('../observe/health.test.ts');
-await import('../observe/silence.test.ts');
+await import('../operations/health.test.ts');
+await import('../inbox/silence.test.ts');

@@ -7,7 +7,7 @@ import { codeOf, isUnavailable } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createIntake } from '../../src/inbox/intake.ts';
 import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
-import { silentLog } from '../../src/observe/log.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction } from '../inbox/bodies.ts';

@@ -2,4 +2,4 @@
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
-await import('../retention.test.ts');
+await import('../operations/retention.test.ts');

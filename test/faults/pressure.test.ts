@@ -1,7 +1,7 @@
 /** More is asked of the private listener than it can do: it says so, and deliveries are acknowledged as before. */
 import { Agent, request } from 'node:http';
 import t, { type Test } from 'tap';
-import { SECONDS } from '../../src/observe/tally.ts';
+import { SECONDS } from '../../src/telemetry/tally.ts';
 import { eventually } from '../support/eventually.ts';
 import { startLoad } from '../support/load.ts';
 import { scrape } from '../support/scrape.ts';

@@ -4,7 +4,7 @@ import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type Applied, type ApplyLoop, createApplyLoop, type Effects } from '../../src/inbox/apply.ts';
 import { storeArrivals } from '../../src/inbox/inbox.ts';
-import type { Log } from '../../src/observe/log.ts';
+import type { Log } from '../../src/telemetry/log.ts';
 import { type Commits, countedCommits } from './commits.ts';
 
 export const NOW = new Date('2026-03-01T12:00:00.000Z');

@@ -4,7 +4,7 @@ import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
 import { readTail } from '../../src/database/tail.ts';
 import { keepHint, noticeLostTail } from '../../src/inbox/data-loss.ts';
 import { readHint, removeHint, writeHint } from '../../src/inbox/high-water-mark.ts';
-import { silentLog } from '../../src/observe/log.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { here, jsonOf, withFixtures } from '../cli/surroundings.ts';
 import { eventually } from '../support/eventually.ts';

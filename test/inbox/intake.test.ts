@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import type { Stored } from '../../src/inbox/inbox.ts';
 import { createIntake, type Intake } from '../../src/inbox/intake.ts';
-import { silentLog } from '../../src/observe/log.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { diskFull, engineOfTests } from '../support/engine.ts';
 import { type Commits, countedCommits } from './commits.ts';
 import { deliver, startReceiver } from './deliver.ts';

@@ -1,9 +1,9 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { silentLog } from '../../src/observe/log.ts';
 import { createAttempt } from '../../src/outbox/attempt.ts';
 import { createChangeSenders } from '../../src/outbox/change-sender.ts';
 import { claim } from '../../src/outbox/claims.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
 import { client, owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';

@@ -2,7 +2,6 @@
 import type { Test } from 'tap';
 import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { silentLog } from '../../src/observe/log.ts';
 import { createChangeSenders } from '../../src/outbox/change-sender.ts';
 import { type BenefitsClient, createClient } from '../../src/outbox/client.ts';
 import { enqueue, sealBody } from '../../src/outbox/queue.ts';
@@ -11,6 +10,7 @@ import type { Patience } from '../../src/outbox/sender.ts';
 import { employeeSubject } from '../../src/outbox/subject.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { createSealer } from '../../src/security/sealing.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 
 export const START = new Date('2026-01-31T09:30:00.000Z');
 

@@ -1,11 +1,11 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { silentLog } from '../../src/observe/log.ts';
 import { createChangeSenders } from '../../src/outbox/change-sender.ts';
 import { enqueue, placeOf, sealBody } from '../../src/outbox/queue.ts';
 import { ANSWER_READ_BYTES } from '../../src/outbox/response.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { createSealer } from '../../src/security/sealing.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
 import { rawBytes } from '../support/engine.ts';
 import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';

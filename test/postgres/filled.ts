@@ -8,7 +8,7 @@ import { checkChange } from '../../src/employment/change.ts';
 import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { createRefusals } from '../../src/inbox/refusals.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
-import { createReadiness } from '../../src/observe/health.ts';
+import { createReadiness } from '../../src/operations/health.ts';
 import { closeGate } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';

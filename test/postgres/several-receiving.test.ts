@@ -10,7 +10,7 @@ import { transact, transactionsRetried } from '../../src/database/transaction.ts
 import { createApplyLoop } from '../../src/inbox/apply.ts';
 import { createIntake, type Intake } from '../../src/inbox/intake.ts';
 import { lockLedger, moveLedger } from '../../src/ledger/position.ts';
-import { silentLog } from '../../src/observe/log.ts';
+import { silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { startApplying } from '../inbox/applying.ts';
 import { deduction, deductionBody, syncBody } from '../inbox/bodies.ts';

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { nullable } from '../../contract/fields.ts';
-import { COUNTED_AT_MOST, readActivity } from '../../observe/activity.ts';
+import { COUNTED_AT_MOST, readActivity } from '../../operations/activity.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, closed, named, ownInstant } from '../schemas.ts';
 

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import type { NotReady } from '../../observe/health.ts';
+import type { NotReady } from '../../operations/health.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal, sendRefusal } from '../problem.ts';
 import type { Api } from '../schemas.ts';

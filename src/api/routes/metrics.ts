@@ -1,10 +1,10 @@
 import Type from 'typebox';
 import { isUnavailable } from '../../database/errors.ts';
 import { openLosses } from '../../inbox/data-loss.ts';
-import { readActivity } from '../../observe/activity.ts';
-import { createExposition, EXPOSITION_TYPE } from '../../observe/exposition.ts';
-import { type Facts, metricsOf } from '../../observe/metrics.ts';
-import { createSilence } from '../../observe/rhythm.ts';
+import { createSilence } from '../../inbox/staleness.ts';
+import { readActivity } from '../../operations/activity.ts';
+import { type Facts, metricsOf } from '../../operations/metrics.ts';
+import { createExposition, EXPOSITION_TYPE } from '../../telemetry/exposition.ts';
 import type { ApiParts } from '../parts.ts';
 import type { Api } from '../schemas.ts';
 

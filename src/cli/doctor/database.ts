@@ -5,7 +5,7 @@ import { checkSchema } from '../../database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { nearestFolder } from '../../observe/disk.ts';
+import { nearestFolder } from '../../operations/disk.ts';
 import { readGate } from '../../outbox/circuit-breaker.ts';
 import type { Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';

@@ -1,6 +1,6 @@
 /** What comes in, what waits, what goes out: numbers, and the last hour as charts. */
 import type { Schemas } from '../../../client.ts';
-import { COUNTED_AT_MOST } from '../../../observe/activity.ts';
+import { COUNTED_AT_MOST } from '../../../operations/activity.ts';
 import { timeChart } from '../../elements/chart.ts';
 import { count, counted } from '../../elements/facts.ts';
 import { address } from '../../elements/pager.ts';

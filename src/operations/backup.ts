@@ -1,12 +1,12 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
-import { moveInto, removeBeside, syncFile } from './files.ts';
-import { openReader } from './handle.ts';
-import { countDue, type Environment } from './migrate.ts';
-import { openSqlite } from './sqlite.ts';
-import type { Db, Tables } from './tables.ts';
-import { readTail, type Tail } from './tail.ts';
+import { moveInto, removeBeside, syncFile } from '../database/files.ts';
+import { openReader } from '../database/handle.ts';
+import { countDue, type Environment } from '../database/migrate.ts';
+import { openSqlite } from '../database/sqlite.ts';
+import type { Db, Tables } from '../database/tables.ts';
+import { readTail, type Tail } from '../database/tail.ts';
 
 /** One whole file of a SQLite database that is in use, of one moment. */
 

@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import t from 'tap';
-import { type Failures, tellSeldom } from '../../src/observe/seldom.ts';
+import { type Failures, tellSeldom } from '../../src/telemetry/rate-limited-log.ts';
 
 t.test(
   'the first failure is told at once, and those of a second in one sum with the newest code',

@@ -1,8 +1,8 @@
 /** Threads of which nothing is told. */
 
-import { createTally } from '../../src/observe/tally.ts';
-import type { ThreadCounts } from '../../src/observe/thread.ts';
 import { createStoringCounts, type Received, type Receiving } from '../../src/telemetry/receiver-counts.ts';
+import { createTally } from '../../src/telemetry/tally.ts';
+import type { ThreadCounts } from '../../src/telemetry/thread-counts.ts';
 
 export function stillThread(): ThreadCounts {
   return {

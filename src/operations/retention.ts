@@ -1,16 +1,16 @@
 /** Retention: what is not needed any more goes, the oldest first, in small steps beside everything else. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from './clock.ts';
-import type { RetentionConfig } from './config.ts';
-import { engineOfUrl } from './database/engine.ts';
-import { codeOf, isFatal } from './database/errors.ts';
-import { emptyLog } from './database/reclaim.ts';
-import { shrink } from './database/shrink.ts';
-import type { Db } from './database/tables.ts';
-import { dropBodies, dropConflictBodies } from './inbox/drop-bodies.ts';
-import { bodiesDue, conflictBodiesDue, type Due } from './inbox/due-bodies.ts';
-import type { Log } from './observe/log.ts';
-import { eraseRequests, requestsDue } from './outbox/erase.ts';
+import type { Clock } from '../clock.ts';
+import type { RetentionConfig } from '../config.ts';
+import { engineOfUrl } from '../database/engine.ts';
+import { codeOf, isFatal } from '../database/errors.ts';
+import { emptyLog } from '../database/reclaim.ts';
+import { shrink } from '../database/shrink.ts';
+import type { Db } from '../database/tables.ts';
+import { dropBodies, dropConflictBodies } from '../inbox/drop-bodies.ts';
+import { bodiesDue, conflictBodiesDue, type Due } from '../inbox/due-bodies.ts';
+import { eraseRequests, requestsDue } from '../outbox/erase.ts';
+import type { Log } from '../telemetry/log.ts';
 
 /** A start is busy with other things, and one that is started again each hour must get there too. */
 const FIRST_AFTER_MS = 60_000;

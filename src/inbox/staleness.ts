@@ -1,7 +1,7 @@
 /** What the inbox shows of the rhythm in which the service sends: read by number, a few hundred rows at most. */
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
-import { type Arrived, lastArrival, lastBefore, newestUpTo } from '../inbox/arrivals.ts';
+import { type Arrived, lastArrival, lastBefore, newestUpTo } from './arrivals.ts';
 import {
   FEW_EVENTS,
   LEARNED_FROM_MS,

@@ -10,10 +10,10 @@ import {
 } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import BetterSqlite3 from 'better-sqlite3';
+import { codeOf } from '../database/errors.ts';
+import { BESIDE, keepAs, moveInto, removeBeside, syncFile } from '../database/files.ts';
+import { setShrinkable } from '../database/shrink.ts';
 import { foldLog } from './backup.ts';
-import { codeOf } from './errors.ts';
-import { BESIDE, keepAs, moveInto, removeBeside, syncFile } from './files.ts';
-import { setShrinkable } from './shrink.ts';
 
 /** Putting a backup in the place of a SQLite database: first beside it, where it is checked, then in one step. */
 

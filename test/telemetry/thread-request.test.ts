@@ -1,7 +1,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import t from 'tap';
-import { createAsk } from '../../src/observe/ask.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
+import { createAsk } from '../../src/telemetry/thread-request.ts';
 
 t.test('what the thread that receives counted is asked for on a channel of each question', async (t) => {
   const counts = createReceivingCounts(() => new Date(0), ['headers']);

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { histogram } from '../../src/observe/metric.ts';
-import { countOf, createTally, note } from '../../src/observe/tally.ts';
+import { histogram } from '../../src/telemetry/metric.ts';
+import { countOf, createTally, note } from '../../src/telemetry/tally.ts';
 
 t.test('a histogram tells how many values were at most so large, each step with those below', (t) => {
   fc.assert(

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createSilence, readRhythm } from '../../src/observe/rhythm.ts';
-import { isTooLong, PAUSE_MIN_MS, silenceOf } from '../../src/observe/silence.ts';
+import { isTooLong, PAUSE_MIN_MS, silenceOf } from '../../src/inbox/silence.ts';
+import { createSilence, readRhythm } from '../../src/inbox/staleness.ts';
 import { scratch } from '../database/scratch.ts';
 
 const HOUR = 3_600_000;

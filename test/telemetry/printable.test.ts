@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify, styleText } from 'node:util';
 import t from 'tap';
-import { printable, printableLines } from '../../src/observe/printable.ts';
+import { printable, printableLines } from '../../src/telemetry/printable.ts';
 
 /** C0, DEL, C1, separators, and the controls of the bidirectional algorithm. */
 const UNPRINTABLE = [
@@ -53,7 +53,7 @@ t.test('escaped JSON has the same value, with and without indentation', async (t
   }
 });
 
-const LOG = new URL('../../src/observe/log.ts', import.meta.url);
+const LOG = new URL('../../src/telemetry/log.ts', import.meta.url);
 
 t.test('a log line holds no control character, as JSON and for people', async (t) => {
   const reason = UNPRINTABLE.join('');

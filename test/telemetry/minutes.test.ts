@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createMinutes, MINUTES } from '../../src/observe/minutes.ts';
+import { createMinutes, MINUTES } from '../../src/telemetry/minutes.ts';
 
 const NOON = Date.parse('2026-03-01T12:00:00.000Z');
 const MINUTE = 60_000;

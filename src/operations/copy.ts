@@ -1,11 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
-import { insertMany } from './bulk.ts';
-import { lockAllTables, moveSequences, tableExists, withoutTimeLimit } from './engine.ts';
-import { codeOf, isUnavailable } from './errors.ts';
-import type { Db, Tables, Trx } from './tables.ts';
-import { transact } from './transaction.ts';
+import { insertMany } from '../database/bulk.ts';
+import { lockAllTables, moveSequences, tableExists, withoutTimeLimit } from '../database/engine.ts';
+import { codeOf, isUnavailable } from '../database/errors.ts';
+import type { Db, Tables, Trx } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
 
 /** Moves everything from one database to an empty one of another engine: all of it or nothing. */
 

@@ -1,12 +1,12 @@
 /** Every metric of our own, made from what was counted and from what the database holds. Pure. */
 
+import type { Silence } from '../inbox/silence.ts';
+import type { PrivateCounts } from '../telemetry/api-counts.ts';
+import { counter, gauge, histogram, type Metric } from '../telemetry/metric.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';
+import { countOf, type Tally } from '../telemetry/tally.ts';
+import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 import type { Activity } from './activity.ts';
-import { counter, gauge, histogram, type Metric } from './metric.ts';
-import type { PrivateCounts } from './private-counts.ts';
-import type { Silence } from './silence.ts';
-import { countOf, type Tally } from './tally.ts';
-import type { ThreadCounts } from './thread.ts';
 
 /** Read from the database. `losses`: of its tail, that nobody has accepted. */
 export type Stored = { activity: Activity; silence: Silence; losses: number };

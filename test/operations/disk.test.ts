@@ -9,7 +9,7 @@ import {
   diskOf,
   judgeDisk,
   readDisk,
-} from '../../src/observe/disk.ts';
+} from '../../src/operations/disk.ts';
 import { scratch } from '../database/scratch.ts';
 import { engineOfTests } from '../support/engine.ts';
 

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { ConnectionLost, LockTimeout, NotDurable } from '../../src/database/errors.ts';
-import { createReadiness, reasonOf } from '../../src/observe/health.ts';
+import { createReadiness, reasonOf } from '../../src/operations/health.ts';
 import { scratch } from '../database/scratch.ts';
 
 const coded = (code: string) => Object.assign(new Error('of the engine'), { code });
