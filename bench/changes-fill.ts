@@ -5,8 +5,8 @@ import { transact } from '../src/database/transaction.ts';
 import { claim } from '../src/outbox/claims.ts';
 import { enqueueMany, sealBody } from '../src/outbox/queue.ts';
 import { employeeSubject } from '../src/outbox/subject.ts';
+import { createSealer } from '../src/security/encryption.ts';
 import { openHasher } from '../src/security/hashing.ts';
-import { createSealer } from '../src/security/sealing.ts';
 import { environment } from './server.ts';
 
 /** Changes an employee has waiting. */

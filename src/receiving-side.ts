@@ -4,7 +4,7 @@ import type { Config } from './config.ts';
 import type { Arrival } from './inbox/inbox.ts';
 import { createReceiver, UNREADABLE } from './inbox/receiver.ts';
 import { createVerify, REFUSAL_CAUSES, type RefusalCause } from './inbox/signature.ts';
-import { addressOf, closeListener } from './listening.ts';
+import { addressOf, closeListener } from './security/listener.ts';
 import { tellSeldom } from './telemetry/rate-limited-log.ts';
 import { createReceivingCounts, type Received } from './telemetry/receiver-counts.ts';
 import type { ThreadCounts } from './telemetry/thread-counts.ts';

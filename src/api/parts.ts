@@ -3,7 +3,7 @@ import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
 import type { NotReady } from '../operations/health.ts';
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 import type { PrivateCounts } from '../telemetry/api-counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';

@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Problem } from '../contract/check.ts';
-import { type Columns, formatOf, ROW_TYPES, type RowFormat, type Rows, readRows } from '../reading/rows.ts';
+import { type Columns, formatOf, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import { broken, invalid, Refusal } from './problem.ts';
 
 /** Some 400,000 rows; an employer with 100,000 employees has 300,000. */

@@ -12,7 +12,7 @@ import {
   isBodyPending,
   limitConnections,
   refuseProtocol,
-} from '../listening.ts';
+} from '../security/listener.ts';
 import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './body.ts';

@@ -1,7 +1,7 @@
 import type { Employee } from '../contract/employee.ts';
 import type { Organization } from '../contract/organization.ts';
+import type { Place } from '../security/encryption.ts';
 import type { SealedColumn } from '../security/rotation.ts';
-import type { Place } from '../security/sealing.ts';
 import type { CensusRow } from './check.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { parseJson } from '../contract/json.ts';
-import { type Header, readHeader } from '../reading/columns.ts';
-import { csvRecords } from '../reading/csv.ts';
+import { type Header, readHeader } from '../formats/columns.ts';
+import { csvRecords } from '../formats/csv.ts';
 import { CENSUS_ROWS } from './columns.ts';
 import { employeePath, type Piece } from './reading.ts';
 

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
+import type { Sealer } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
-import type { Sealer } from '../security/sealing.ts';
 import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
 import {
   changedFields,

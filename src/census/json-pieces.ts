@@ -1,5 +1,5 @@
 import { givenFieldPath } from '../contract/field-path.ts';
-import { type JsonPiece, jsonPieces as listPieces } from '../reading/json-list.ts';
+import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
 import { employeePath, type Piece } from './reading.ts';
 
 const CENSUS = { list: 'employees', orBare: false, pathOf: employeePath };

@@ -7,7 +7,7 @@ import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
 import { employerSubject } from '../outbox/subject.ts';
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 import type { CensusRow } from './check.ts';
 import { rowsOf } from './chunks.ts';
 import { openChunks } from './staged.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 import { bodyPart, chunkPlace, END } from './chunks.ts';
 
 /** Reads the staged census: the newest one of an employer that passed the check. */

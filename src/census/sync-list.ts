@@ -3,7 +3,7 @@ import type { Problem } from '../contract/check.ts';
 import { maskSsnsIn } from '../contract/ssn.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
 import { placeOf } from '../outbox/queue.ts';
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 
 /** A sync as people see it. */
 export type CensusSync = Pick<

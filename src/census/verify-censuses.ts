@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { DataKeyMissing, SealBroken, type Sealer } from '../security/sealing.ts';
+import { DataKeyMissing, SealBroken, type Sealer } from '../security/encryption.ts';
 import { bodyPart, END } from './chunks.ts';
 import { openChunks } from './staged.ts';
 

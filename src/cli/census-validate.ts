@@ -2,7 +2,7 @@ import { comparedShape } from '../api/census-view.ts';
 import { checkCensus } from '../census/check.ts';
 import { type Compared, compareCensus } from '../census/diff.ts';
 import { readDataKeys } from '../config.ts';
-import { createSealer } from '../security/sealing.ts';
+import { createSealer } from '../security/encryption.ts';
 import { printChanges } from './census-changes.ts';
 import { openCensusFile } from './census-file.ts';
 import { findingsShape, printProblems } from './census-problems.ts';

@@ -4,13 +4,13 @@ import type { Problem } from '../contract/check.ts';
 import { givenFieldPath } from '../contract/field-path.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import type { ChangeKind } from '../employment/change.ts';
-import { slices } from '../reading/bytes.ts';
-import { type Header, readHeader } from '../reading/columns.ts';
-import { csvRecords } from '../reading/csv.ts';
-import { jsonPieces } from '../reading/json-list.ts';
-import { ndjsonValues } from '../reading/ndjson.ts';
-import { ROWS_BYTES_MAX, type RowFormat } from '../reading/rows.ts';
-import { Unreadable } from '../reading/unreadable.ts';
+import { slices } from '../formats/bytes.ts';
+import { type Header, readHeader } from '../formats/columns.ts';
+import { csvRecords } from '../formats/csv.ts';
+import { jsonPieces } from '../formats/json-list.ts';
+import { ndjsonValues } from '../formats/ndjson.ts';
+import { ROWS_BYTES_MAX, type RowFormat } from '../formats/rows.ts';
+import { Unreadable } from '../formats/unreadable.ts';
 
 /** A row, unchecked, and its path for what is found to be wrong with it: `changes[0]`; '' of the only one of a file. */
 export type GivenChange = { path: string; value: unknown } | { problem: Problem };

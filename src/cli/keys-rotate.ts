@@ -1,8 +1,8 @@
 import { readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { FORMER_HASHES } from '../outbox/queue.ts';
+import { createSealer, type Sealer } from '../security/encryption.ts';
 import { countRows, type KeysInUse, keysInUse, type Resealed, reseal } from '../security/rotation.ts';
-import { createSealer, type Sealer } from '../security/sealing.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { ifStopped } from './failure.ts';

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { type Columns, type RowFormat, type Rows, readRows } from '../reading/rows.ts';
+import { type Columns, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 import { printable } from './output.ts';
 

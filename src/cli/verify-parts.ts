@@ -13,9 +13,9 @@ import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-posi
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/runs/verify-runs.ts';
 import { verifyTaken } from '../payroll/runs/verify-taken.ts';
+import type { Sealer } from '../security/encryption.ts';
 import { countRows } from '../security/rotation.ts';
-import type { Sealer } from '../security/sealing.ts';
-import { type SealedVerified, verifySealed } from '../security/verify-sealed.ts';
+import { type SealedVerified, verifySealed } from '../security/verify-encrypted.ts';
 import { SEALED } from './sealed.ts';
 
 export type Found = {

@@ -1,7 +1,7 @@
 import { readDataKeys } from '../config.ts';
 import { createDifferences, type Differences } from '../database/difference.ts';
 import type { Environment } from '../environment.ts';
-import { createSealer, type Sealer } from '../security/sealing.ts';
+import { createSealer, type Sealer } from '../security/encryption.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { ifStopped } from './failure.ts';

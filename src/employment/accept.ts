@@ -6,8 +6,8 @@ import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { enqueueMany, placeOf, type SealedBody, sealBody } from '../outbox/queue.ts';
 import { employeeSubject } from '../outbox/subject.ts';
+import type { Place, Sealer } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
-import type { Place, Sealer } from '../security/sealing.ts';
 import { bytesOf, type Change, type ChangeKind } from './change.ts';
 import { learnChanges } from './learn.ts';
 

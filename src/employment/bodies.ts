@@ -2,7 +2,7 @@ import { maskSsn, maskSsnsIn } from '../contract/ssn.ts';
 import type { Db } from '../database/tables.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import { placeOf } from '../outbox/queue.ts';
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 
 /** What a change says, for a person who may read personal data. SSNs are masked. */
 export type ChangeBody = {

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createBell } from '../bell.ts';
 import type { Clock } from '../clock.ts';
 import { type Engine, engineOf } from '../database/engine.ts';
 import { codeOf, isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
+import { createBell } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { IncomingDeduction } from '../ledger/fold.ts';

@@ -8,8 +8,8 @@ import { toInstant } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { createProblems, type Problems, type RowsRefused, readableRows } from '../reading/problems.ts';
-import type { Columns, GivenRow, Rows } from '../reading/rows.ts';
+import { createProblems, type Problems, type RowsRefused, readableRows } from '../formats/problems.ts';
+import type { Columns, GivenRow, Rows } from '../formats/rows.ts';
 import { type Arrival, storeArrivals } from './inbox.ts';
 import { importId, sha256 } from './stored-body.ts';
 

@@ -1,5 +1,5 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import { hasSeveralHosts, isBodyPending, limitConnections, refuseProtocol } from '../listening.ts';
+import { hasSeveralHosts, isBodyPending, limitConnections, refuseProtocol } from '../security/listener.ts';
 import type { ReceivingCounts } from '../telemetry/receiver-counts.ts';
 import type { RefusalCause, Verify } from './signature.ts';
 

@@ -1,4 +1,4 @@
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 import { CHANGE_KINDS } from './manual.ts';
 import { placeOf } from './queue.ts';
 import type { Patience, Sender, Senders } from './sender.ts';

@@ -2,7 +2,7 @@ import type { Updateable } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 import { type Said, tellGate } from './circuit-breaker-log.ts';
 import { endAttempt } from './claims.ts';
 import { after } from './lease.ts';

@@ -2,9 +2,9 @@ import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, lockNames } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
+import type { Place, Sealer } from '../security/encryption.ts';
 import type { Hasher } from '../security/hashing.ts';
 import type { SealedColumn } from '../security/rotation.ts';
-import type { Place, Sealer } from '../security/sealing.ts';
 
 /** Puts requests into the outbox. What takes them out again: claims.ts, finish.ts and by-hand.ts. */
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as immediately } from 'node:timers/promises';
-import { createBell } from '../bell.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
+import { createBell } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
-import type { Sealer } from '../security/sealing.ts';
+import type { Sealer } from '../security/encryption.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Attempted, createAttempt } from './attempt.ts';
 import type { Room } from './claims.ts';

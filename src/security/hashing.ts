@@ -1,8 +1,8 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { type Place, placeBytes, SealBroken, type Sealer } from './encryption.ts';
 import type { SealedColumn } from './rotation.ts';
-import { type Place, placeBytes, SealBroken, type Sealer } from './sealing.ts';
 
 /**
  * Keyed hashes: they tell later whether a value is the same, and can't be guessed back without the key, however few

@@ -1,5 +1,5 @@
+import { DataKeyMissing, SealBroken } from './encryption.ts';
 import { HashKeyGone } from './hashing.ts';
-import { DataKeyMissing, SealBroken } from './sealing.ts';
 
 /**
  * What an error says of keys and of what they seal, for people, answers and logs: it names a key id or a place and

@@ -10,7 +10,7 @@ import {
   type Place,
   SealBroken,
   type Sealer,
-} from './sealing.ts';
+} from './encryption.ts';
 
 /**
  * Sealing again, under the first data key, what another one sealed; beside whoever serves. A few rows go in one

@@ -6,7 +6,7 @@ import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { recordUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
 import { sealer } from '../outbox/parts.ts';
 import { call as callOn, FIRST_TOKEN, NOW, type Running, start } from './start.ts';

@@ -1,6 +1,6 @@
 import type { KyselyPlugin } from 'kysely';
 import t, { type Test } from 'tap';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { oweCensus, report, service } from '../employment/stage.ts';
 import { START, sealer } from '../outbox/parts.ts';
 import { type Request, type Running, start } from './start.ts';

@@ -10,7 +10,7 @@ import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/
 import { lastUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { readGate } from '../../src/outbox/circuit-breaker.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { scratch } from '../database/scratch.ts';
 import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, type Received, stubService } from '../outbox/stub-service.ts';

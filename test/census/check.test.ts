@@ -1,7 +1,7 @@
 import t from 'tap';
 import { checkCensus } from '../../src/census/check.ts';
 import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
-import { slices } from '../../src/reading/bytes.ts';
+import { slices } from '../../src/formats/bytes.ts';
 import { censusOf, contentOf, organization, person } from './parts.ts';
 
 t.test('every row and field that breaks the contract is named, and none of its values', async (t) => {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { CENSUS_ROWS } from '../../src/census/columns.ts';
 import { Employee } from '../../src/contract/employee.ts';
-import { readHeader } from '../../src/reading/columns.ts';
+import { readHeader } from '../../src/formats/columns.ts';
 
 type Schema = { type?: string; properties?: Record<string, Schema>; items?: Schema };
 

@@ -21,7 +21,7 @@ import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open
 import { acceptChange } from '../../src/employment/accept.ts';
 import { writeHint } from '../../src/inbox/high-water-mark.ts';
 import { backUp } from '../../src/operations/backup.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { environment, here, jsonOf, type Variables, withFixtures } from './surroundings.ts';
 

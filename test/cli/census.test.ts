@@ -7,7 +7,7 @@ import { recordUpload } from '../../src/census/uploads.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { environment, FIXTURES, here, jsonOf, withDatabase } from './surroundings.ts';
 
 const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { employ } from '../payroll/ready.ts';
 import { rawBytes } from '../support/engine.ts';

@@ -4,8 +4,8 @@ import { readDataKeys } from '../../src/config.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
 import type { Change } from '../../src/employment/change.ts';
+import { createSealer, type Place } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
-import { createSealer, type Place } from '../../src/security/sealing.ts';
 import { open } from '../database/scratch.ts';
 import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './surroundings.ts';
 

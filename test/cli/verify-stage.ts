@@ -8,7 +8,7 @@ import { acceptChange } from '../../src/employment/accept.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { importDeductions } from '../../src/inbox/import.ts';
 import { putSchedules } from '../../src/payroll/runs/settings.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { finalized, hireMany, put, taken, voided } from '../payroll/finalized.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { closeListener } from '../../src/listening.ts';
+import { closeListener } from '../../src/security/listener.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { openConsole } from './stage.ts';
 

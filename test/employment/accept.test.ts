@@ -14,7 +14,7 @@ import { createGathering } from '../../src/employment/gather.ts';
 import { employmentsOf } from '../../src/ledger/employment.ts';
 import { recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';

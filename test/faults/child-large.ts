@@ -10,7 +10,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { organization, person } from '../census/parts.ts';
 

@@ -6,7 +6,7 @@ import { databaseNow } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
-import { createSealer } from '../../src/security/sealing.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 
 const config = readConfig(process.env);

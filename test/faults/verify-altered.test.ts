@@ -4,7 +4,7 @@ import { verifyRows } from '../../src/cli/verify-parts.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { createDifferences, type Differences } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
-import { createSealer, type Sealer } from '../../src/security/sealing.ts';
+import { createSealer, type Sealer } from '../../src/security/encryption.ts';
 import { altered, altering } from '../cli/alter.ts';
 import { ROWS, UNTOLD } from '../cli/untold.ts';
 import { staged } from '../cli/verify-stage.ts';

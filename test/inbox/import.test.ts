@@ -1,12 +1,12 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
+import { type Row, type RowFormat, type Rows, readRows } from '../../src/formats/rows.ts';
 import { FileChanged, IMPORT_COLUMNS, importDeductions } from '../../src/inbox/import.ts';
 import { getDeduction, versionsOf } from '../../src/ledger/deductions.ts';
-import { type Row, type RowFormat, type Rows, readRows } from '../../src/reading/rows.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { parts, told } from '../reading/read.ts';
+import { parts, told } from '../formats/read.ts';
 
 const BEFORE = '2026-03-01T08:00:00.000Z';
 const NOW = '2026-03-01T12:00:00.000Z';

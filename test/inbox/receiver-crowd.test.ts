@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t, { type Test } from 'tap';
 import { createReceiver } from '../../src/inbox/receiver.ts';
-import { closeListener } from '../../src/listening.ts';
+import { closeListener } from '../../src/security/listener.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 
 /** As many as the receiver takes at once. */

@@ -8,8 +8,8 @@ import { enqueue, sealBody } from '../../src/outbox/queue.ts';
 import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbox/send-loop.ts';
 import type { Patience } from '../../src/outbox/sender.ts';
 import { employeeSubject } from '../../src/outbox/subject.ts';
+import { createSealer } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
-import { createSealer } from '../../src/security/sealing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 
 export const START = new Date('2026-01-31T09:30:00.000Z');

@@ -1,9 +1,9 @@
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import t from 'tap';
+import { readRows } from '../../src/formats/rows.ts';
 import { CSV_COLUMNS, csvOfLines } from '../../src/payroll/runs/csv.ts';
 import type { Line } from '../../src/payroll/runs/line.ts';
-import { readRows } from '../../src/reading/rows.ts';
 import { eventually } from '../support/eventually.ts';
 import { lineOf } from './lines.ts';
 

@@ -1,12 +1,12 @@
 /** docs/payroll-files.md names the columns that there are, and its examples are read. */
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import { type Columns, readRows } from '../../src/formats/rows.ts';
 import { IMPORT_COLUMNS } from '../../src/inbox/import.ts';
 import { AUDIT_COLUMNS } from '../../src/payroll/runs/audit.ts';
 import { CSV_COLUMNS } from '../../src/payroll/runs/csv.ts';
 import { TAKEN_COLUMNS } from '../../src/payroll/runs/taken.ts';
-import { type Columns, readRows } from '../../src/reading/rows.ts';
-import { parts } from '../reading/read.ts';
+import { parts } from '../formats/read.ts';
 
 const page = readFileSync(new URL('../../docs/payroll-files.md', import.meta.url), 'utf8');
 

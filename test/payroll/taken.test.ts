@@ -1,12 +1,12 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import type { Row } from '../../src/formats/rows.ts';
+import { unreadable } from '../../src/formats/unreadable.ts';
 import { payrollChange } from '../../src/payroll/runs/head.ts';
 import { readTaken, recordTaken } from '../../src/payroll/runs/taken.ts';
 import { verifyRun } from '../../src/payroll/runs/verify.ts';
-import type { Row } from '../../src/reading/rows.ts';
-import { unreadable } from '../../src/reading/unreadable.ts';
-import { told } from '../reading/read.ts';
+import { told } from '../formats/read.ts';
 import {
   arrearsIn,
   finalized,

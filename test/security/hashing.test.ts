@@ -2,8 +2,8 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import t from 'tap';
 import type { DataKey } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { createSealer, type Place } from '../../src/security/encryption.ts';
 import { FINGERPRINT_BYTES, type Hasher, hashKeyPlace, openHasher } from '../../src/security/hashing.ts';
-import { createSealer, type Place } from '../../src/security/sealing.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { rawBytes } from '../support/engine.ts';
 

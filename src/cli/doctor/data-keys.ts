@@ -4,8 +4,8 @@ import { readDataKeys } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
 import { placeOf } from '../../outbox/queue.ts';
+import { createSealer, type Place } from '../../security/encryption.ts';
 import { hashKeyPlace } from '../../security/hashing.ts';
-import { createSealer, type Place } from '../../security/sealing.ts';
 import { describeFailure } from '../failure.ts';
 import { type Finding, fail, pass } from './finding.ts';
 

@@ -2,8 +2,8 @@
 import type { Problem } from '../../contract/check.ts';
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import { createProblems, type RowsRefused, readableRows } from '../../reading/problems.ts';
-import type { Columns, GivenRow, Rows } from '../../reading/rows.ts';
+import { createProblems, type RowsRefused, readableRows } from '../../formats/problems.ts';
+import type { Columns, GivenRow, Rows } from '../../formats/rows.ts';
 import { AMOUNT_RULE, centsOf } from './amount.ts';
 import { type Amounts, type Audit, createHeaps, keyOf, NAMING, type Naming } from './audit-heaps.ts';
 import { isIncluded, type Line } from './line.ts';

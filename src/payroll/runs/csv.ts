@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
-import { harmless } from '../../reading/formula.ts';
+import { harmless } from '../../formats/formula.ts';
 import type { Run } from './body.ts';
 import { isIncluded, type Line } from './line.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { type Cut, cutArray, cutLines, parseCut } from '../../src/reading/batch.ts';
+import { type Cut, cutArray, cutLines, parseCut } from '../../src/formats/batch.ts';
 
 const BYTES_MAX = 1024;
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { formatOf, type RowFormat, readRows } from '../../src/reading/rows.ts';
+import { formatOf, type RowFormat, readRows } from '../../src/formats/rows.ts';
 import { byteByByte, COLUMNS, parts, readAll, told } from './read.ts';
 
 const ROWS = [

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createSealer, DataKeyMissing, type Place } from '../../src/security/sealing.ts';
+import { createSealer, DataKeyMissing, type Place } from '../../src/security/encryption.ts';
 
 const old = { id: 'old', key: Buffer.alloc(32, 1) };
 const fresh = { id: 'new', key: Buffer.alloc(32, 2) };

@@ -3,9 +3,14 @@ import { createServer } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { createReceiver } from '../src/inbox/receiver.ts';
-import { closeListener, endSlowBodies, limitConnections, refuseProtocol } from '../src/listening.ts';
-import { createReceivingCounts } from '../src/telemetry/receiver-counts.ts';
+import { createReceiver } from '../../src/inbox/receiver.ts';
+import {
+  closeListener,
+  endSlowBodies,
+  limitConnections,
+  refuseProtocol,
+} from '../../src/security/listener.ts';
+import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 
 const parts = {
   verify: () => ({ eventId: 'msg_1' }),

@@ -1,8 +1,8 @@
 /** Opens everything that is sealed: what was altered, or moved to another row, does not open. */
 import type { Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
+import { DataKeyMissing, SealBroken, type Sealer } from './encryption.ts';
 import { pagesOfSealed, type SealedColumn } from './rotation.ts';
-import { DataKeyMissing, SealBroken, type Sealer } from './sealing.ts';
 
 export type SealedVerified = {
   opened: number;

@@ -1,7 +1,7 @@
 /** Tables as texts and bytes, read to their end. */
 import type { Problem } from '../../src/contract/check.ts';
-import { type Columns, type Fields, type RowFormat, readRows } from '../../src/reading/rows.ts';
-import { Unreadable } from '../../src/reading/unreadable.ts';
+import { type Columns, type Fields, type RowFormat, readRows } from '../../src/formats/rows.ts';
+import { Unreadable } from '../../src/formats/unreadable.ts';
 
 export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };
 
