@@ -1,5 +1,5 @@
 /** A page of a run's lines: as many as were asked for, wherever that is, and each line on one page only. */
-import type { Line } from '../payroll/runs/line.ts';
+import type { Line } from '../payroll/calculation/line.ts';
 import type { LineCursor, LinesOfEmployee } from '../payroll/runs/line-pages.ts';
 
 /** Where a page ended: behind an employee, and `given` lines into the next one, at the ledger's position of the list. */

@@ -3,11 +3,11 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../contract/pay-rate.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/arithmetic/options.ts';
+import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/calculation/line.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/options.ts';
 import { COLLECTIONS, KINDS, OPTIONS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
-import { TREATMENTS } from '../payroll/runs/codes.ts';
-import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/runs/line.ts';
 import { REASONS } from '../payroll/runs/population.ts';
+import { TREATMENTS } from '../payroll/settings/codes.ts';
 import { closed, ownInstant } from './schemas.ts';
 
 /** What each field of a run says; the same for the request and for the answer. */

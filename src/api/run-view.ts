@@ -1,11 +1,11 @@
 /** Runs as the API shows them. */
 import type { Db } from '../database/tables.ts';
+import { readTaken } from '../payroll/reconciliation/taken.ts';
 import { planOfBasis, planWith } from '../payroll/runs/basis.ts';
 import { OPTIONS, type Run, type StatedRun } from '../payroll/runs/body.ts';
-import { readPolicies, runUnder } from '../payroll/runs/policy.ts';
-import { readSchedules } from '../payroll/runs/settings.ts';
 import { bodyOf, frozenOf, type RunRow, type RunView, type StoredRun } from '../payroll/runs/store.ts';
-import { readTaken } from '../payroll/runs/taken.ts';
+import { readPolicies, runUnder } from '../payroll/settings/policy.ts';
+import { readSchedules } from '../payroll/settings/schedules.ts';
 import type { PayrollRun, PayrollRunOutline, PayrollRunSummary } from './run-schemas.ts';
 
 /** A stored run with what it comes to. */

@@ -1,7 +1,7 @@
 import { stageCensus } from '../census/staging.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
-import { readReadiness } from '../payroll/readiness.ts';
+import { readReadiness } from '../readiness/report.ts';
 import { createSealer } from '../security/encryption.ts';
 import { openCensusFile } from './census-file.ts';
 import { findingsShape, printProblems } from './census-problems.ts';

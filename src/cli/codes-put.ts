@@ -1,6 +1,6 @@
 import { transact } from '../database/transaction.ts';
-import { codesOf } from '../payroll/runs/code-body.ts';
-import { putCodes } from '../payroll/runs/settings.ts';
+import { codesOf } from '../payroll/settings/code-body.ts';
+import { putCodes } from '../payroll/settings/schedules.ts';
 import { showCodes } from './codes-show.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';

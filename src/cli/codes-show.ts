@@ -1,5 +1,5 @@
-import type { PayrollCode } from '../payroll/runs/codes.ts';
-import { readCodes } from '../payroll/runs/settings.ts';
+import type { PayrollCode } from '../payroll/settings/codes.ts';
+import { readCodes } from '../payroll/settings/schedules.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';

@@ -1,5 +1,5 @@
 import { transact } from '../database/transaction.ts';
-import { policyOf, putPolicy, readPolicies } from '../payroll/runs/policy.ts';
+import { policyOf, putPolicy, readPolicies } from '../payroll/settings/policy.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';

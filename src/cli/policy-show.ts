@@ -1,4 +1,4 @@
-import { type PolicyVersion, readPolicies } from '../payroll/runs/policy.ts';
+import { type PolicyVersion, readPolicies } from '../payroll/settings/policy.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';

@@ -1,6 +1,6 @@
 import { shownReadiness } from '../api/routes/readiness.ts';
 import { readCensus } from '../config.ts';
-import { type CheckResult, type ReadinessReport, readReadiness } from '../payroll/readiness.ts';
+import { type CheckResult, type ReadinessReport, readReadiness } from '../readiness/report.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type Output, printable } from './output.ts';

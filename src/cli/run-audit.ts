@@ -1,5 +1,5 @@
-import { AUDIT_COLUMNS, auditRun } from '../payroll/runs/audit.ts';
-import type { Audit, AuditRow, AuditTotals, Naming } from '../payroll/runs/audit-heaps.ts';
+import { AUDIT_COLUMNS, auditRun } from '../payroll/reconciliation/audit.ts';
+import type { Audit, AuditRow, AuditTotals, Naming } from '../payroll/reconciliation/audit-categories.ts';
 import { linesOfRun } from '../payroll/runs/line-pages.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';

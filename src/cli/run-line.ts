@@ -1,5 +1,5 @@
 /** Lines of a run as people see them: what is deducted, what changed, what to look at, and how it came about. */
-import type { Line } from '../payroll/runs/line.ts';
+import type { Line } from '../payroll/calculation/line.ts';
 import { type Output, printable } from './output.ts';
 
 /** The longest line of coverage has 31 characters; an amount of 9 has six digits before the point. */

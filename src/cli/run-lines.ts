@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Db } from '../database/tables.ts';
+import type { Line } from '../payroll/calculation/line.ts';
 import { csvOfLines } from '../payroll/runs/csv.ts';
-import type { Line } from '../payroll/runs/line.ts';
 import { type LinesOfEmployee, linesOfRun } from '../payroll/runs/line-pages.ts';
 import { linesOfOne } from '../payroll/runs/lines-of-employee.ts';
 import type { StoredRun } from '../payroll/runs/store.ts';

@@ -1,7 +1,7 @@
 import { shownReadiness } from '../api/routes/readiness.ts';
 import { readCensus } from '../config.ts';
-import { readinessOfRun } from '../payroll/runs/readiness.ts';
 import { bodyOf } from '../payroll/runs/store.ts';
+import { readinessOfRun } from '../readiness/run-report.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';

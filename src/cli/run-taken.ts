@@ -1,4 +1,4 @@
-import { recordTaken, TAKEN_COLUMNS } from '../payroll/runs/taken.ts';
+import { recordTaken, TAKEN_COLUMNS } from '../payroll/reconciliation/taken.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';

@@ -1,6 +1,6 @@
 import { transact } from '../database/transaction.ts';
-import { schedulesOf } from '../payroll/runs/schedule-body.ts';
-import { putSchedules } from '../payroll/runs/settings.ts';
+import { schedulesOf } from '../payroll/settings/schedule-body.ts';
+import { putSchedules } from '../payroll/settings/schedules.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';

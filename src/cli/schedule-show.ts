@@ -1,4 +1,4 @@
-import { readSchedules, type Schedule } from '../payroll/runs/settings.ts';
+import { readSchedules, type Schedule } from '../payroll/settings/schedules.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
-import type { Line } from '../../src/payroll/runs/line.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
 import { deduct, EMPLOYER, employ } from '../payroll/ready.ts';
 import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
 

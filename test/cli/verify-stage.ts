@@ -7,7 +7,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { importDeductions } from '../../src/inbox/import.ts';
-import { putSchedules } from '../../src/payroll/runs/settings.ts';
+import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { createSealer } from '../../src/security/encryption.ts';
 import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { putSchedules } from '../../src/payroll/runs/settings.ts';
+import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { open } from '../database/scratch.ts';
 import { finalized, hireMany, taken } from '../payroll/finalized.ts';

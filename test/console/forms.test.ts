@@ -4,7 +4,7 @@ import { CODES_MAX, DATES_MAX } from '../../src/api/routes/payroll-settings.ts';
 import { FORM_FIELDS_MAX } from '../../src/console/forms.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../src/contract/deduction.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { putSchedules } from '../../src/payroll/runs/settings.ts';
+import { putSchedules } from '../../src/payroll/settings/schedules.ts';
 import { NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
 import { schedule, schedules } from '../payroll/ready.ts';

@@ -9,7 +9,7 @@ import {
   reprocessEvents,
 } from '../../src/inbox/events.ts';
 import { storeArrivals } from '../../src/inbox/inbox.ts';
-import { readReadiness } from '../../src/payroll/readiness.ts';
+import { readReadiness } from '../../src/readiness/report.ts';
 import { type Applying, type Body, NOW, startApplying } from './applying.ts';
 import { deductionBody } from './bodies.ts';
 

@@ -1,8 +1,8 @@
 /** "Adjustments" of payroll.md: what earlier finalized runs should have taken. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
-import type { Line } from '../../src/payroll/runs/line.ts';
 import { previewRun } from '../../src/payroll/runs/store.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';

@@ -1,7 +1,12 @@
 /** Pay dates of a year as employers have them, made with `Date` alone. */
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
-import { type AmountOptions, withDefaults } from '../../src/payroll/arithmetic/options.ts';
-import { type Plan, type PlannedRun, planOf, type ScheduledDate } from '../../src/payroll/arithmetic/plan.ts';
+import { type AmountOptions, withDefaults } from '../../src/payroll/calculation/options.ts';
+import {
+  type Plan,
+  type PlannedRun,
+  planOf,
+  type ScheduledDate,
+} from '../../src/payroll/calculation/plan.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,8 +1,8 @@
 /** "Change" of payroll.md: how a run differs from the one before. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
-import type { Line } from '../../src/payroll/runs/line.ts';
 import { linesOfOne } from '../../src/payroll/runs/lines-of-employee.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';

@@ -2,8 +2,8 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import t from 'tap';
 import { readRows } from '../../src/formats/rows.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
 import { CSV_COLUMNS, csvOfLines } from '../../src/payroll/runs/csv.ts';
-import type { Line } from '../../src/payroll/runs/line.ts';
 import { eventually } from '../support/eventually.ts';
 import { lineOf } from './lines.ts';
 

@@ -3,9 +3,9 @@ import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { type Columns, readRows } from '../../src/formats/rows.ts';
 import { IMPORT_COLUMNS } from '../../src/inbox/import.ts';
-import { AUDIT_COLUMNS } from '../../src/payroll/runs/audit.ts';
+import { AUDIT_COLUMNS } from '../../src/payroll/reconciliation/audit.ts';
+import { TAKEN_COLUMNS } from '../../src/payroll/reconciliation/taken.ts';
 import { CSV_COLUMNS } from '../../src/payroll/runs/csv.ts';
-import { TAKEN_COLUMNS } from '../../src/payroll/runs/taken.ts';
 import { parts } from '../formats/read.ts';
 
 const page = readFileSync(new URL('../../docs/payroll-files.md', import.meta.url), 'utf8');

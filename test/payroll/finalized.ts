@@ -3,12 +3,12 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Row } from '../../src/formats/rows.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
+import { isIncluded, type Line } from '../../src/payroll/calculation/line.ts';
+import { type Recorded, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
-import { isIncluded, type Line } from '../../src/payroll/runs/line.ts';
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
 import { findRun, putRun, type StoredRun, voidRun } from '../../src/payroll/runs/store.ts';
-import { type Recorded, recordTaken } from '../../src/payroll/runs/taken.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { EMPLOYER, LATELY, runOn } from './ready.ts';
 

@@ -1,5 +1,5 @@
 /** A line of a run, for tests that make up their own. */
-import type { Line } from '../../src/payroll/runs/line.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
 
 export function lineOf(fields: Partial<Line>): Line {
   return {

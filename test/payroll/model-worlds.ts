@@ -6,10 +6,10 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/arithmetic/options.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
-import type { Line } from '../../src/payroll/runs/line.ts';
-import { runUnder } from '../../src/payroll/runs/policy.ts';
+import { runUnder } from '../../src/payroll/settings/policy.ts';
 import { every } from './calendars.ts';
 import {
   ambiguousVersions,

@@ -2,7 +2,7 @@
 import { deepStrictEqual, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import type { Line } from '../../src/payroll/runs/line.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
 import { scratch } from '../database/scratch.ts';
 import { SEED } from '../ledger/model.ts';
 import { bucketOf, dueOf, type ModelLine, settledLines, sumOf } from './model.ts';

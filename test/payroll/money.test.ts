@@ -8,7 +8,7 @@ import {
   rounded,
   times,
   ZERO,
-} from '../../src/payroll/arithmetic/money.ts';
+} from '../../src/payroll/calculation/money.ts';
 
 /** A fraction, what it rounds to, and what it is cut to. */
 const quotients: [dividend: string, divisor: number, rounded: string, cut: string][] = [

@@ -3,7 +3,7 @@
  * with the code it judges but the names of options.
  */
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
-import type { PlannedRun } from '../../src/payroll/arithmetic/plan.ts';
+import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
 
 /** numerator / denominator, the denominator positive. */
 export type Fraction = readonly [numerator: bigint, denominator: bigint];

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/pay-rate.ts';
-import { listProblem, nearestDates, steppedDates } from '../../src/payroll/arithmetic/pay-dates.ts';
+import { listProblem, nearestDates, steppedDates } from '../../src/payroll/calculation/pay-dates.ts';
 import { every, yearOfDates } from './calendars.ts';
 
 const FRIDAYS = every(14, '2026-01-02', 26);

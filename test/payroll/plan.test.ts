@@ -1,6 +1,6 @@
 import t from 'tap';
-import { withDefaults } from '../../src/payroll/arithmetic/options.ts';
-import { type PlannedRun, planOf } from '../../src/payroll/arithmetic/plan.ts';
+import { withDefaults } from '../../src/payroll/calculation/options.ts';
+import { type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';
 import { every, plan, plannedRun, scheduled, yearOfDates } from './calendars.ts';
 
 const FRIDAYS = every(14, '2026-01-02', 26);

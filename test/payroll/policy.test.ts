@@ -4,7 +4,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { RunRefused } from '../../src/payroll/runs/basis.ts';
 import { finalizeRun, type Gate } from '../../src/payroll/runs/finalize.ts';
-import { policyOf, putPolicy, readPolicies } from '../../src/payroll/runs/policy.ts';
+import { policyOf, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
 import { scratch } from '../database/scratch.ts';
 import { body, employment, event, finalized, learn, NOW, put, send, verified, view } from './runs-stage.ts';
 

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap';
 import type { NewFact } from '../../src/ledger/roster.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
-import type { Schedule } from '../../src/payroll/runs/settings.ts';
+import type { Schedule } from '../../src/payroll/settings/schedules.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';
 import {

@@ -5,13 +5,10 @@ import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
+import type { Line } from '../../src/payroll/calculation/line.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
-import type { PayrollCode } from '../../src/payroll/runs/codes.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
-import type { Line } from '../../src/payroll/runs/line.ts';
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
-import { runUnder } from '../../src/payroll/runs/policy.ts';
-import { putCodes, putSchedules, type Schedule } from '../../src/payroll/runs/settings.ts';
 import {
   findRun,
   putRun,
@@ -21,6 +18,9 @@ import {
   voidRun,
 } from '../../src/payroll/runs/store.ts';
 import { type Verification, verifyRun } from '../../src/payroll/runs/verify.ts';
+import type { PayrollCode } from '../../src/payroll/settings/codes.ts';
+import { runUnder } from '../../src/payroll/settings/policy.ts';
+import { putCodes, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { withReason } from './policy-reason.ts';
 

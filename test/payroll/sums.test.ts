@@ -1,5 +1,5 @@
 import t from 'tap';
-import { difference, total } from '../../src/payroll/arithmetic/sums.ts';
+import { difference, total } from '../../src/payroll/calculation/sums.ts';
 
 t.test('sums and differences are exact, whatever a float would make of them', async (t) => {
   t.equal(total([]), '0.00');

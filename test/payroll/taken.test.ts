@@ -3,9 +3,9 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { Row } from '../../src/formats/rows.ts';
 import { unreadable } from '../../src/formats/unreadable.ts';
-import { payrollChange } from '../../src/payroll/runs/head.ts';
-import { readTaken, recordTaken } from '../../src/payroll/runs/taken.ts';
+import { readTaken, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
 import { verifyRun } from '../../src/payroll/runs/verify.ts';
+import { payrollChange } from '../../src/payroll/settings/lock.ts';
 import { told } from '../formats/read.ts';
 import {
   arrearsIn,

@@ -14,7 +14,7 @@ import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import { recordAcceptances } from '../../src/payroll/runs/acceptances.ts';
-import { policyOf, putPolicy } from '../../src/payroll/runs/policy.ts';
+import { policyOf, putPolicy } from '../../src/payroll/settings/policy.ts';
 import { recordPiiRead } from '../../src/security/pii-reads.ts';
 import { beginSession } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';

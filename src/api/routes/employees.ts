@@ -14,7 +14,7 @@ import {
 } from '../../ledger/employment.ts';
 import { rosterOf } from '../../ledger/roster.ts';
 import { rosterHistory } from '../../ledger/roster-history.ts';
-import { arrearsOfEmployee } from '../../payroll/runs/arrears-of-employee.ts';
+import { arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';

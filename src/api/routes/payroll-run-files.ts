@@ -1,11 +1,11 @@
 import Type, { type TSchema } from 'typebox';
 import { nullable } from '../../contract/fields.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
-import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../payroll/runs/audit.ts';
-import { AUDIT_ROWS_NAMED, NAMING } from '../../payroll/runs/audit-heaps.ts';
-import { LINE_KINDS } from '../../payroll/runs/line.ts';
+import { LINE_KINDS } from '../../payroll/calculation/line.ts';
+import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../payroll/reconciliation/audit.ts';
+import { AUDIT_ROWS_NAMED, NAMING } from '../../payroll/reconciliation/audit-categories.ts';
+import { DIFFERENCES_NAMED, recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
 import { linesOfRun } from '../../payroll/runs/line-pages.ts';
-import { DIFFERENCES_NAMED, recordTaken, TAKEN_COLUMNS } from '../../payroll/runs/taken.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { FILES_AT_ONCE, readRowStreams, rowsRefused, streamedRows } from '../rows-body.ts';

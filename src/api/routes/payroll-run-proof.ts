@@ -1,8 +1,8 @@
 import Type from 'typebox';
 import { nullable } from '../../contract/fields.ts';
-import { readinessOfRun } from '../../payroll/runs/readiness.ts';
 import { bodyOf } from '../../payroll/runs/store.ts';
 import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
+import { readinessOfRun } from '../../readiness/run-report.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';

@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox';
 import { transact } from '../../database/transaction.ts';
 import { keyProblem } from '../../employment/key.ts';
-import type { ReadinessReport } from '../../payroll/readiness.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
-import { finalizeChecked } from '../../payroll/runs/finalize-gate.ts';
 import { type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
+import { finalizeChecked } from '../../readiness/finalize-gate.ts';
+import type { ReadinessReport } from '../../readiness/report.ts';
 import { by } from '../auth.ts';
 import { ifMatchOf } from '../if-match.ts';
 import type { ApiParts } from '../parts.ts';

@@ -4,13 +4,13 @@ import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
 import { transact } from '../../database/transaction.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/arithmetic/options.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/options.ts';
 import { COLLECTIONS } from '../../payroll/runs/body.ts';
-import { codesOf } from '../../payroll/runs/code-body.ts';
-import { SIDES, TREATMENTS } from '../../payroll/runs/codes.ts';
-import { policyOf, putPolicy, readPolicies } from '../../payroll/runs/policy.ts';
-import { schedulesOf } from '../../payroll/runs/schedule-body.ts';
-import { putCodes, putSchedules, readCodes, readSchedules } from '../../payroll/runs/settings.ts';
+import { codesOf } from '../../payroll/settings/code-body.ts';
+import { SIDES, TREATMENTS } from '../../payroll/settings/codes.ts';
+import { policyOf, putPolicy, readPolicies } from '../../payroll/settings/policy.ts';
+import { schedulesOf } from '../../payroll/settings/schedule-body.ts';
+import { putCodes, putSchedules, readCodes, readSchedules } from '../../payroll/settings/schedules.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, type Refusal } from '../problem.ts';
@@ -18,8 +18,8 @@ import { type Api, closed, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './census.ts';
 
-export { CODES_MAX } from '../../payroll/runs/code-body.ts';
-export { DATES_MAX } from '../../payroll/runs/schedule-body.ts';
+export { CODES_MAX } from '../../payroll/settings/code-body.ts';
+export { DATES_MAX } from '../../payroll/settings/schedule-body.ts';
 
 /** As many schedules and dates as payroll takes, each date with its period some 90 bytes. */
 export const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;

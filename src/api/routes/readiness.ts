@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { identifier } from '../../contract/fields.ts';
-import { type ReadinessReport, readReadiness } from '../../payroll/readiness.ts';
+import { type ReadinessReport, readReadiness } from '../../readiness/report.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, closed, named, ownInstant } from '../schemas.ts';
 

@@ -1,6 +1,6 @@
 /** The pay dates of the demo's employers. Pure. */
 import type { PayFrequency } from '../../contract/pay-rate.ts';
-import type { PayDate } from '../../payroll/runs/settings.ts';
+import type { PayDate } from '../../payroll/settings/schedules.ts';
 
 export type Calendar = {
   /** All of the year that the two runs are in: a share of a year is counted in them. */

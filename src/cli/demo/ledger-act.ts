@@ -2,7 +2,7 @@
 import type { StateOfDeduction } from '../../api/routes/deductions.ts';
 import { Deduction } from '../../contract/deduction.ts';
 import { dayOf } from '../../contract/instant.ts';
-import type { ReadinessReport } from '../../payroll/readiness.ts';
+import type { ReadinessReport } from '../../readiness/report.ts';
 import type { Output } from '../output.ts';
 import { printTable } from '../table.ts';
 import { firstDifference } from './difference.ts';

@@ -1,4 +1,4 @@
-import type { Line } from '../../payroll/runs/line.ts';
+import type { Line } from '../../payroll/calculation/line.ts';
 import { changeOf, sentencesOf } from '../run-line.ts';
 
 /** The demo is read in terminals of 100 columns, and `tell` indents by 3. */

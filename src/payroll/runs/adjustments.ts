@@ -2,11 +2,11 @@
 
 import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Employment, spellOn } from '../../ledger/employment.ts';
-import type { Amounts } from '../arithmetic/amounts.ts';
-import { difference, total } from '../arithmetic/sums.ts';
+import type { Amounts } from '../calculation/amounts.ts';
+import { type Flag, isIncluded, type Line, NOTHING } from '../calculation/line.ts';
+import { difference, total } from '../calculation/sums.ts';
 import type { Run } from './body.ts';
 import { type History, historyAt, type RunVersion } from './history.ts';
-import { type Flag, isIncluded, type Line, NOTHING } from './line.ts';
 import { contentOf, contributionOf, type LineRules, stateInRun } from './lines.ts';
 import { isTerminatedBefore, membershipOf, type Scope } from './population.ts';
 

@@ -2,12 +2,12 @@
 import type { Problem } from '../../contract/check.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { readPosition } from '../../database/tail.ts';
-import { yearOf } from '../arithmetic/pay-dates.ts';
-import { type Plan, planOf } from '../arithmetic/plan.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
+import { type Plan, planOf } from '../calculation/plan.ts';
+import type { PayrollCode } from '../settings/codes.ts';
+import { policyProblem, readPolicies, runUnder } from '../settings/policy.ts';
+import { readCodes, readSchedules, type Schedule } from '../settings/schedules.ts';
 import type { Run, StatedRun } from './body.ts';
-import type { PayrollCode } from './codes.ts';
-import { policyProblem, readPolicies, runUnder } from './policy.ts';
-import { readCodes, readSchedules, type Schedule } from './settings.ts';
 
 export type Basis = {
   run: Run;

@@ -1,11 +1,11 @@
 /** How a run comes to be: computed first, kept only when it can be, and looked at before that. */
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { RULES_VERSION } from '../arithmetic/amounts.ts';
+import { RULES_VERSION } from '../calculation/amounts.ts';
+import type { Line } from '../calculation/line.ts';
 import { RunRefused, resolveBasis } from './basis.ts';
 import type { StatedRun } from './body.ts';
 import { isKnownEmployer } from './known-employer.ts';
-import type { Line } from './line.ts';
 import { computedPages } from './line-pages.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, summarize, viewRun } from './store.ts';
 import { unknownIds } from './unknown-ids.ts';

@@ -10,7 +10,7 @@ import {
   REMAINDERS,
   SCHEMES,
   withDefaults,
-} from '../arithmetic/options.ts';
+} from '../calculation/options.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 export type RunKind = (typeof KINDS)[number];

@@ -1,6 +1,6 @@
 /** A run against the previous run of its employer, frequency and pay group. Pure. */
-import { amountOf, centsOf } from './amount.ts';
-import { isIncluded, type Line } from './line.ts';
+import { amountOf, centsOf } from '../calculation/cents.ts';
+import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Previous } from './lines.ts';
 
 /** The two sides of a comparison, in amounts with two decimals. */

@@ -4,15 +4,15 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { type Employment, employmentsOf } from '../../ledger/employment.ts';
 import { type RosterFact, rosterAt } from '../../ledger/roster.ts';
 import { concernsDay, type MovedStart } from '../../ledger/state.ts';
-import { calculator } from '../arithmetic/amounts.ts';
-import { yearOf } from '../arithmetic/pay-dates.ts';
-import type { Plan } from '../arithmetic/plan.ts';
+import { calculator } from '../calculation/amounts.ts';
+import { LINE_KINDS, type Line } from '../calculation/line.ts';
+import { yearOf } from '../calculation/pay-dates.ts';
+import type { Plan } from '../calculation/plan.ts';
+import { codeFinder } from '../settings/codes.ts';
 import type { Earlier } from './adjustments.ts';
 import { type Basis, planOfBasis } from './basis.ts';
 import { dayOfRun } from './body.ts';
-import { codeFinder } from './codes.ts';
 import { type RunVersion, stateFor } from './history.ts';
-import { LINE_KINDS, type Line } from './line.ts';
 import { isZero, type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
 import { readAhead } from './read-ahead.ts';
@@ -24,7 +24,7 @@ import {
   type Settlements,
   type Settling,
   settlingLines,
-} from './settling.ts';
+} from './true-up.ts';
 
 /** An employee of the employer, in the run or not. */
 export type EmployeeLines = {

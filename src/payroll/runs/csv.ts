@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import { harmless } from '../../formats/formula.ts';
+import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Run } from './body.ts';
-import { isIncluded, type Line } from './line.ts';
 
 /** A run that lines are of; a preview has no id. */
 export type RunOfLines = Pick<Run, 'period_start' | 'period_end' | 'pay_date'> & { run_id?: string };

@@ -5,12 +5,12 @@ import { insertMany } from '../../database/bulk.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { RULES_VERSION } from '../arithmetic/amounts.ts';
-import type { Failure, ReadinessReport } from '../readiness.ts';
+import type { Failure, ReadinessReport } from '../../readiness/report.ts';
+import { RULES_VERSION } from '../calculation/amounts.ts';
+import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { changePayroll } from './head.ts';
 import { bodyOf, type Frozen, findRun, type StoredRun } from './store.ts';
 import { createSummary, type Summary } from './summary.ts';
 

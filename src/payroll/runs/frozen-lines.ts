@@ -1,6 +1,6 @@
 /** The lines of a finalized run, as they were frozen. */
 import type { Db } from '../../database/tables.ts';
-import type { Line } from './line.ts';
+import type { Line } from '../calculation/line.ts';
 
 export type FrozenEmployee = { employeeId: string; rosterPosition: number | null; lines: Line[] };
 

@@ -1,9 +1,9 @@
 /** The lines of a run, page by page in the order of employee ids: computed for an open run, as frozen for another one. */
 import type { Db } from '../../database/tables.ts';
+import type { Line } from '../calculation/line.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
 import { readFrozenLines } from './frozen-lines.ts';
-import type { Line } from './line.ts';
 import { bodyOf, type StoredRun } from './store.ts';
 
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };

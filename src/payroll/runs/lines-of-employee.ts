@@ -1,6 +1,6 @@
 import type { Db } from '../../database/tables.ts';
+import type { Line } from '../calculation/line.ts';
 import { resolveBasis } from './basis.ts';
-import type { Line } from './line.ts';
 import { computedPages, type LinesOfEmployee } from './line-pages.ts';
 import { bodyOf, type StoredRun } from './store.ts';
 

@@ -8,13 +8,13 @@ import {
   spellOn,
 } from '../../ledger/employment.ts';
 import { hasSameElection } from '../../ledger/state.ts';
-import { type Amounts, type Contribution, cycleTotal } from '../arithmetic/amounts.ts';
-import { isPartialCycle, type Plan } from '../arithmetic/plan.ts';
-import { difference } from '../arithmetic/sums.ts';
+import { type Amounts, type Contribution, cycleTotal } from '../calculation/amounts.ts';
+import { type AmountChange, type Flag, type Line, NOTHING } from '../calculation/line.ts';
+import { isPartialCycle, type Plan } from '../calculation/plan.ts';
+import { difference } from '../calculation/sums.ts';
+import type { CodesOfLine } from '../settings/codes.ts';
 import { dayOfRun, type Run } from './body.ts';
-import type { CodesOfLine } from './codes.ts';
 import { type History, type RunVersion, stateFor } from './history.ts';
-import { type AmountChange, type Flag, type Line, NOTHING } from './line.ts';
 import type { Membership } from './population.ts';
 
 export type LineRules = {

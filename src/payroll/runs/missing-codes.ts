@@ -1,6 +1,7 @@
 /** Which payroll codes the lines of a run need and the employer's list lacks. Pure. */
-import type { PayrollCode } from './codes.ts';
-import type { Line } from './line.ts';
+
+import type { Line } from '../calculation/line.ts';
+import type { PayrollCode } from '../settings/codes.ts';
 
 /**
  * Nothing is missing where the employer has no codes at all, nor on the employer's side where none of its codes is

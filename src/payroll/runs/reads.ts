@@ -3,12 +3,12 @@ import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
-import { type Owed, owedByLatest } from './arrears.ts';
+import type { Line } from '../calculation/line.ts';
+import { type Owed, owedByLatest } from '../reconciliation/arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
 import { type History, historyFrom, RUN_COLUMNS, type RunVersion } from './history.ts';
-import type { Line } from './line.ts';
-import type { FrozenRow } from './settling.ts';
+import type { FrozenRow } from './true-up.ts';
 
 /**
  * Employees at once: what is read of them together, before other work has its turn. Measured, twice as many save no

@@ -2,11 +2,11 @@
 import type { Selectable } from 'kysely';
 import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
-import { RULES_VERSION } from '../arithmetic/amounts.ts';
+import { RULES_VERSION } from '../calculation/amounts.ts';
+import { changePayroll } from '../settings/lock.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import type { Run, StatedRun } from './body.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { changePayroll } from './head.ts';
 import { createSummary, type Outcome, type Summary } from './summary.ts';
 import type { Totals } from './totals.ts';
 

@@ -1,15 +1,15 @@
 /** A whole run at a glance: its totals, its ETag, its change against the previous run, and what readiness must name. */
 import { createHash } from 'node:crypto';
 import { isActive, payFrequencyOn, payGroupOn, spellOn } from '../../ledger/employment.ts';
-import { total } from '../arithmetic/sums.ts';
+import { isIncluded, type Line } from '../calculation/line.ts';
+import { total } from '../calculation/sums.ts';
 import type { Basis } from './basis.ts';
 import { type Comparison, createComparison } from './comparison.ts';
 import type { EmployeeLines } from './compute.ts';
-import { isIncluded, type Line } from './line.ts';
 import { createMissingCodes } from './missing-codes.ts';
 import type { Reason } from './population.ts';
-import type { Settlements } from './settling.ts';
 import { createTotals, type Totals } from './totals.ts';
+import type { Settlements } from './true-up.ts';
 
 /** What a check of readiness found in the computation. */
 export type Note =

@@ -1,6 +1,7 @@
 /** What the lines of a run come to. */
-import { print } from '../arithmetic/money.ts';
-import { isIncluded, type Line } from './line.ts';
+
+import { isIncluded, type Line } from '../calculation/line.ts';
+import { print } from '../calculation/money.ts';
 
 export type Sum = { employees: number; lines: number; member_amount: string; employer_amount: string };
 

@@ -3,8 +3,8 @@ import Type, { type Static } from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
-import { listProblem, yearOf } from '../arithmetic/pay-dates.ts';
-import type { PayDate, Schedule } from './settings.ts';
+import { listProblem, yearOf } from '../calculation/pay-dates.ts';
+import type { PayDate, Schedule } from './schedules.ts';
 
 /** Ten years of weekly dates. The list is put as a whole, and read with every run. */
 export const DATES_MAX = 530;

@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../../database/difference.ts';
 import type { Db } from '../../database/tables.ts';
-import { centsOf } from './amount.ts';
-import { type Line, lineKey } from './line.ts';
+import { centsOf } from '../calculation/cents.ts';
+import { type Line, lineKey } from '../calculation/line.ts';
 
 /** Lines taken that are read at once, each with all frozen lines of its employee. */
 const ROWS_AT_ONCE = 500;

@@ -1,10 +1,10 @@
 /** What the checks of one run look for: in its computation, beside the employer's other runs, in its own settings. */
 import { sql } from 'kysely';
-import type { Db } from '../../database/tables.ts';
-import { ago, FOUND_AT_MOST, type Found, fail, type Question } from '../findings.ts';
-import { type Basis, planOfBasis, scheduleOf } from './basis.ts';
-import { readSchedules } from './settings.ts';
-import type { Note, Summary } from './summary.ts';
+import type { Db } from '../database/tables.ts';
+import { type Basis, planOfBasis, scheduleOf } from '../payroll/runs/basis.ts';
+import type { Note, Summary } from '../payroll/runs/summary.ts';
+import { readSchedules } from '../payroll/settings/schedules.ts';
+import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.ts';
 
 /** A run that is computed, and by when it is asked about. */
 export type RunQuestion = Question & {

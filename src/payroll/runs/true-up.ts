@@ -1,6 +1,8 @@
 /** What a run takes, or only reports, for earlier runs: adjustments and arrears of one employee. Pure. */
 
-import { total } from '../arithmetic/sums.ts';
+import type { Flag, Line } from '../calculation/line.ts';
+import { total } from '../calculation/sums.ts';
+import { arrearsLines, type Owed } from '../reconciliation/arrears.ts';
 import {
   adjustmentLines,
   type Carrier,
@@ -11,9 +13,7 @@ import {
   marked,
   wasInRun,
 } from './adjustments.ts';
-import { arrearsLines, type Owed } from './arrears.ts';
 import type { Run } from './body.ts';
-import type { Flag, Line } from './line.ts';
 import { isGone, type Membership } from './population.ts';
 
 /** The same for all employees. */

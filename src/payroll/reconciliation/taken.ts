@@ -7,10 +7,10 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { createProblems, type Problems, type RowsRefused, readableRows } from '../../formats/problems.ts';
 import type { Columns, GivenRow, Rows } from '../../formats/rows.ts';
-import { AMOUNT_RULE, amountOf, centsOf } from './amount.ts';
-import { changePayroll } from './head.ts';
-import { isIncluded, LINE_KINDS, type Line, lineKey } from './line.ts';
-import type { StoredRun } from './store.ts';
+import { AMOUNT_RULE, amountOf, centsOf } from '../calculation/cents.ts';
+import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
+import type { StoredRun } from '../runs/store.ts';
+import { changePayroll } from '../settings/lock.ts';
 
 /** A row names one line: by as much of it as tells it from the employee's others. */
 const NAMING = ['deduction_id', 'line_of_coverage', 'payroll_code', 'kind', 'adjustment_for'] as const;

@@ -1,6 +1,6 @@
 /** Amounts as payroll's own files write them, in cents. Pure. */
 import { CONTRIBUTION_DIGITS_MAX } from '../../contract/deduction.ts';
-import { decimal, print } from '../arithmetic/money.ts';
+import { decimal, print } from './money.ts';
 
 const CENT_DECIMALS = 2;
 

@@ -5,7 +5,7 @@ import { unmatchedEmployees } from '../ledger/followed.ts';
 import { activeTwice } from '../ledger/roster.ts';
 import { readGate } from '../outbox/circuit-breaker.ts';
 import { employeeSubject, idOf } from '../outbox/subject.ts';
-import { isKnownEmployer } from './runs/known-employer.ts';
+import { isKnownEmployer } from '../payroll/runs/known-employer.ts';
 
 export type Question = {
   now: Date;

@@ -1,6 +1,6 @@
 /** A line of a run: what one deduction takes from one employee's paycheck. */
 import type { PayFrequency } from '../../contract/pay-rate.ts';
-import { AMOUNT_FLAGS } from '../arithmetic/amounts.ts';
+import { AMOUNT_FLAGS } from './amounts.ts';
 
 /** No amount; of a line, with its two decimals. */
 export const NOTHING = '0.00';

@@ -1,9 +1,9 @@
 /** Finalizes a run after its readiness checks: a failed check stops it unless a person accepts what it found. */
-import type { Db } from '../../database/tables.ts';
-import type { Question } from '../findings.ts';
-import type { Acceptance } from './acceptances.ts';
-import { type Finalized, finalizeRun } from './finalize.ts';
-import { readinessOf } from './readiness.ts';
+import type { Db } from '../database/tables.ts';
+import type { Acceptance } from '../payroll/runs/acceptances.ts';
+import { type Finalized, finalizeRun } from '../payroll/runs/finalize.ts';
+import type { Question } from './findings.ts';
+import { readinessOf } from './run-report.ts';
 
 export type Asked = {
   /** The ETag of the lines or of the readiness report that was reviewed; null: not checked. */

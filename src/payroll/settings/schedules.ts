@@ -2,7 +2,7 @@
 import type { PayFrequency } from '../../contract/pay-rate.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { PayrollCode } from './codes.ts';
-import { changePayroll } from './head.ts';
+import { changePayroll } from './lock.ts';
 
 export type PayDate = { pay_date: string; period_start: string; period_end: string };
 

@@ -3,8 +3,8 @@ import Type from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { day } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { OPTION_FIELDS, OPTIONS, type Options, optionsOf, type Run, type StatedRun } from './body.ts';
-import { changePayroll } from './head.ts';
+import { OPTION_FIELDS, OPTIONS, type Options, optionsOf, type Run, type StatedRun } from '../runs/body.ts';
+import { changePayroll } from './lock.ts';
 
 export type Policy = Options & { effective_from: string };
 export type PolicyVersion = Policy & { version: number; created_at: string; created_by: string | null };

@@ -1,6 +1,7 @@
 /** The checks of a payroll run, in the order in which they are answered. */
-import { type Check, COMMON_CHECKS, EMPLOYED_TWICE } from '../checks.ts';
+
 import * as calendarFindings from './calendar-findings.ts';
+import { type Check, COMMON_CHECKS, EMPLOYED_TWICE } from './checks.ts';
 import * as findings from './run-findings.ts';
 
 export const RUN_CHECKS: readonly Check<findings.RunQuestion>[] = [

@@ -1,13 +1,13 @@
 /** Whether a run can be finalized: the checks of the ledger, and those of the run itself. */
-import type { Db } from '../../database/tables.ts';
-import type { Question } from '../findings.ts';
-import { type ReadinessReport, reportOf } from '../readiness.ts';
-import { rememberedAcceptances } from './acceptances.ts';
-import { type Basis, resolveBasis } from './basis.ts';
-import type { StatedRun } from './body.ts';
+import type { Db } from '../database/tables.ts';
+import { rememberedAcceptances } from '../payroll/runs/acceptances.ts';
+import { type Basis, resolveBasis } from '../payroll/runs/basis.ts';
+import type { StatedRun } from '../payroll/runs/body.ts';
+import { summarize } from '../payroll/runs/store.ts';
+import type { Summary } from '../payroll/runs/summary.ts';
+import type { Question } from './findings.ts';
+import { type ReadinessReport, reportOf } from './report.ts';
 import { RUN_CHECKS } from './run-checks.ts';
-import { summarize } from './store.ts';
-import type { Summary } from './summary.ts';
 
 /** A run as it was computed. `runId` is its own, null for one that is stored nowhere. */
 export type Computed = { runId: string | null; basis: Basis; summary: Summary };

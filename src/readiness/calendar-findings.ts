@@ -1,11 +1,11 @@
 /** Checks of a run against the employer's finalized runs of its frequency and pay group: calendar, policy, pay dates. */
 import { sql } from 'kysely';
-import type { Db } from '../../database/tables.ts';
-import { yearOf } from '../arithmetic/pay-dates.ts';
-import { planOf } from '../arithmetic/plan.ts';
-import { FOUND_AT_MOST, type Found, fail } from '../findings.ts';
-import { type Basis, planOfBasis } from './basis.ts';
-import { frozenRuns } from './compute.ts';
+import type { Db } from '../database/tables.ts';
+import { yearOf } from '../payroll/calculation/pay-dates.ts';
+import { planOf } from '../payroll/calculation/plan.ts';
+import { type Basis, planOfBasis } from '../payroll/runs/basis.ts';
+import { frozenRuns } from '../payroll/runs/compute.ts';
+import { FOUND_AT_MOST, type Found, fail } from './findings.ts';
 import type { RunQuestion } from './run-findings.ts';
 
 /** Fails if today's pay dates give the previous run of the year another N or k than the run froze. */

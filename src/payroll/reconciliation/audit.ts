@@ -4,10 +4,10 @@ import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { createProblems, type RowsRefused, readableRows } from '../../formats/problems.ts';
 import type { Columns, GivenRow, Rows } from '../../formats/rows.ts';
-import { AMOUNT_RULE, centsOf } from './amount.ts';
-import { type Amounts, type Audit, createHeaps, keyOf, NAMING, type Naming } from './audit-heaps.ts';
-import { isIncluded, type Line } from './line.ts';
-import type { LinesOfEmployee } from './line-pages.ts';
+import { AMOUNT_RULE, centsOf } from '../calculation/cents.ts';
+import { isIncluded, type Line } from '../calculation/line.ts';
+import type { LinesOfEmployee } from '../runs/line-pages.ts';
+import { type Amounts, type Audit, createHeaps, keyOf, NAMING, type Naming } from './audit-categories.ts';
 
 export const AUDIT_COLUMNS: Columns = {
   list: 'lines',
