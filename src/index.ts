@@ -8,5 +8,5 @@ export type { Demographic } from './contract/demographic.ts';
 export type { Employee } from './contract/employee.ts';
 export type { NewHire } from './contract/new-hire.ts';
 export type { Termination } from './contract/termination.ts';
-export { createSidecar, type Sidecar, type SidecarOptions } from './sidecar.ts';
+export { createSidecar, type Sidecar, type SidecarOptions } from './runtime/sidecar.ts';
 export { createLog, type Log } from './telemetry/log.ts';

@@ -19,7 +19,7 @@ export async function serve({ env, out }: Context, { migrate }: { migrate: boole
   const say = (failure: unknown): void => tellFailure(out, env, failure);
   holdYoungGenerations();
   boundHeaps();
-  const { createSidecar } = await import('../sidecar.ts');
+  const { createSidecar } = await import('../runtime/sidecar.ts');
   // Also before the start is done: a signal then waits for it, and stops what was started.
   const starting = createSidecar(config, { log, migrate });
   let failure: Error | null = null;

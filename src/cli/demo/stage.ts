@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
-import { createSidecar, type Sidecar } from '../../sidecar.ts';
+import { createSidecar, type Sidecar } from '../../runtime/sidecar.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
 import { CommandFailed } from '../failure.ts';

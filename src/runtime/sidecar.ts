@@ -1,28 +1,29 @@
 /** The composition root: wires everything by hand, in pipeline order. */
+
+import type { CensusFunction } from '../census/source-function.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import { type Config, ConfigError, plainHttpVariables } from '../config.ts';
+import { codeOf, isFatal } from '../database/errors.ts';
+import { checkSchema, migrate } from '../database/migrate.ts';
+import { abandon, holdServeLock, openDatabase } from '../database/open.ts';
+import { watchFiles } from '../database/same-file.ts';
+import { makeShrinkable } from '../database/shrink.ts';
+import type { Db } from '../database/tables.ts';
+import { type HighWaterMark, keepHint, noticeLostTail } from '../inbox/data-loss.ts';
+import { createIntake } from '../inbox/intake.ts';
+import { NotStored } from '../inbox/not-stored.ts';
+import { createRefusals } from '../inbox/refusals.ts';
+import type { RefusalCause } from '../inbox/signature.ts';
+import { createReadiness } from '../operations/health.ts';
+import { isAnyDropped } from '../operations/retention.ts';
+import type { Log } from '../telemetry/log.ts';
+import { createStoringCounts, type StoringCounts } from '../telemetry/receiver-counts.ts';
+import { watchThread } from '../telemetry/thread-counts.ts';
+import { startPrivateThread } from './api-worker.ts';
 import { createApplying } from './applying.ts';
-import type { CensusFunction } from './census/source-function.ts';
-import { type Clock, systemClock } from './clock.ts';
-import { type Config, ConfigError, plainHttpVariables } from './config.ts';
-import { codeOf, isFatal } from './database/errors.ts';
-import { checkSchema, migrate } from './database/migrate.ts';
-import { abandon, holdServeLock, openDatabase } from './database/open.ts';
-import { watchFiles } from './database/same-file.ts';
-import { makeShrinkable } from './database/shrink.ts';
-import type { Db } from './database/tables.ts';
-import { type HighWaterMark, keepHint, noticeLostTail } from './inbox/data-loss.ts';
-import { createIntake } from './inbox/intake.ts';
-import { NotStored } from './inbox/not-stored.ts';
-import { createRefusals } from './inbox/refusals.ts';
-import type { RefusalCause } from './inbox/signature.ts';
-import { createReadiness } from './operations/health.ts';
-import { isAnyDropped } from './operations/retention.ts';
 import { placementOf } from './placement.ts';
-import { startPrivateThread } from './private-thread.ts';
-import type { Behind, ReceivingConfig, ReceivingSide } from './receiving-side.ts';
-import { startReceivingThread } from './receiving-thread.ts';
-import type { Log } from './telemetry/log.ts';
-import { createStoringCounts, type StoringCounts } from './telemetry/receiver-counts.ts';
-import { watchThread } from './telemetry/thread-counts.ts';
+import type { Behind, ReceivingConfig, ReceivingSide } from './receiver-thread.ts';
+import { startReceivingThread } from './receiver-worker.ts';
 
 export type SidecarOptions = {
   log: Log;
@@ -152,7 +153,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
 
 /** Loaded only where it is needed: its HTTP server takes seven megabytes, which a thread of its own has already. */
 async function startReceivingHere(config: ReceivingConfig, behind: Behind): Promise<ReceivingSide> {
-  const { startReceivingSide } = await import('./receiving-side.ts');
+  const { startReceivingSide } = await import('./receiver-thread.ts');
   return startReceivingSide(config, behind);
 }
 

@@ -1,13 +1,13 @@
 /** What the private side's worker thread runs. */
 import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { createFunctionSource } from './census/source-function.ts';
-import { engineOfUrl } from './database/engine.ts';
-import { startPrivateSide } from './private-side.ts';
-import type { FromThread, ThreadData, ToThread } from './private-thread.ts';
-import type { Log, LogFields } from './telemetry/log.ts';
-import type { Receiving } from './telemetry/receiver-counts.ts';
-import { createAsk } from './telemetry/thread-request.ts';
+import { createFunctionSource } from '../census/source-function.ts';
+import { engineOfUrl } from '../database/engine.ts';
+import type { Log, LogFields } from '../telemetry/log.ts';
+import type { Receiving } from '../telemetry/receiver-counts.ts';
+import { createAsk } from '../telemetry/thread-request.ts';
+import { startPrivateSide } from './api-thread.ts';
+import type { FromThread, ThreadData, ToThread } from './api-worker.ts';
 import { failureOf, type Saying, type Told } from './thread.ts';
 
 async function main(port: MessagePort): Promise<void> {

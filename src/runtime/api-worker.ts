@@ -1,10 +1,10 @@
 /** The main thread's end of the private side's worker thread. */
 import type { MessagePort } from 'node:worker_threads';
-import { answerCensus, type CensusFunction } from './census/source-function.ts';
-import type { Config } from './config.ts';
-import type { Log, LogFields } from './telemetry/log.ts';
-import type { Receiving } from './telemetry/receiver-counts.ts';
-import { answer } from './telemetry/thread-request.ts';
+import { answerCensus, type CensusFunction } from '../census/source-function.ts';
+import type { Config } from '../config.ts';
+import type { Log, LogFields } from '../telemetry/log.ts';
+import type { Receiving } from '../telemetry/receiver-counts.ts';
+import { answer } from '../telemetry/thread-request.ts';
 import { startThread } from './thread.ts';
 
 /** What the thread begins with. `asksForCensus`: a function of the embedding program gives it. */

@@ -2,38 +2,38 @@
  * The private side: API, send loop, on PostgreSQL the apply loop, checkpoints and roster learning, on one thread with
  * connections of its own.
  */
-import { pressureLimits } from './api/pressure.ts';
-import { createApi } from './api/server.ts';
+import { pressureLimits } from '../api/pressure.ts';
+import { createApi } from '../api/server.ts';
+import { createCensusSender } from '../census/census-sender.ts';
+import { learnRest } from '../census/learn.ts';
+import type { CensusSource } from '../census/source.ts';
+import { createDirSource } from '../census/source-dir.ts';
+import { createHttpSource } from '../census/source-http.ts';
+import { systemClock } from '../clock.ts';
+import type { CensusConfig, Config } from '../config.ts';
+import { addConsole } from '../console/console.ts';
+import { type Call, callOthers, hearCalls } from '../database/calls.ts';
+import { startCheckpoints } from '../database/checkpoints.ts';
+import { databaseNow, engineOf } from '../database/engine.ts';
+import { codeOf } from '../database/errors.ts';
+import { openDatabase } from '../database/open.ts';
+import type { Db } from '../database/tables.ts';
+import { createReadiness } from '../operations/health.ts';
+import { runRetention } from '../operations/retention.ts';
+import { createChangeSenders } from '../outbox/change-sender.ts';
+import { createClient } from '../outbox/client.ts';
+import { createSendLoop } from '../outbox/send-loop.ts';
+import type { Senders } from '../outbox/sender.ts';
+import { createSealer, type Sealer } from '../security/encryption.ts';
+import { keyTrouble } from '../security/key-trouble.ts';
+import { addressOf, closeListener } from '../security/listener.ts';
+import { createPrivateCounts } from '../telemetry/api-counts.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { Receiving } from '../telemetry/receiver-counts.ts';
+import { watchThread } from '../telemetry/thread-counts.ts';
+import { VERSION } from '../version.ts';
 import { createApplying } from './applying.ts';
-import { createCensusSender } from './census/census-sender.ts';
-import { learnRest } from './census/learn.ts';
-import type { CensusSource } from './census/source.ts';
-import { createDirSource } from './census/source-dir.ts';
-import { createHttpSource } from './census/source-http.ts';
-import { systemClock } from './clock.ts';
-import type { CensusConfig, Config } from './config.ts';
-import { addConsole } from './console/console.ts';
-import { type Call, callOthers, hearCalls } from './database/calls.ts';
-import { startCheckpoints } from './database/checkpoints.ts';
-import { databaseNow, engineOf } from './database/engine.ts';
-import { codeOf } from './database/errors.ts';
-import { openDatabase } from './database/open.ts';
-import type { Db } from './database/tables.ts';
-import { createReadiness } from './operations/health.ts';
-import { runRetention } from './operations/retention.ts';
-import { createChangeSenders } from './outbox/change-sender.ts';
-import { createClient } from './outbox/client.ts';
-import { createSendLoop } from './outbox/send-loop.ts';
-import type { Senders } from './outbox/sender.ts';
 import { placementOf } from './placement.ts';
-import { createSealer, type Sealer } from './security/encryption.ts';
-import { keyTrouble } from './security/key-trouble.ts';
-import { addressOf, closeListener } from './security/listener.ts';
-import { createPrivateCounts } from './telemetry/api-counts.ts';
-import type { Log } from './telemetry/log.ts';
-import type { Receiving } from './telemetry/receiver-counts.ts';
-import { watchThread } from './telemetry/thread-counts.ts';
-import { VERSION } from './version.ts';
 
 export type PrivateSide = {
   /** Where the private listener listens. */

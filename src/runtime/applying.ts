@@ -1,10 +1,10 @@
 /** The apply loop, with what it does for syncs. */
-import { completeSyncs, requestSync } from './census/syncs.ts';
-import type { Clock } from './clock.ts';
-import type { Db } from './database/tables.ts';
-import { type ApplyLoop, createApplyLoop } from './inbox/apply.ts';
-import type { Log } from './telemetry/log.ts';
-import type { AppliedCounts } from './telemetry/thread-counts.ts';
+import { completeSyncs, requestSync } from '../census/syncs.ts';
+import type { Clock } from '../clock.ts';
+import type { Db } from '../database/tables.ts';
+import { type ApplyLoop, createApplyLoop } from '../inbox/apply.ts';
+import type { Log } from '../telemetry/log.ts';
+import type { AppliedCounts } from '../telemetry/thread-counts.ts';
 
 /** `applied` is told what became of events; `wakeSend` is called when something new is in the outbox, `failed` when the storage failed for good. */
 export function createApplying(

@@ -1,5 +1,5 @@
 /** Which thread does what, by engine. */
-import { type Engine, engineOfUrl } from './database/engine.ts';
+import { type Engine, engineOfUrl } from '../database/engine.ts';
 
 export type Placement = {
   /** Whether the public listener has a thread of its own. Otherwise it is on the main one, which stores. */

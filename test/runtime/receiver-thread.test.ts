@@ -2,11 +2,11 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import t, { type Test } from 'tap';
-import type { Arrival } from '../src/inbox/inbox.ts';
-import type { RefusalCause } from '../src/inbox/signature.ts';
-import type { Behind } from '../src/receiving-side.ts';
-import { startReceivingThread } from '../src/receiving-thread.ts';
-import { deliver, post, SECRET, send } from './inbox/deliver.ts';
+import type { Arrival } from '../../src/inbox/inbox.ts';
+import type { RefusalCause } from '../../src/inbox/signature.ts';
+import type { Behind } from '../../src/runtime/receiver-thread.ts';
+import { startReceivingThread } from '../../src/runtime/receiver-worker.ts';
+import { deliver, post, SECRET, send } from '../inbox/deliver.ts';
 
 const LOCAL = { host: '127.0.0.1', port: 0 };
 

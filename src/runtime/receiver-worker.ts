@@ -1,9 +1,9 @@
 /** The main thread's end of the receiving side's worker thread. */
 import type { MessagePort } from 'node:worker_threads';
-import { type Crossing, storeCrossing } from './inbox/intake-channel.ts';
-import type { RefusalCause } from './inbox/signature.ts';
-import type { Behind, ReceivingConfig, ReceivingCounted, ReceivingSide } from './receiving-side.ts';
-import { answer, createAsk } from './telemetry/thread-request.ts';
+import { type Crossing, storeCrossing } from '../inbox/intake-channel.ts';
+import type { RefusalCause } from '../inbox/signature.ts';
+import { answer, createAsk } from '../telemetry/thread-request.ts';
+import type { Behind, ReceivingConfig, ReceivingCounted, ReceivingSide } from './receiver-thread.ts';
 import { startThread } from './thread.ts';
 
 export type ToReceiving =

@@ -1,13 +1,13 @@
 /** The receiving side: the public listener, what it verifies and counts. On SQLite it has a thread of its own. */
-import { systemClock } from './clock.ts';
-import type { Config } from './config.ts';
-import type { Arrival } from './inbox/inbox.ts';
-import { createReceiver, UNREADABLE } from './inbox/receiver.ts';
-import { createVerify, REFUSAL_CAUSES, type RefusalCause } from './inbox/signature.ts';
-import { addressOf, closeListener } from './security/listener.ts';
-import { tellSeldom } from './telemetry/rate-limited-log.ts';
-import { createReceivingCounts, type Received } from './telemetry/receiver-counts.ts';
-import type { ThreadCounts } from './telemetry/thread-counts.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Arrival } from '../inbox/inbox.ts';
+import { createReceiver, UNREADABLE } from '../inbox/receiver.ts';
+import { createVerify, REFUSAL_CAUSES, type RefusalCause } from '../inbox/signature.ts';
+import { addressOf, closeListener } from '../security/listener.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { createReceivingCounts, type Received } from '../telemetry/receiver-counts.ts';
+import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 
 /** What it needs of the configuration: it sees no key and no token. */
 export type ReceivingConfig = Pick<Config, 'receiver' | 'webhookSecrets'>;

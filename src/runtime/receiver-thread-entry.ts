@@ -1,10 +1,10 @@
 /** What the receiving side's worker thread runs. It has no database: what it verified crosses to the thread that stores. */
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { createCrossings } from './inbox/intake-channel.ts';
-import { type ReceivingConfig, type ReceivingCounted, startReceivingSide } from './receiving-side.ts';
-import type { FromReceiving, ToReceiving } from './receiving-thread.ts';
-import { watchThread } from './telemetry/thread-counts.ts';
-import { createAsk } from './telemetry/thread-request.ts';
+import { createCrossings } from '../inbox/intake-channel.ts';
+import { watchThread } from '../telemetry/thread-counts.ts';
+import { createAsk } from '../telemetry/thread-request.ts';
+import { type ReceivingConfig, type ReceivingCounted, startReceivingSide } from './receiver-thread.ts';
+import type { FromReceiving, ToReceiving } from './receiver-worker.ts';
 import { failureOf, type Saying, type Told } from './thread.ts';
 
 const port = parentPort as MessagePort;
