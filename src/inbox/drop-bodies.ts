@@ -2,9 +2,9 @@
 import { type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
+import { eventsThrough, holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { Db, InboxTable, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { eventsThrough, holdRetention, setEventsThrough } from '../operations/retention-progress.ts';
 import { type Found, type Look, look, MAY_LOSE_ITS_BODY, settledConflicts } from './due-bodies.ts';
 import { sha256 } from './stored-body.ts';
 

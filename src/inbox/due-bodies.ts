@@ -1,7 +1,7 @@
 /** Which bodies RETENTION_EVENTS lets go: found in order of receipt, from where retention is on, and counted. */
 import { type SqlBool, sql } from 'kysely';
+import { eventsThrough } from '../database/retention.ts';
 import type { Db, EventState, Trx } from '../database/tables.ts';
-import { eventsThrough } from '../operations/retention-progress.ts';
 
 /** Events looked at with one query, which reads none of their bodies. */
 const LOOKED_AT_ONCE = 1_000;

@@ -1,8 +1,8 @@
 /** What people ask of the inbox: look, apply again, dismiss with a reason. */
 import { type Selectable, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
+import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
-import { holdRetention, setEventsThrough } from '../operations/retention-progress.ts';
 import { numbersOf } from './received.ts';
 
 export type StoredEvent = Selectable<InboxTable>;

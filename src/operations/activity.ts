@@ -4,7 +4,7 @@ import { serverBytes } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { readPosition } from '../database/tail.ts';
 import { lastArrival } from '../inbox/arrivals.ts';
-import { diskOf } from './disk.ts';
+import { diskOf } from '../telemetry/disk.ts';
 
 /**
  * Counted of anything, at most: an index of so many entries is gone through in some milliseconds. Beyond it the number

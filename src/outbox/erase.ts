@@ -1,9 +1,9 @@
 /** RETENTION_REQUESTS: erases what is left of requests that ended long ago. */
 import { sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
+import { holdRetention } from '../database/retention.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { holdRetention } from '../operations/retention-progress.ts';
 
 /** Requests erased in one transaction: some 5 ms of the 50 that the write lock may be held. */
 const ERASED_AT_ONCE = 200;

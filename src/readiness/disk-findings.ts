@@ -1,5 +1,5 @@
 import type { Db } from '../database/tables.ts';
-import { diskInWords, diskOf, judgeDisk } from '../operations/disk.ts';
+import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
 import type { Found } from './findings.ts';
 
 /** A disk that fills: when it is full, what comes is refused, and the ledger stands still. */

@@ -41,7 +41,7 @@ export function startPrivateThread(
 ): PrivateThread {
   const thread = startThread<ToThread, FromThread>(
     {
-      entry: 'private-entry',
+      entry: 'api-thread-entry',
       called: 'the private side',
       data: { config, asksForCensus: on.census !== null } satisfies ThreadData,
     },

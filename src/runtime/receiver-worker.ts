@@ -26,7 +26,7 @@ export async function startReceivingThread(
 ): Promise<ReceivingSide> {
   const thread = startThread<ToReceiving, FromReceiving>(
     {
-      entry: 'receiving-entry',
+      entry: 'receiver-thread-entry',
       called: 'the receiving side',
       data: { receiver: config.receiver, webhookSecrets: config.webhookSecrets } satisfies ReceivingConfig,
     },

@@ -45,7 +45,7 @@ export type Sidecar = {
 
 /**
  * Starts a sidecar: the public listener and intake on this thread, the private listener and the send loop on a worker
- * thread, so that a slow query never delays an acknowledgement; the apply loop on either (applying.ts).
+ * thread, so that a slow query never delays an acknowledgement; the apply loop on either.
  * Rejects, with nothing left running, when the database is refused or served by another process, a port is taken, or
  * the configuration and a census function both say where a census comes from.
  */

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { engineOfUrl } from '../../database/engine.ts';
 import { sqliteFile, sqlitePath } from '../../database/open.ts';
-import { diskInWords, judgeDisk, readDisk } from '../../operations/disk.ts';
+import { diskInWords, judgeDisk, readDisk } from '../../telemetry/disk.ts';
 import { type Finding, fail, pass, unknown, warn } from './finding.ts';
 
 const ID = 'disk-space';

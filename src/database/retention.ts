@@ -1,6 +1,6 @@
 /** How far retention has come, and its lock: the one row of `retention`. */
-import { forUpdate } from '../database/engine.ts';
-import type { Db, Trx } from '../database/tables.ts';
+import { forUpdate } from './engine.ts';
+import type { Db, Trx } from './tables.ts';
 
 /** Up to which event (a seq) bodies were looked at. Without the lock somebody may go on, or set it back, meanwhile. */
 export async function eventsThrough(db: Db): Promise<number> {

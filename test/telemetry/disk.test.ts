@@ -9,7 +9,7 @@ import {
   diskOf,
   judgeDisk,
   readDisk,
-} from '../../src/operations/disk.ts';
+} from '../../src/telemetry/disk.ts';
 import { scratch } from '../database/scratch.ts';
 import { engineOfTests } from '../support/engine.ts';
 

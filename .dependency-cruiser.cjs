@@ -1,0 +1,100 @@
+/**
+ * The order of the modules: a module imports only from rows below its own. Type imports and re-exports count.
+ * docs/architecture.md says what each module does.
+ */
+const ROWS = [
+  ['main.ts', 'index.ts', 'testing.ts'],
+  ['cli'],
+  ['runtime'],
+  ['console'],
+  ['api'],
+  ['operations'],
+  ['readiness'],
+  ['payroll'],
+  ['inbox'],
+  ['employment', 'census'],
+  ['outbox'],
+  ['ledger'],
+  ['security', 'telemetry', 'formats', 'simulator'],
+  ['database', 'contract'],
+  ['client.ts', 'client-types.ts', 'clock.ts', 'config.ts', 'environment.ts', 'version.ts'],
+];
+/** Within payroll/, from top to bottom. */
+const PAYROLL = ['reconciliation', 'runs', 'settings', 'calculation'];
+
+const alternatives = (names) => names.map((name) => name.replace('.', '\\.')).join('|');
+const within = (names, parent = 'src') => `^${parent}/(?:${alternatives(names)})(?:/|$)`;
+
+const rows = ROWS.flatMap((row, index) => {
+  const above = ROWS.slice(0, index).flat();
+  const isFoundation = index === ROWS.length - 1;
+  return row.map((module) => ({
+    name: `order-${module}`,
+    severity: 'error',
+    comment: `${module} imports only from rows below its own.`,
+    from: { path: within([module]) },
+    to: { path: within([...above, ...(isFoundation ? [] : row.filter((other) => other !== module))]) },
+  }));
+});
+
+const payroll = PAYROLL.slice(1).map((part, index) => ({
+  name: `order-payroll-${part}`,
+  severity: 'error',
+  comment: `payroll/${part} imports only from the parts after it: ${PAYROLL.join(', ')}.`,
+  from: { path: within([part], 'src/payroll') },
+  to: { path: within(PAYROLL.slice(0, index + 1), 'src/payroll') },
+}));
+
+module.exports = {
+  forbidden: [
+    ...rows,
+    ...payroll,
+    {
+      name: 'no-circular',
+      severity: 'error',
+      comment: 'Files that import each other can only be read together.',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'every-module-has-a-row',
+      severity: 'error',
+      comment: 'Add a new module to ROWS.',
+      from: { path: '^src/', pathNot: within(ROWS.flat()) },
+      to: {},
+    },
+    {
+      name: 'cli-without-api',
+      severity: 'error',
+      comment: 'The command line shows what the domain modules return.',
+      from: { path: '^src/cli/' },
+      to: { path: '^src/api/' },
+    },
+    {
+      name: 'console-renders-the-api',
+      severity: 'error',
+      comment: 'The console renders responses of the API and imports no domain module.',
+      from: { path: '^src/console/' },
+      to: {
+        path: within([
+          'operations',
+          'readiness',
+          'payroll',
+          'inbox',
+          'employment',
+          'census',
+          'outbox',
+          'ledger',
+        ]),
+      },
+    },
+    {
+      name: 'simulator-shares-the-contract',
+      severity: 'error',
+      comment: 'The simulator imports only contract/.',
+      from: { path: '^src/simulator/' },
+      to: { path: '^src/', pathNot: '^src/(?:simulator|contract)/' },
+    },
+  ],
+  options: { parser: 'swc', doNotFollow: { path: 'node_modules' } },
+};
