@@ -79,19 +79,21 @@ export function isBodyPending({ headers, complete }: IncomingMessage): boolean {
  * reader is busy, doesn't count.
  */
 export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_CHECK_MS): void {
-  const arriving = new Map<IncomingMessage, { at: number; bytes: number }>();
-  const measure = (request: IncomingMessage) =>
-    arriving.set(request, { at: performance.now(), bytes: request.socket.bytesRead });
+  // A request that was destroyed has no socket any more, so the socket is kept from its start.
+  const arriving = new Map<IncomingMessage, { socket: Socket; at: number; bytes: number }>();
+  const measure = (request: IncomingMessage, socket: Socket) =>
+    arriving.set(request, { socket, at: performance.now(), bytes: socket.bytesRead });
   server.on('request', (request: IncomingMessage) => {
-    if (isBodyPending(request)) measure(request);
+    if (isBodyPending(request)) measure(request, request.socket);
   });
   const checking = setInterval(() => {
     for (const [request, before] of arriving) {
-      const { complete, readableLength, socket } = request;
+      const { complete, readableLength } = request;
+      const { socket } = before;
       if (complete || socket.destroyed) arriving.delete(request);
-      else if (readableLength > 0) measure(request);
+      else if (readableLength > 0) measure(request, socket);
       else if (performance.now() - before.at >= slowest.withinMs) {
-        measure(request);
+        measure(request, socket);
         if (socket.bytesRead - before.bytes < slowest.bytes)
           server.emit('clientError', new TooSlow(), socket);
       }

@@ -151,6 +151,22 @@ t.test('a body that arrives slower than the slowest rate is ended with a 408, an
   t.match(busy, /^HTTP\/1.1 200 OK .*2000000$/, 'a body that waits for its reader');
 });
 
+t.test('a request that is destroyed and loses its socket is measured no further', async (t) => {
+  const server = createServer((request) => {
+    // undici does this when it destroys a request that it was given as a body.
+    (request as { socket: Socket | null }).socket = null;
+  });
+  endSlowBodies(server, { bytes: 1_000, withinMs: 100 }, 5);
+  server.on('clientError', refuseProtocol);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  const socket = connect((server.address() as { port: number }).port, '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nx');
+  const [response] = await once(socket, 'data');
+  t.match(String(response), /^HTTP\/1.1 408 /, 'the connection still ends for its slowness');
+  if (!socket.destroyed) await once(socket, 'close');
+});
+
 /** Resolves when the other side has closed the connection, which the text written shows. */
 async function writeUntilClosed(socket: Socket, text: string): Promise<void> {
   const writing = setInterval(() => socket.write(text), 50);
