@@ -2,7 +2,7 @@
  * What the roster learns from employment changes. Pure. Only a new hire names its employer; the other changes are about
  * the employer where the employee is active on the day from which they count.
  */
-import { type Employment, isActive, isInSpell } from '../ledger/employment.ts';
+import { type Employment, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
 import type { NewFact } from '../ledger/roster.ts';
 import type { Change } from './change.ts';
 
@@ -52,13 +52,13 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
 
 /**
  * Returns the employments where the employee is active on the day; else those where only a census that lacks the
- * employee says otherwise; else the one of the newest report.
+ * employee says otherwise; else the one that the employee left last.
  */
 function employedOn(known: readonly Employment[], day: string): readonly Employment[] {
   const active = known.filter((one) => isActive(one, day));
   if (active.length > 0) return active;
   const inSpell = known.filter((one) => isInSpell(one, day));
-  return inSpell.length > 0
-    ? inSpell
-    : known.toSorted((one, other) => one.position - other.position).slice(-1);
+  if (inSpell.length > 0) return inSpell;
+  const last = leftLast(known, day);
+  return last === undefined ? [] : [last];
 }

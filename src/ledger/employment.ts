@@ -81,16 +81,33 @@ export function isInSpell(employment: Employment, day: string): boolean {
 }
 
 /**
- * Returns the employer of one employee on a day: the one where the employee is active; if there is none, the one of
- * the newest report. Null without employments, and with several active ones, which readiness reports.
+ * Returns the employer of one employee on a day: the one where the employee is active; if there is none, the one that
+ * the employee left last. Null without employments, and with several active ones, which readiness reports.
  */
 export function employerOf(employments: readonly Employment[], day: string): string | null {
-  const [first, ...others] = employments;
-  if (first === undefined) return null;
   const [active, another] = employments.filter((employment) => isActive(employment, day));
   if (another !== undefined) return null;
-  if (active !== undefined) return active.employer_id;
-  return others.reduce((newest, one) => (one.position > newest.position ? one : newest), first).employer_id;
+  return (active ?? leftLast(employments, day))?.employer_id ?? null;
+}
+
+/**
+ * Returns the employment that the employee left last, as of a day; if none was left, the one with the newest report.
+ * Undefined without employments.
+ */
+export function leftLast(employments: readonly Employment[], day: string): Employment | undefined {
+  const order = employments.toSorted((one, other) => {
+    const [left, leftOther] = [leftOn(one, day), leftOn(other, day)];
+    return left === leftOther ? one.position - other.position : left < leftOther ? -1 : 1;
+  });
+  return order.at(-1);
+}
+
+/** Returns the date of the termination, or else of the census that lacks the employee; empty before the hire. */
+function leftOn(employment: Employment, day: string): string {
+  const spell = spellOn(employment, day);
+  if (spell === null) return '';
+  const absent = employment.reports.findLast((one) => one.absent === 1 && effectiveOn(one) <= day);
+  return spell.termination_date ?? (absent === undefined ? '' : effectiveOn(absent));
 }
 
 /** Returns the date from which a report's attributes count. */
@@ -158,12 +175,12 @@ function withReport(spells: readonly Spell[], report: RosterFact): readonly Spel
 function withHire(spells: readonly Spell[], hire_date: string | null): readonly Spell[] {
   // HR systems keep the original hire date of an employee who was hired again.
   if (spells.some((spell) => spell.hire_date === hire_date)) return spells;
-  const last = spells.at(-1);
-  const isNew =
-    last === undefined ||
-    (last.termination_date !== null && hire_date !== null && hire_date > last.termination_date);
-  if (isNew) return [...spells, { hire_date, termination_date: null, contradicted_on: null }];
-  return [...spells.slice(0, -1), { ...last, hire_date }];
+  const index = spells.findIndex(
+    ({ termination_date }) => termination_date === null || (hire_date ?? '') <= termination_date,
+  );
+  const spell = spells[index];
+  if (spell === undefined) return [...spells, { hire_date, termination_date: null, contradicted_on: null }];
+  return spells.with(index, { ...spell, hire_date });
 }
 
 function withTermination(spells: readonly Spell[], termination_date: string): readonly Spell[] {

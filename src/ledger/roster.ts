@@ -228,7 +228,7 @@ function keyOf(row: { employee_id: string; employer_id: string }): string {
   return JSON.stringify([row.employee_id, row.employer_id]);
 }
 
-/** Returns, by employee, the employers on a day: those where the employee is active, else that of the newest report. */
+/** Returns, by employee, the employers on a day: those where the employee is active, else the one left last. */
 export async function currentEmployers(
   db: Db,
   employeeIds: readonly string[],
@@ -239,9 +239,9 @@ export async function currentEmployers(
     [...roster].map(([employeeId, reports]) => {
       const employments = employmentsOf(reports);
       const active = employments.filter((employment) => isActive(employment, day));
-      const newest = employerOf(employments, day);
+      const employer = employerOf(employments, day);
       const employers =
-        active.length > 0 ? active.map((one) => one.employer_id) : newest === null ? [] : [newest];
+        active.length > 0 ? active.map((one) => one.employer_id) : employer === null ? [] : [employer];
       return [employeeId, employers];
     }),
   );

@@ -459,6 +459,59 @@ export function payrollRules(): void {
     t.equal((await check('r1', name)).result, 'pass');
   });
 
+  t.test('11. an employee who leaves for another employer keeps the last check', async (t) => {
+    const { schedule, census, deduct, paid, on, report, put, lines, run } = await begin(t);
+    await schedule(BIWEEKLY);
+    await census({ 'emp-1': {} });
+    await census({ 'emp-b': {} }, 'birch');
+    await deduct('ded-1', { member_contribution: '20.00', effective_end: '2026-06-30' });
+    await paid('r1', '2026-05-29');
+    on('2026-06-02');
+    await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-03' });
+    const hire = { ...newHire, employee_id: 'emp-1', employer_id: 'birch', hire_date: '2026-06-22' };
+    await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
+    // The periods end on June 7 and June 21.
+    await put('r2', '2026-06-12');
+    t.strictSame(brief(await lines('r2')), ['ded-1 same 20.00']);
+    t.strictSame((await lines('r2'))[0].flags, ['coverage_beyond_last_check']);
+    await put('r3', '2026-06-26');
+    t.strictSame((await run('r3')).not_in_run, [{ employee_id: 'emp-1', reason: 'terminated' }]);
+    // A corrected termination is that of the employer that the employee left.
+    await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-10' });
+    t.strictSame(brief(await lines('r3')), ['ded-1 same 20.00']);
+  });
+
+  t.test('11. the original hire date in a census does not change a rehire', async (t) => {
+    const { schedule, census, deduct, on, report, put, lines, run } = await begin(t, '2026-06-15');
+    await schedule(BIWEEKLY);
+    await census({ 'emp-1': { hire_date: '2020-03-02' } });
+    await deduct('ded-1', { member_contribution: '20.00' });
+    await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-20' });
+    const hire = { ...newHire, employee_id: 'emp-1', employer_id: EMPLOYER, hire_date: '2026-07-06' };
+    await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
+    on('2026-07-20');
+    await census({ 'emp-1': { hire_date: '2020-03-01' } });
+    // The period of July 10 is June 22 to July 5, between the two spells.
+    await put('r1', '2026-07-10');
+    t.strictSame(await lines('r1'), []);
+    t.strictSame((await run('r1')).not_in_run, [{ employee_id: 'emp-1', reason: 'terminated' }]);
+    await put('r2', '2026-07-24');
+    t.strictSame(brief(await lines('r2')), ['ded-1 new 20.00']);
+  });
+
+  t.test('11. a pay group without a schedule fails also when the frequency is unknown', async (t) => {
+    const { schedule, census, deduct, put, check } = await begin(t);
+    await schedule({ ...BIWEEKLY, pay_group: 'north' });
+    await census({
+      'emp-1': { pay_group: 'north', pay_frequency: undefined },
+      'emp-2': { pay_group: 'south', pay_frequency: undefined },
+    });
+    await deduct('ded-1', { member_contribution: '10.00' });
+    await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '10.00' });
+    await put('r1', '2026-06-12', { pay_group: 'north' });
+    t.match(await check('r1', 'employees-not-scheduled'), { result: 'fail', examples: ['emp-2'], count: 1 });
+  });
+
   t.test('12. an event of one employer fails only that employer', async (t) => {
     const { schedule, census, deduct, put, receive, readiness, call, ok } = await begin(t);
     await schedule(BIWEEKLY);
@@ -616,6 +669,22 @@ export function payrollRules(): void {
     // June 5 is in the period of June 12, which keeps its check.
     await put('r3', '2026-07-10', INCLUDE);
     t.strictSame(brief(settling(await lines('r3'))), ['ded-2 r2 -70.00']);
+  });
+
+  t.test('14. a refund of a run without a pay group is paid by a run of the pay group', async (t) => {
+    const { schedule, census, deduct, paid, on, report, put, lines } = await begin(t);
+    await schedule(BIWEEKLY);
+    const north = { pay_group: 'north' };
+    await census({ 'emp-1': north, 'emp-2': north });
+    await deduct('ded-1', { member_contribution: '10.00' });
+    await deduct('ded-2', { employee_id: 'emp-2', member_contribution: '20.00' });
+    await paid('r1', '2026-06-12');
+    on('2026-06-15');
+    await report('termination', { employee_id: 'emp-2', termination_date: '2026-05-20' });
+    await put('south', '2026-06-26', { pay_group: 'south', ...INCLUDE });
+    t.strictSame(await lines('south'), []);
+    await put('r2', '2026-06-26', { ...north, ...INCLUDE });
+    t.strictSame(brief(settling(await lines('r2'))), ['ded-2 r1 -20.00']);
   });
 
   t.test('15. removed options are refused by name', async (t) => {

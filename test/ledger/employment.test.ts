@@ -256,6 +256,15 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2020-01-01', '2025-03-31'), spell('2026-05-04', null)],
   ],
   [
+    'another original hire date corrects the earlier spell of an employee who was hired again',
+    [
+      ['2026-01-05', listed('2020-01-01', '2025-03-31')],
+      ['2026-05-05', hired('2026-05-04')],
+      ['2026-06-05', listed('2020-03-01')],
+    ],
+    [spell('2020-03-01', '2025-03-31'), spell('2026-05-04', null)],
+  ],
+  [
     'one report of a hire and an earlier termination is of two spells',
     [['2026-01-05', listed('2026-01-02', '2025-06-30')]],
     [spell(null, '2025-06-30'), spell('2026-01-02', null)],
@@ -366,8 +375,18 @@ const employers: [string, Given[], string | null][] = [
   ['who will move is still of the old employer', [at('a'), at('b', { hire_date: '2026-04-01' })], 'a'],
   ['whom the other census lacks is of this one', [at('b'), at('a'), { employer_id: 'a', absent: 1 }], 'b'],
   [
-    'active nowhere is of the employer of the newest report',
+    'active nowhere is of the employer that the employee left last',
     [at('a', { termination_date: '2026-01-02' }), at('b', { termination_date: '2026-01-01' })],
+    'a',
+  ],
+  [
+    'who left and will start elsewhere is of the employer that the employee left',
+    [at('a', { termination_date: '2026-03-10' }), at('b', { hire_date: '2026-04-01' })],
+    'a',
+  ],
+  [
+    'who left one and is missing from the census of another since is of the other',
+    [at('a', { termination_date: '2026-01-02' }), at('b'), { employer_id: 'b', absent: 1 }],
     'b',
   ],
 ];

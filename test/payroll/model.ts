@@ -119,8 +119,7 @@ function statusOf(world: World, run: Run, employee: string): Status {
   if (own === undefined) return 'other_employer';
   const active = [...jobs.values()].filter((facts) => isActive(facts, day));
   if (active.length > 1 && active.includes(own)) return 'two_employers';
-  const newest = world.facts.findLast((fact) => fact.employee_id === employee);
-  if (active.length === 0 ? newest?.employer_id !== run.employer_id : !active.includes(own))
+  if (active.length === 0 ? leftLast(jobs, day) !== run.employer_id : !active.includes(own))
     return 'other_employer';
   const spell = spellOn(own, day);
   if (spell === undefined) return 'not_hired_yet';
@@ -132,6 +131,20 @@ function statusOf(world: World, run: Run, employee: string): Status {
   if (run.pay_group !== null && group === null) return 'unknown_pay_group';
   if (run.pay_group !== null && group !== run.pay_group) return 'other_pay_group';
   return run.employee_ids?.includes(employee) === false ? 'not_selected' : 'in';
+}
+
+/** Returns the employer that the employee left last, as of a day; if none was left, the one with the newest report. */
+function leftLast(jobs: ReadonlyMap<string, readonly ModelFact[]>, day: string): string | undefined {
+  const ends = [...jobs].map(([employer, facts]) => {
+    const spell = spellOn(facts, day);
+    const absence = facts.findLast(
+      (fact) => fact.absent === 1 && (fact.effective_on ?? fact.received) <= day,
+    );
+    const end = spell?.end ?? absence?.effective_on ?? absence?.received ?? '';
+    return { employer, end: spell === undefined ? '' : end, position: facts.at(-1)?.position ?? 0 };
+  });
+  ends.sort((one, other) => compare(one.end, other.end) || one.position - other.position);
+  return ends.at(-1)?.employer;
 }
 
 /** Reports whether a spell ended before the pay period and the employee gets no final check in the run. */
@@ -163,8 +176,9 @@ function spellsOf(facts: readonly ModelFact[]): ModelSpell[] {
     if (last === undefined) {
       if (hired !== null || isListed) spells.push({ start: hired, end: null });
     } else if (hired !== null && !isKnown) {
-      if (last.end !== null && hired > last.end) spells.push({ start: hired, end: null });
-      else last.start = hired;
+      const of = spells.find(({ end }) => end === null || hired <= end);
+      if (of === undefined) spells.push({ start: hired, end: null });
+      else of.start = hired;
     }
     if (ended !== null) {
       const of = spells.findLast(({ start }) => start === null || start <= ended);
@@ -493,11 +507,15 @@ function totalOf(text: string, period: PayFrequency, run: Run): bigint {
 function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
   const isIn = statusOf(world, run, employee) === 'in';
   if (!isIn && !isGone(world, run, employee)) return [];
+  const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
   const lines = runs
     .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
     // The runs of the employee's old frequency and group report what no later check can settle.
     .filter(
-      ({ run: one }) => isIn || (one.pay_frequency === run.pay_frequency && one.pay_group === run.pay_group),
+      ({ run: one }) =>
+        isIn ||
+        (one.pay_frequency === run.pay_frequency &&
+          (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
     )
     .flatMap((of) => adjustmentsOf(world, run, of, runs, employee));
   // A terminated employee whom the runs owe money is paid without a further check.

@@ -127,10 +127,10 @@ export function createSummary(basis: Basis): {
     if (spellOn(own, run.period_end)?.contradicted_on != null) note('termination_contradicted', employeeId);
     if (run.kind !== 'regular' || !hasDeduction || !isActive(own, run.period_end)) return;
     const [frequency, group] = [payFrequencyOn(own, run.period_end), payGroupOn(own, run.period_end)];
-    // An employee of unknown frequency fails a check of its own.
-    const isScheduled =
-      frequency === null ||
-      schedules.some((one) => one.pay_frequency === frequency && (one.pay_group ?? group) === group);
+    // An employee of unknown frequency fails a check of its own, but the group must have a schedule.
+    const isScheduled = schedules.some(
+      (one) => (frequency === null || one.pay_frequency === frequency) && (one.pay_group ?? group) === group,
+    );
     if (!isScheduled) note('not_scheduled', employeeId);
   };
 

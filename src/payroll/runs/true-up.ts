@@ -1,5 +1,6 @@
 /** What a run takes, or only reports, for earlier runs: adjustments and arrears of one employee. Pure. */
 
+import { payGroupOn } from '../../ledger/employment.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import { total } from '../calculation/sums.ts';
 import { arrearsLines, type Owed } from '../reconciliation/arrears.ts';
@@ -49,6 +50,12 @@ export function runsToSettle({ earlier, settled }: Settling, debtor: Debtor): Ea
   return earlier.filter((one) => needed.has(one));
 }
 
+/** Reports whether a run pays an employee of an earlier run. A run without a pay group is for all groups. */
+function isOfSameGroup(earlier: Run, run: Run, group: string | null): boolean {
+  if (earlier.pay_frequency !== run.pay_frequency) return false;
+  return run.pay_group === null || run.pay_group === (earlier.pay_group ?? group);
+}
+
 function overlaps({ rules: one }: Earlier, { rules: other }: Earlier): boolean {
   return one.run.period_start <= other.run.period_end && other.run.period_start <= one.run.period_end;
 }
@@ -65,11 +72,10 @@ export function settlingLines(
   if (!(membership.isIn || gone)) return [];
   const voided = new Set(earlier.filter(({ isVoided }) => isVoided).map(({ freezeId }) => freezeId));
   const frozen = frozenLinesOf(rows.map((row) => ({ ...row, isVoided: voided.has(row.freezeId) })));
-  // An employee who left has no other paycheck to wait for: the runs of the same pay group report it.
-  const concerned = runs.filter(
-    ({ rules }) =>
-      !gone || (rules.run.pay_frequency === run.pay_frequency && rules.run.pay_group === run.pay_group),
-  );
+  // An employee who left has no other paycheck to wait for: the runs of the same frequency and pay group report it.
+  const own = employments.find((one) => one.employer_id === run.employer_id);
+  const group = own === undefined ? null : payGroupOn(own, run.period_end);
+  const concerned = gone ? runs.filter(({ rules }) => isOfSameGroup(rules.run, run, group)) : runs;
   const adjustments = concerned.flatMap((one) => adjustmentLines(one, debtor, frozen, earlier, carrier));
   const isRefund = !membership.isIn && membership.why === 'terminated' && isOwedToEmployee(adjustments);
   const flags: Flag[] = gone ? ['no_further_paycheck'] : [];
