@@ -316,7 +316,7 @@ async function runs(r: Recorder): Promise<void> {
     employee_ids: 1,
   });
   await put('mb-07', { ...monthlyRun('07'), pay_date: '2024-07-30' }, 'a date that the schedule lacks');
-  await put('mb-07', { ...monthlyRun('07'), employer_id: 'unknown' });
+  await put('mb-x', { ...monthlyRun('07'), employer_id: 'corner-shop' });
   await put('mb-07', { ...monthlyRun('07'), adjustments: 'include' }, 'differs from the policy');
   await put('-/x'.replace('/', '%2F'), monthlyRun('07'), 'a wrong id');
   await put('mb-07', monthlyRun('07'));
