@@ -550,6 +550,9 @@ async function people(r: Recorder): Promise<void> {
   await r.http('DELETE', `/v1/sessions/${data[0].id}`);
   await r.http('DELETE', `/v1/sessions/${data[0].id}`, { note: 'again' });
   await r.http('DELETE', '/v1/sessions');
+  const limited = await r.run('token', 'create', '--name', 'limited', '--scope', 'ledger:read');
+  const headers = { authorization: `Bearer ${limited.stdout.trim()}` };
+  await r.http('GET', RUNS, { note: 'a token without the scope', headers });
   await r.http('GET', '/v1/activity', { show: lastMinuteOnly });
   // Last, because readiness shows a refused signature only some seconds later.
   await r.event('msg_forged', syncEvent('request', 'maple-bakery'), wrongSignature());
