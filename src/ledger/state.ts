@@ -1,4 +1,5 @@
 /** Which versions of a deduction count, and which one is in effect on a day: "State of a deduction on a day" of payroll.md. Pure. */
+import { isSameNumber } from '../money.ts';
 import type { Version } from './fold.ts';
 
 /** The columns that order versions. */
@@ -136,18 +137,7 @@ export function hasSameElection(one: Election, other: Election): boolean {
     one.taxability === other.taxability &&
     one.line_of_coverage === other.line_of_coverage &&
     one.coverage_type === other.coverage_type &&
-    isSameAmount(one.member_contribution, other.member_contribution) &&
-    isSameAmount(one.employer_contribution, other.employer_contribution)
+    isSameNumber(one.member_contribution, other.member_contribution) &&
+    isSameNumber(one.employer_contribution, other.employer_contribution)
   );
-}
-
-/** Compares contributions as numbers: `20`, `20.0` and `+20.00` are equal. */
-function isSameAmount(one: string, other: string): boolean {
-  return one === other || canonical(one) === canonical(other);
-}
-
-function canonical(amount: string): string {
-  const [, sign = '', whole = '', fraction = ''] = /^([+-]?)0*(\d*)(?:\.(\d*?)0*)?$/.exec(amount) ?? [];
-  const digits = `${whole}.${fraction}`;
-  return sign === '-' && digits !== '.' ? `-${digits}` : digits;
 }

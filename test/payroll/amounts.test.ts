@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import { total } from '../../src/money.ts';
 import { type Contribution, calculator, cycleTotal } from '../../src/payroll/calculation/amounts.ts';
 import { isPartialCycle, type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';
-import { total } from '../../src/payroll/calculation/sums.ts';
 import { every, plan, plannedRun, yearOfDates } from './calendars.ts';
 
 /** 2026 has 26 of these, three in January and in July. */

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { readRows } from '../../src/formats/rows.ts';
-import { amountOf, centsOf } from '../../src/payroll/calculation/cents.ts';
+import { amountOf, centsOf } from '../../src/money.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
 import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../src/payroll/reconciliation/audit.ts';
 import { AUDIT_ROWS_NAMED, type Audit } from '../../src/payroll/reconciliation/audit-categories.ts';
@@ -366,7 +366,7 @@ t.test(
     const db = await employer(t);
     await employ(db, 'emp-3');
     const sum = (all: readonly (string | undefined)[]) =>
-      all.reduce((total, one) => total + (one === undefined ? 0n : (centsOf(one) as bigint)), 0n);
+      all.reduce((total, one) => total + (one === undefined ? 0n : centsOf(one)), 0n);
     await fc.assert(
       fc.asyncProperty(someLines, someRows, async (made, rows) => {
         const lines = made

@@ -2,8 +2,8 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { difference } from '../../src/money.ts';
 import { type Line, lineKey } from '../../src/payroll/calculation/line.ts';
-import { difference } from '../../src/payroll/calculation/sums.ts';
 import { arrearsOfEmployee } from '../../src/payroll/reconciliation/arrears-of-employee.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { scratch } from '../database/scratch.ts';

@@ -1,10 +1,10 @@
 /** The worked tables of docs/payroll.md, made by the code that they explain. */
 import { readFileSync } from 'node:fs';
 import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import { total } from '../../src/money.ts';
 import { type Amounts, calculator } from '../../src/payroll/calculation/amounts.ts';
 import { REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';
 import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
-import { total } from '../../src/payroll/calculation/sums.ts';
 import { every, plan, yearOfDates } from './calendars.ts';
 
 export const PAGE = new URL('../../docs/payroll.md', import.meta.url);

@@ -1,6 +1,6 @@
 /** What a deduction takes from one paycheck, to the cent: "Amounts" of payroll.md. */
 import type { PayFrequency } from '../../contract/pay-rate.ts';
-import { type Decimal, decimal, print, printReadable, rounded, times, ZERO } from './money.ts';
+import { amountOf, type Cents, type Decimal, decimal, printReadable, rounded, times } from '../../money.ts';
 import { PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
 import { type Share, shareOfYear, totalOf } from './shares.ts';
@@ -68,20 +68,20 @@ export function calculator(plan: Plan): (contribution: Contribution) => Amounts 
  * Returns T, the sum of the cycle's checks in cents, for one side of a contribution. The cycle of a contribution for
  * the run's own frequency is the check.
  */
-export function cycleTotal(contribution: string, period: PayFrequency, plan: Plan): bigint {
+export function cycleTotal(contribution: string, period: PayFrequency, plan: Plan): Cents {
   const amount = decimal(contribution);
-  if (period === plan.run.pay_frequency) return rounded(amount, 1, 1).units;
-  return totalOf(times(amount, PERIODS_PER_YEAR[period]), plan).units;
+  if (period === plan.run.pay_frequency) return rounded(amount, 1, 1);
+  return totalOf(times(amount, PERIODS_PER_YEAR[period]), plan);
 }
 
 function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side {
   const { amount, working } =
     period === plan.run.pay_frequency ? ownShare(contribution, plan) : yearShare(contribution, period, plan);
   return {
-    amount: print(amount),
+    amount: amountOf(amount),
     explanation: `${printReadable(contribution)} ${period}${working} ${printReadable(amount)}`,
     isZero: contribution.units === 0n,
-    isNegative: amount.units < 0n,
+    isNegative: amount < 0n,
   };
 }
 
@@ -89,7 +89,7 @@ function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side 
 function ownShare(contribution: Decimal, { run, placeInYear }: Plan): Share {
   const most = PERIODS_PER_YEAR[run.pay_frequency];
   if (run.extra_paycheck === 'skip' && placeInYear !== null && placeInYear > most) {
-    return { amount: ZERO, working: `; check ${placeInYear}, after the first ${most}, is skipped;` };
+    return { amount: 0n, working: `; check ${placeInYear}, after the first ${most}, is skipped;` };
   }
   return { amount: rounded(contribution, 1, 1), working: ` on each ${run.pay_frequency} check;` };
 }

@@ -1,10 +1,10 @@
 /** The share of a year's amount that one check takes: the schemes and remainders of payroll.md, with the working. */
-import { cut, type Decimal, minus, printReadable, rounded, times, ZERO } from './money.ts';
+import { type Cents, type Decimal, printReadable, rounded } from '../../money.ts';
 import { MONTH_NAMES } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
 
-/** `working` follows the year's amount in an explanation and ends where the amount of the check follows. */
-export type Share = { amount: Decimal; working: string };
+/** `working` is the part of the explanation between the year's amount and the amount of the check. */
+export type Share = { amount: Cents; working: string };
 
 const MONTHS_PER_YEAR = 12;
 
@@ -12,7 +12,7 @@ const MONTHS_PER_YEAR = 12;
 export function shareOfYear(year: Decimal, plan: Plan): Share {
   const { N, k, month } = plan;
   if (k !== null && k > N) {
-    return { amount: ZERO, working: `; check ${k}, after the first ${N} of ${MONTH_NAMES[month - 1]};` };
+    return { amount: 0n, working: `; check ${k}, after the first ${N} of ${MONTH_NAMES[month - 1]};` };
   }
   if (k === null || plan.remainder === 'none') return evenShare(year, plan);
   const total = totalOf(year, plan);
@@ -20,22 +20,23 @@ export function shareOfYear(year: Decimal, plan: Plan): Share {
   if (plan.remainder === 'spread') {
     const [through, before] = [rounded(total, k, N), rounded(total, k - 1, N)];
     const working = `${place}, spread: ${printReadable(through)} − ${printReadable(before)} =`;
-    return { amount: minus(through, before), working };
+    return { amount: through - before, working };
   }
-  const base = cut(total, N);
+  // Division of bigints cuts toward zero, as the rule says.
+  const base = total / BigInt(N);
   if (k < N) return { amount: base, working: `${place};` };
   if (N === 1) return { amount: total, working: `${place};` };
   const working = `${place} takes the rest: ${printReadable(total)} − ${N - 1} × ${printReadable(base)} =`;
-  return { amount: minus(total, times(base, N - 1)), working };
+  return { amount: total - base * BigInt(N - 1), working };
 }
 
-/** Returns T: the sum of the cycle's checks, to the cent. A month takes the year through it less the year before it. */
-export function totalOf(year: Decimal, { run, month }: Plan): Decimal {
+/** Returns T, the sum of the cycle's checks. A month's is the year's share through the month less that before it. */
+export function totalOf(year: Decimal, { run, month }: Plan): Cents {
   if (run.scheme === 'annualized') return rounded(year, 1, 1);
-  return minus(rounded(year, month, MONTHS_PER_YEAR), rounded(year, month - 1, MONTHS_PER_YEAR));
+  return rounded(year, month, MONTHS_PER_YEAR) - rounded(year, month - 1, MONTHS_PER_YEAR);
 }
 
-function workingOfTotal(year: Decimal, total: Decimal, { run, month }: Plan): string {
+function workingOfTotal(year: Decimal, total: Cents, { run, month }: Plan): string {
   if (run.scheme === 'annualized') {
     return printReadable(total) === printReadable(year) ? '' : `, rounded ${printReadable(total)}`;
   }

@@ -1,7 +1,7 @@
 /** What payroll took too little, or too much, of earlier finalized runs: "Taken" of payroll.md. Pure. */
 
+import { difference, total } from '../../money.ts';
 import { isIncluded, type Line, lineKey, NOTHING } from '../calculation/line.ts';
-import { difference, total } from '../calculation/sums.ts';
 import { type Carrier, contentOfLine, type Earlier, type FrozenLines } from '../runs/adjustments.ts';
 
 /** A line of a run of which payroll took another amount than was finalized. */

@@ -1,5 +1,5 @@
 /** The heaps that payroll's file and a run fall into. Pure. */
-import { amountOf } from '../calculation/cents.ts';
+import { amountOf } from '../../money.ts';
 
 /** A row of payroll's file says what it is for by one of these, or by several. */
 export const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;

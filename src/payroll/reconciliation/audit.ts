@@ -4,7 +4,7 @@ import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import { createProblems, type RowsRefused, readableRows } from '../../formats/problems.ts';
 import type { Columns, GivenRow, Rows } from '../../formats/rows.ts';
-import { AMOUNT_RULE, centsOf } from '../calculation/cents.ts';
+import { AMOUNT_RULE, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../runs/line-pages.ts';
 import { type Amounts, type Audit, createHeaps, keyOf, NAMING, type Naming } from './audit-categories.ts';
@@ -76,9 +76,9 @@ function createFile() {
       rows += 1;
       if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
       if (member_amount === undefined) return { path: `${path}.member_amount`, rule: 'is required' };
-      const member = centsOf(member_amount);
+      const member = parseAmount(member_amount);
       if (member === null) return { path: `${path}.member_amount`, rule: AMOUNT_RULE };
-      const employer = employer_amount === undefined ? null : centsOf(employer_amount);
+      const employer = employer_amount === undefined ? null : parseAmount(employer_amount);
       if (employer_amount !== undefined && employer === null) {
         return { path: `${path}.employer_amount`, rule: AMOUNT_RULE };
       }
@@ -113,7 +113,7 @@ function createFile() {
 function sumsOf(employeeId: string, lines: readonly Line[], names: readonly Naming[]): Map<string, Amounts> {
   const sums = new Map<string, Amounts>();
   for (const line of lines.filter(isIncluded)) {
-    const member = centsOf(line.member_amount) as bigint;
+    const member = centsOf(line.member_amount);
     addTo(sums, keyOf(employeeId, names, line), { member, employer: centsOf(line.employer_amount) });
   }
   return sums;

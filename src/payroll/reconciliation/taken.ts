@@ -7,7 +7,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { createProblems, type Problems, type RowsRefused, readableRows } from '../../formats/problems.ts';
 import type { Columns, GivenRow, Rows } from '../../formats/rows.ts';
-import { AMOUNT_RULE, amountOf, centsOf } from '../calculation/cents.ts';
+import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
 import type { StoredRun } from '../runs/store.ts';
 import { changePayroll } from '../settings/lock.ts';
@@ -145,7 +145,7 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
   const { employee_id, amount, kind } = fields;
   if (employee_id === undefined) return { path: `${path}.employee_id`, rule: 'is required' };
   if (amount === undefined) return { path: `${path}.amount`, rule: 'is required' };
-  const taken = centsOf(amount);
+  const taken = parseAmount(amount);
   if (taken === null) return { path: `${path}.amount`, rule: AMOUNT_RULE };
   if (kind !== undefined && !(LINE_KINDS as readonly string[]).includes(kind)) {
     return { path: `${path}.kind`, rule: `must be one of ${LINE_KINDS.join(', ')}` };
@@ -162,7 +162,7 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
     const telling = NAMING.filter((name) => others.some((other) => other[name] !== line[name]));
     return { path, rule: `names several lines: say ${telling.join(' or ')}` };
   }
-  const owed = (centsOf(line.member_amount) as bigint) - taken;
+  const owed = centsOf(line.member_amount) - taken;
   return { path, line, taken, owed };
 }
 

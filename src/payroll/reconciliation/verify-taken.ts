@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../../database/difference.ts';
 import type { Db } from '../../database/tables.ts';
-import { centsOf } from '../calculation/cents.ts';
+import { parseAmount } from '../../money.ts';
 import { type Line, lineKey } from '../calculation/line.ts';
 
 /** Lines taken that are read at once, each with all frozen lines of its employee. */
@@ -57,7 +57,7 @@ function verifyOne(row: Row, { tell }: Verifying): void {
     tell({ table: 'taken_lines', id, field: 'line', rule: 'there is no such line' });
     return;
   }
-  const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(centsOf);
+  const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(parseAmount);
   if (asked === null || taken === null || owed === null || asked !== (taken ?? 0n) + (owed ?? 0n)) {
     tell({ table: 'taken_lines', id, field: 'amount', rule: 'and what is owed do not make up the line' });
   }

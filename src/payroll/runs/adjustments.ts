@@ -2,9 +2,9 @@
 
 import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Employment, spellOn } from '../../ledger/employment.ts';
+import { difference, total } from '../../money.ts';
 import type { Amounts } from '../calculation/amounts.ts';
 import { type Flag, isIncluded, type Line, NOTHING } from '../calculation/line.ts';
-import { difference, total } from '../calculation/sums.ts';
 import type { Run } from './body.ts';
 import { type History, historyAt, type RunVersion } from './history.ts';
 import { contentOf, contributionOf, type LineRules, stateInRun } from './lines.ts';

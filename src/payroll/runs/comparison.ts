@@ -1,5 +1,5 @@
 /** A run against the previous run of its employer, frequency and pay group. Pure. */
-import { amountOf, centsOf } from '../calculation/cents.ts';
+import { amountOf, centsOf } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Previous } from './lines.ts';
 
@@ -56,15 +56,15 @@ export function createComparison(previousRunId: string): {
       const own: Mover = { employeeId, before: 0n, now: 0n };
       for (const line of lines.filter(isIncluded)) {
         const sums = sumsOf(line.line_of_coverage);
-        sums.now += cents(line.member_amount);
-        sums.employerNow += cents(line.employer_amount);
-        own.now += cents(line.member_amount);
+        sums.now += centsOf(line.member_amount);
+        sums.employerNow += centsOf(line.employer_amount);
+        own.now += centsOf(line.member_amount);
       }
       for (const line of previous.lines.filter(isIncluded)) {
         const sums = sumsOf(line.line_of_coverage);
-        sums.before += cents(line.member_amount);
-        sums.employerBefore += cents(line.employer_amount);
-        own.before += cents(line.member_amount);
+        sums.before += centsOf(line.member_amount);
+        sums.employerBefore += centsOf(line.employer_amount);
+        own.before += centsOf(line.member_amount);
       }
       if (own.now === own.before) return;
       movers.push(own);
@@ -110,8 +110,4 @@ function comparedOf({ before, now, employerBefore, employerNow }: Sums): Compare
     employer_amount: amountOf(employerNow),
     employer_difference: amountOf(employerNow - employerBefore),
   };
-}
-
-function cents(amount: string): bigint {
-  return centsOf(amount) as bigint;
 }

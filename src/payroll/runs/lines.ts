@@ -8,10 +8,10 @@ import {
   spellOn,
 } from '../../ledger/employment.ts';
 import { hasSameElection } from '../../ledger/state.ts';
+import { difference } from '../../money.ts';
 import { type Amounts, type Contribution, cycleTotal } from '../calculation/amounts.ts';
 import { type AmountChange, type Flag, type Line, NOTHING } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
-import { difference } from '../calculation/sums.ts';
 import type { CodesOfLine } from '../settings/codes.ts';
 import { dayOfRun, type Run } from './body.ts';
 import { type History, type RunVersion, stateFor } from './history.ts';

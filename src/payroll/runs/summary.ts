@@ -1,8 +1,8 @@
 /** A whole run at a glance: its totals, its ETag, its change against the previous run, and what readiness must name. */
 import { createHash } from 'node:crypto';
 import { isActive, payFrequencyOn, payGroupOn, spellOn } from '../../ledger/employment.ts';
+import { total } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
-import { total } from '../calculation/sums.ts';
 import type { Basis } from './basis.ts';
 import { type Comparison, createComparison } from './comparison.ts';
 import type { EmployeeLines } from './compute.ts';

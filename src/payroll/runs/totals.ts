@@ -1,7 +1,7 @@
 /** What the lines of a run come to. */
 
+import { amountOf, centsOf } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
-import { print } from '../calculation/money.ts';
 
 export type Sum = { employees: number; lines: number; member_amount: string; employer_amount: string };
 
@@ -26,7 +26,7 @@ export function createTotals(): { add: (linesOfOneEmployee: readonly Line[]) => 
         const adders = isIncluded(line)
           ? [overall, adderIn(coverages, line.line_of_coverage), adderIn(taxabilities, line.taxability)]
           : [reported];
-        const [member, employer] = [cents(line.member_amount), cents(line.employer_amount)];
+        const [member, employer] = [centsOf(line.member_amount), centsOf(line.employer_amount)];
         for (const adder of adders) adder.add(member, employer, employee);
       }
     },
@@ -61,15 +61,10 @@ class Adder {
     return {
       employees: this.#employees,
       lines: this.#lines,
-      member_amount: print({ units: this.#member, decimals: 2 }),
-      employer_amount: print({ units: this.#employer, decimals: 2 }),
+      member_amount: amountOf(this.#member),
+      employer_amount: amountOf(this.#employer),
     };
   }
-}
-
-/** The amounts of lines have two decimals, always. */
-function cents(amount: string): bigint {
-  return BigInt(amount.replace('.', ''));
 }
 
 function adderIn(adders: Map<string, Adder>, key: string): Adder {

@@ -1,8 +1,8 @@
 /** What a run takes, or only reports, for earlier runs: adjustments and arrears of one employee. Pure. */
 
 import { payGroupOn } from '../../ledger/employment.ts';
+import { total } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
-import { total } from '../calculation/sums.ts';
 import { arrearsLines, type Owed } from '../reconciliation/arrears.ts';
 import {
   adjustmentLines,

@@ -1,0 +1,92 @@
+/**
+ * Money. `Cents` holds every rounded amount; a contribution stays an exact `Decimal` until a share of it is rounded to the
+ * cent, once. BigInt accepts no JavaScript number with a fraction, so no float can touch money.
+ */
+
+export type Cents = bigint;
+
+/** units / 10^decimals dollars, exact at any length. */
+export type Decimal = { readonly units: bigint; readonly decimals: number };
+
+const CENT_DECIMALS = 2;
+const CENTS_PER_DOLLAR = 100n;
+
+/** Parses a contribution: an optional sign, digits, and perhaps a point and more digits. */
+export function decimal(text: string): Decimal {
+  const point = text.indexOf('.');
+  if (point === -1) return { units: BigInt(text), decimals: 0 };
+  return { units: BigInt(text.slice(0, point) + text.slice(point + 1)), decimals: text.length - point - 1 };
+}
+
+/** Reports whether two contributions are the same number, such as `20`, `20.0` and `+20.00`. */
+export function isSameNumber(one: string, other: string): boolean {
+  if (one === other) return true;
+  const [a, b] = [decimal(one), decimal(other)];
+  return a.units * 10n ** BigInt(b.decimals) === b.units * 10n ** BigInt(a.decimals);
+}
+
+export function times(value: Decimal, count: number): Decimal {
+  return { units: value.units * BigInt(count), decimals: value.decimals };
+}
+
+/** Returns value × part / of, rounded to the cent, half away from zero. Exact amounts are divided nowhere else. */
+export function rounded(value: Decimal | Cents, part: number, of: number): Cents {
+  const { units, decimals } = exact(value);
+  const magnitude = (units < 0n ? -units : units) * CENTS_PER_DOLLAR * BigInt(part);
+  const divisor = 10n ** BigInt(decimals) * BigInt(of);
+  const cut = magnitude / divisor;
+  const cents = (magnitude - cut * divisor) * 2n >= divisor ? cut + 1n : cut;
+  return units < 0n ? -cents : cents;
+}
+
+function exact(value: Decimal | Cents): Decimal {
+  return typeof value === 'bigint' ? { units: value, decimals: CENT_DECIMALS } : value;
+}
+
+/** Returns an amount as lines and totals store it, with two decimals; never `-0.00`. */
+export function amountOf(cents: Cents): string {
+  const isNegative = cents < 0n;
+  const digits = String(isNegative ? -cents : cents).padStart(CENT_DECIMALS + 1, '0');
+  return `${isNegative ? '-' : ''}${digits.slice(0, -CENT_DECIMALS)}.${digits.slice(-CENT_DECIMALS)}`;
+}
+
+/** Returns the cents of an amount that `amountOf` made. Use `parseAmount` for received text. */
+export function centsOf(amount: string): Cents {
+  return BigInt(amount.replace('.', ''));
+}
+
+/** Returns the sum of amounts that `amountOf` made, in the same form. */
+export function total(amounts: Iterable<string>): string {
+  let sum = 0n;
+  for (const amount of amounts) sum += centsOf(amount);
+  return amountOf(sum);
+}
+
+/** Returns an amount less another, both in the form of `amountOf`. */
+export function difference(amount: string, other: string): string {
+  return amountOf(centsOf(amount) - centsOf(other));
+}
+
+/** A contribution has at most 40 digits before its point (contract/deduction.ts), and a year of it two more. */
+const DIGITS_MAX = 42;
+const AMOUNT = new RegExp(`^-?[0-9]{1,${DIGITS_MAX}}(?:\\.[0-9]{1,${CENT_DECIMALS}})?$`);
+
+export const AMOUNT_RULE = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
+
+/** Parses an amount from one of payroll's files; null if it breaks `AMOUNT_RULE`. */
+export function parseAmount(text: string): Cents | null {
+  if (!AMOUNT.test(text)) return null;
+  const { units, decimals } = decimal(text);
+  return units * 10n ** BigInt(CENT_DECIMALS - decimals);
+}
+
+/** Prints an amount for people: thousands separators, two decimals, and more if the exact number has more. */
+export function printReadable(value: Decimal | Cents): string {
+  const { units, decimals } = exact(value);
+  const isNegative = units < 0n;
+  const digits = String(isNegative ? -units : units).padStart(decimals + 1, '0');
+  const point = digits.length - decimals;
+  const whole = digits.slice(0, point).replace(/\B(?=(\d{3})+$)/g, ',');
+  const fraction = digits.slice(point).replace(/0+$/, '').padEnd(CENT_DECIMALS, '0');
+  return `${isNegative ? '-' : ''}${whole}.${fraction}`;
+}
