@@ -1,11 +1,10 @@
 /** `benefits-sidecar/testing`: the other side, for users' own tests: signed events, fixtures, a benefits service. */
 import { randomBytes } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { type Fixture, loadFixtures as load } from './simulator/fixtures.ts';
+import { type Fixture, loadFixtures as load } from './simulator/events.ts';
 import { startSimulator as start, type Simulator as Whole } from './simulator/simulator.ts';
 
-export type { MadeEvent, OutgoingEvent } from './simulator/events.ts';
-export type { Becomes, Fixture } from './simulator/fixtures.ts';
+export type { Becomes, Fixture, MadeEvent, OutgoingEvent } from './simulator/events.ts';
 export type { Delivery, SendOptions } from './simulator/provider.ts';
 export type { ReceivedRequest } from './simulator/record.ts';
 export { type SignedHeaders, signEvent } from './simulator/sign.ts';

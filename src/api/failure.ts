@@ -2,7 +2,7 @@
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
-import { keyTrouble } from '../security/key-trouble.ts';
+import { keyTrouble } from '../security/hashing.ts';
 import { NoAnswer } from '../telemetry/thread-request.ts';
 import type { ApiParts } from './parts.ts';
 import { Shed } from './pressure.ts';

@@ -1,8 +1,8 @@
 /** A payroll run and its lines as the API shows them. */
 import Type, { type Static, type TSchema } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../contract/deduction.ts';
+import { PAY_FREQUENCIES } from '../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../contract/fields.ts';
-import { PAY_FREQUENCIES } from '../contract/pay-rate.ts';
 import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/options.ts';
 import { COLLECTIONS, KINDS, OPTIONS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';

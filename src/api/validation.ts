@@ -1,8 +1,7 @@
 /** Checks the parts of a request by the routes' schemas, in the contract's own words. */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { compile, type Problem } from '../contract/check.ts';
-import { fieldPath, givenFieldPath } from '../contract/field-path.ts';
+import { compile, fieldPath, givenFieldPath, type Problem } from '../contract/check.ts';
 import { invalid } from './problem.ts';
 
 type Part = Readonly<Record<string, unknown>>;

@@ -1,16 +1,15 @@
 import type { Clock } from '../clock.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { pathSegment } from '../outbox/client.ts';
+import { idOf } from '../outbox/queue.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, NotNow, Patience, Prepared, Sender, Settlement } from '../outbox/sender.ts';
-import { idOf } from '../outbox/subject.ts';
 import type { Sealer } from '../security/encryption.ts';
-import { keyTrouble } from '../security/key-trouble.ts';
+import { keyTrouble } from '../security/hashing.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
-import { currentCensus, openChunks, type StagedCensus, uploadBody } from './staged.ts';
+import { currentCensus, openChunks, recordUpload, type StagedCensus, uploadBody } from './staged.ts';
 import { type Staged, stageCensus } from './staging.ts';
 import * as progress from './sync-progress.ts';
-import { recordUpload } from './uploads.ts';
 
 /**
  * A service may work through 100,000 employees before it answers; gateways give up within five minutes. The whole

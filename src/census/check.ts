@@ -1,13 +1,18 @@
+import { type Organization, organization as organizationChecker } from '../contract/census.ts';
 import { PROBLEMS_MAX, type Problem } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
-import { type Organization, organization as organizationChecker } from '../contract/organization.ts';
-import { slices } from '../formats/bytes.ts';
-import { Unreadable, unreadable } from '../formats/unreadable.ts';
+import { slices, Unreadable, unreadable } from '../formats/bytes.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
-import { csvPieces } from './csv-pieces.ts';
-import { jsonPieces } from './json-pieces.ts';
-import { CENSUS_BYTES_MAX, type CensusContent, EMPLOYEES_MAX, employeePath, type Piece } from './reading.ts';
+import {
+  CENSUS_BYTES_MAX,
+  type CensusContent,
+  csvPieces,
+  EMPLOYEES_MAX,
+  employeePath,
+  jsonPieces,
+  type Piece,
+} from './reading.ts';
 
 /** A row that passed the check. `payGroup` and `effectiveOn` are payroll's own and are never uploaded. */
 export type CensusRow = { employee: Employee; payGroup: string | null; effectiveOn: string | null };

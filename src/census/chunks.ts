@@ -1,5 +1,5 @@
+import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
-import type { Organization } from '../contract/organization.ts';
 import type { Place } from '../security/encryption.ts';
 import type { SealedColumn } from '../security/rotation.ts';
 import type { CensusRow } from './check.ts';

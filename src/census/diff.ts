@@ -13,7 +13,7 @@ import {
   ORGANIZATION_ROW,
 } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
-import { lastUpload, type Upload } from './uploads.ts';
+import { lastUpload, type Upload } from './staged.ts';
 
 /** What a census would change for the service: ids and names of fields, never a value. */
 export type Changes = {

@@ -1,5 +1,5 @@
+import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
-import type { Organization } from '../contract/organization.ts';
 import { FINGERPRINT_BYTES, type Hasher } from '../security/hashing.ts';
 
 /**

@@ -1,4 +1,8 @@
-import type { Problem } from '../contract/check.ts';
+import { givenFieldPath, type Problem } from '../contract/check.ts';
+import { Employee } from '../contract/employee.ts';
+import { parseJson } from '../contract/json.ts';
+import { csvRecords, type Header, type RowKind, readHeader } from '../formats/csv.ts';
+import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
 
 /** What both formats share: the pieces a census is read into, and the limits of reading. */
 
@@ -30,4 +34,79 @@ export type Piece =
 /** The path of a row, the first one being 0. */
 export function employeePath(index: number): string {
   return `employees[${index}]`;
+}
+
+/** The columns of a census in CSV: those of an employee, and our own. docs/census.md lists them. */
+export const CENSUS_ROWS: RowKind = {
+  schema: Employee,
+  more: ['pay_group', 'effective_on'],
+  what: 'a census',
+};
+
+/**
+ * Reads a census in CSV (RFC 4180, a header, UTF-8) row by row. The organization
+ * comes beside it, as JSON; without it the check says that it is required.
+ */
+export async function* csvPieces(
+  content: AsyncIterable<Uint8Array>,
+  organization: Uint8Array | null,
+): AsyncGenerator<Piece[]> {
+  if (organization !== null) yield [organizationPiece(organization)];
+  let header: Header | null = null;
+  let columns = 0;
+  let employees = 0;
+  const here = (): string => (header === null ? '' : employeePath(employees));
+  for await (const { cells } of csvRecords(content, here)) {
+    if (header === null) {
+      header = readHeader(cells, CENSUS_ROWS);
+      columns = cells.length;
+      yield header.problems.map((problem): Piece => ({ kind: 'problem', problem }));
+    } else {
+      employees += 1;
+      yield [rowPiece(header, columns, cells)];
+    }
+  }
+}
+
+function rowPiece(header: Header, columns: number, cells: string[]): Piece {
+  if (cells.length !== columns) {
+    return { kind: 'unreadable-employee', rule: 'must have as many cells as the header' };
+  }
+  if (cells.some((cell) => cell.includes('\0'))) {
+    return { kind: 'unreadable-employee', rule: 'has a NUL character in a cell' };
+  }
+  return { kind: 'employee', value: header.rowOf(cells) };
+}
+
+function organizationPiece(bytes: Uint8Array): Piece {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return { kind: 'problem', problem: { path: 'organization', rule: 'is not valid UTF-8' } };
+  }
+  const parsed = parseJson(text);
+  return parsed.ok
+    ? { kind: 'organization', value: parsed.value }
+    : { kind: 'problem', problem: { path: 'organization', rule: parsed.reason } };
+}
+
+const CENSUS = { list: 'employees', orBare: false, pathOf: employeePath };
+
+/** Cuts a census in JSON into its employees and its organization, whatever their order, as its bytes come. */
+export async function* jsonPieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Piece[]> {
+  for await (const pieces of listPieces(content, CENSUS)) yield pieces.map(pieceOf);
+}
+
+function pieceOf(piece: JsonPiece): Piece {
+  if (piece.kind === 'problem') return piece;
+  if (piece.kind === 'element') {
+    const { parsed } = piece;
+    return parsed.ok
+      ? { kind: 'employee', value: parsed.value }
+      : { kind: 'unreadable-employee', rule: parsed.reason };
+  }
+  if (piece.name === 'organization') return { kind: 'organization', value: piece.value };
+  const path = givenFieldPath('', piece.name);
+  return { kind: 'problem', problem: { path, rule: 'is not a field of the interface' } };
 }

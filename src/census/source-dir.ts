@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { codeOf } from '../database/errors.ts';
-import { ELEMENT_BYTES_MAX } from '../formats/unreadable.ts';
+import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { CENSUS_BYTES_MAX } from './reading.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 

@@ -1,6 +1,5 @@
 import { Agent, type Dispatcher } from 'undici';
-import { pathSegment } from '../outbox/client.ts';
-import { failureCode } from '../outbox/failure.ts';
+import { failureCode, pathSegment } from '../outbox/client.ts';
 import type { CensusContent } from './reading.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 

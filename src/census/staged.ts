@@ -65,3 +65,93 @@ export async function* openChunks(
     yield { chunk, plain: sealer.open(row.sealed, chunkPlace(censusId, chunk)) };
   }
 }
+
+/** The census of each employer that the service took last: what a newer one is compared with. */
+
+export type Upload = {
+  censusId: string;
+  /** When the service took it. */
+  uploadedAt: string;
+  employees: number;
+  /** The hash key of its fingerprints; null when an earlier release staged it. */
+  fingerprintKey: string | null;
+};
+
+/** The service took this census of the employer; the caller has locked the employer's name. */
+export async function recordUpload(
+  trx: Trx,
+  employerId: string,
+  censusId: string,
+  now: string,
+): Promise<void> {
+  await trx
+    .updateTable('staged_censuses')
+    .set({ uploaded_at: null })
+    .where('employer_id', '=', employerId)
+    .where('uploaded_at', 'is not', null)
+    .execute();
+  await trx
+    .updateTable('staged_censuses')
+    .set({ uploaded_at: now })
+    .where('census_id', '=', censusId)
+    // One without bytes is being removed, fingerprints and all.
+    .where('body_bytes', '>', 0)
+    .execute();
+}
+
+/** Null before the first. */
+export async function lastUpload(db: Db, employerId: string): Promise<Upload | null> {
+  const row = await db
+    .selectFrom('staged_censuses')
+    .select(['census_id', 'uploaded_at', 'employees', 'fingerprint_key'])
+    .where('employer_id', '=', employerId)
+    .where('uploaded_at', 'is not', null)
+    .executeTakeFirst();
+  if (row === undefined || row.uploaded_at === null) return null;
+  return {
+    censusId: row.census_id,
+    uploadedAt: row.uploaded_at,
+    employees: row.employees,
+    fingerprintKey: row.fingerprint_key,
+  };
+}
+
+/** The staged census of an employer beside what the service took last. */
+export type StagedSummary = Pick<StagedCensus, 'censusId' | 'employerId' | 'stagedAt' | 'employees'> & {
+  lastUpload: Omit<Upload, 'fingerprintKey'> | null;
+};
+
+/** The staged censuses in the order of the employers' ids, from behind `after` (an employer id). `next` continues it. */
+export async function listStagedCensuses(
+  db: Db,
+  { employerId }: { employerId?: string | undefined },
+  { after, limit }: { after?: string | undefined; limit: number },
+): Promise<{ censuses: StagedSummary[]; next: string | null }> {
+  const rows = await db
+    .selectFrom('staged_censuses as staged')
+    .leftJoin('staged_censuses as taken', (join) =>
+      join.onRef('taken.employer_id', '=', 'staged.employer_id').on('taken.uploaded_at', 'is not', null),
+    )
+    .select(['staged.employer_id', 'staged.census_id', 'staged.staged_at', 'staged.employees'])
+    .select(['taken.census_id as taken_id', 'taken.employees as taken_employees', 'taken.uploaded_at'])
+    // A literal: only then does the index of current ones alone serve.
+    .where(sql<boolean>`staged.state = 'current'`)
+    .$if(employerId !== undefined, (query) => query.where('staged.employer_id', '=', employerId as string))
+    .$if(after !== undefined, (query) => query.where('staged.employer_id', '>', after as string))
+    .orderBy('staged.employer_id')
+    .limit(limit + 1)
+    .execute();
+  const censuses = rows.slice(0, limit).map(
+    (row): StagedSummary => ({
+      employerId: row.employer_id,
+      censusId: row.census_id,
+      stagedAt: row.staged_at,
+      employees: row.employees,
+      lastUpload:
+        row.taken_id === null || row.taken_employees === null || row.uploaded_at === null
+          ? null
+          : { censusId: row.taken_id, employees: row.taken_employees, uploadedAt: row.uploaded_at },
+    }),
+  );
+  return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employerId ?? null) : null };
+}

@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import type { Organization } from '../contract/census.ts';
 import type { Problem } from '../contract/check.ts';
-import type { Organization } from '../contract/organization.ts';
 import { insertMany } from '../database/bulk.ts';
 import { lockName } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { employerSubject } from '../outbox/subject.ts';
+import { employerSubject } from '../outbox/queue.ts';
 import type { Sealer } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusRow, checkCensus } from './check.ts';
 import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
-import { learnCensus } from './learn.ts';
 import type { CensusContent } from './reading.ts';
+import { learnCensus } from './roster-update.ts';
 import { reviveSyncs } from './syncs.ts';
 import { dropCensus, tidyCensuses } from './tidy.ts';
 

@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import type { Problem } from '../contract/check.ts';
-import { maskSsnsIn } from '../contract/ssn.ts';
+import { maskSsnsIn } from '../contract/employee.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
 import { placeOf } from '../outbox/queue.ts';
 import type { Sealer } from '../security/encryption.ts';

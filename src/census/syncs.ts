@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { lockName } from '../database/engine.ts';
 import type { Trx } from '../database/tables.ts';
-import { enqueue, hasten, pendingRequest } from '../outbox/queue.ts';
-import { employerSubject } from '../outbox/subject.ts';
+import { employerSubject, enqueue, hasten, pendingRequest } from '../outbox/queue.ts';
 
 /**
  * Census syncs: one is opened each time the service, or a person, wants an employer's census, and owes an upload.

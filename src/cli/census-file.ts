@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import type { CensusContent } from '../census/reading.ts';
 import { codeOf } from '../database/errors.ts';
-import { ELEMENT_BYTES_MAX } from '../formats/unreadable.ts';
+import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 
 /**

@@ -5,7 +5,7 @@ import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { employerSubject } from '../outbox/subject.ts';
+import { employerSubject } from '../outbox/queue.ts';
 import { createSealer } from '../security/encryption.ts';
 import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';

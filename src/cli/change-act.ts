@@ -1,4 +1,4 @@
-import { type ActedOn, cancelChange, releaseChange, retryChange } from '../employment/by-hand.ts';
+import { type ActedOn, cancelChange, releaseChange, retryChange } from '../employment/manual.ts';
 import { unknownChange } from './change-show.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';

@@ -2,11 +2,16 @@ import { createHash } from 'node:crypto';
 import { readDataKeys } from '../config.ts';
 import type { Problem } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
-import { type Accepted, acceptChanges, CHANGES_AT_ONCE, type Submission } from '../employment/accept.ts';
+import {
+  type Accepted,
+  acceptChanges,
+  CHANGES_AT_ONCE,
+  keyProblem,
+  type Submission,
+} from '../employment/accept.ts';
 import { type ChangeKind, checkChange } from '../employment/change.ts';
-import { keyProblem } from '../employment/key.ts';
-import { createProblems } from '../formats/problems.ts';
-import { Unreadable } from '../formats/unreadable.ts';
+import { Unreadable } from '../formats/bytes.ts';
+import { createProblems } from '../formats/rows.ts';
 import { createSealer } from '../security/encryption.ts';
 import { type GivenChange, givenChanges } from './changes-file.ts';
 import type { Context } from './context.ts';

@@ -1,16 +1,12 @@
 /** Employment changes of one kind in a file: JSON (one, or a list), newline-delimited JSON, or CSV. */
 import { BODIES } from '../api/routes/employee-changes.ts';
-import type { Problem } from '../contract/check.ts';
-import { givenFieldPath } from '../contract/field-path.ts';
+import { givenFieldPath, type Problem } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import type { ChangeKind } from '../employment/change.ts';
-import { slices } from '../formats/bytes.ts';
-import { type Header, readHeader } from '../formats/columns.ts';
-import { csvRecords } from '../formats/csv.ts';
-import { jsonPieces } from '../formats/json-list.ts';
-import { ndjsonValues } from '../formats/ndjson.ts';
+import { slices, Unreadable } from '../formats/bytes.ts';
+import { csvRecords, type Header, readHeader } from '../formats/csv.ts';
+import { jsonPieces, ndjsonValues } from '../formats/json-list.ts';
 import { ROWS_BYTES_MAX, type RowFormat } from '../formats/rows.ts';
-import { Unreadable } from '../formats/unreadable.ts';
 
 /** A row, unchecked, and its path for what is found to be wrong with it: `changes[0]`; '' of the only one of a file. */
 export type GivenChange = { path: string; value: unknown } | { problem: Problem };

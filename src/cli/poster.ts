@@ -1,7 +1,7 @@
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
 import { codeOf } from '../database/errors.ts';
-import type { Fixture } from '../simulator/fixtures.ts';
+import type { Fixture } from '../simulator/events.ts';
 import { signEvent } from '../simulator/sign.ts';
 
 /** The interface's limit for an acknowledgement; a receiver that needs longer has failed. */

@@ -1,5 +1,5 @@
 import { readReceiver, readWebhookSecrets } from '../config.ts';
-import { type Fixture, loadFixtures } from '../simulator/fixtures.ts';
+import { type Fixture, loadFixtures } from '../simulator/events.ts';
 import type { Context } from './context.ts';
 import { CommandFailed } from './failure.ts';
 import { printable } from './output.ts';

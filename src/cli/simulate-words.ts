@@ -1,7 +1,6 @@
 /** What the simulator receives and sends, in plain words, one line each. No id or value of a person. */
-import type { Delivery } from '../simulator/provider.ts';
+import { type Delivery, RETRY_DELAYS_MS } from '../simulator/provider.ts';
 import type { ReceivedRequest } from '../simulator/record.ts';
-import { RETRY_DELAYS_MS } from '../simulator/schedule.ts';
 import { printable } from './output.ts';
 
 const CHANGES: Readonly<Record<string, string>> = {

@@ -1,6 +1,5 @@
 /** Everything that `verify` looks at, part by part. */
-import { verifyCensuses } from '../census/verify-censuses.ts';
-import { verifySyncs } from '../census/verify-syncs.ts';
+import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
 import type { Verifying } from '../database/difference.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import { checkEngine, type EngineCheck } from '../database/integrity.ts';

@@ -1,7 +1,33 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
-import { Employee } from './employee.ts';
-import { Organization } from './organization.ts';
+import { Address, Employee } from './employee.ts';
+import { email, oneOf } from './fields.ts';
+
+/** The person at the employer whom the service may write to. */
+export const Contact = Type.Object(
+  { first_name: Type.String(), last_name: Type.String(), email },
+  { additionalProperties: false },
+);
+export type Contact = Static<typeof Contact>;
+
+export const contact = compile(Contact);
+
+export const ENTITY_TYPES = ['C-Corp', 'S-Corp', 'B-Corp', 'LLC', 'Non-profit', 'Sole Proprietor'] as const;
+
+/** The employer of a census. */
+export const Organization = Type.Object(
+  {
+    legal_business_name: Type.String(),
+    fein: Type.String({ description: 'Federal employer identification number.' }),
+    entity_type: Type.Optional(oneOf(ENTITY_TYPES)),
+    contact: Contact,
+    address: Address,
+  },
+  { additionalProperties: false },
+);
+export type Organization = Static<typeof Organization>;
+
+export const organization = compile(Organization);
 
 /** The body of a census upload: an employer and all of its active employees. */
 export const Census = Type.Object(

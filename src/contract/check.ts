@@ -1,11 +1,9 @@
 import type { Static, TSchema } from 'typebox';
 import { Compile, type Validator } from 'typebox/compile';
-import type { TLocalizedValidationError } from 'typebox/error';
+import type { TLocalizedValidationError, TValidationError } from 'typebox/error';
 import Format from 'typebox/format';
 import { Settings } from 'typebox/system';
-import { fieldPath, pathOf, unknownFieldPath } from './field-path.ts';
 import { dayOf, toInstant } from './instant.ts';
-import { ruleOf, schemaAt } from './rule.ts';
 
 /** One broken rule. `path` names the field (`employees[17].address.state`, '' for the whole); never holds its value. */
 export type Problem = { path: string; rule: string };
@@ -83,4 +81,102 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
     }));
   }
   return [{ path, rule: ruleOf(schemaAt(schema, schemaPath), error) }];
+}
+
+/**
+ * The text of a broken rule. It is made from the schema alone, so that it can't hold a value: from the schema's own
+ * `rule` annotation where it has one, else from the keyword.
+ */
+export function ruleOf(schema: TSchema, error: TValidationError): string {
+  const { rule } = annotated(schema);
+  switch (error.keyword) {
+    case 'minLength':
+      return `must have at least ${counted(error.params.limit, 'character')}`;
+    case 'maxLength':
+      return `must be at most ${counted(error.params.limit, 'character')}`;
+    case 'minItems':
+      return `must have at least ${counted(error.params.limit, 'element')}`;
+    case 'type':
+      return rule ?? oneOfRule(schema) ?? `must be ${typeName(error.params.type)}`;
+    case 'enum':
+      return rule ?? oneOfRule(schema)!;
+    default:
+      return rule ?? `must satisfy ${error.keyword}`;
+  }
+}
+
+/** The part of the schema that an error's `schemaPath` (`#/properties/address`) points at. */
+export function schemaAt(root: TSchema, schemaPath: string): TSchema {
+  return segmentsOf(schemaPath).reduce(
+    (schema, segment) => (schema as Record<string, TSchema>)[segment]!,
+    root,
+  );
+}
+
+type Annotated = { rule?: string; enum?: unknown[] };
+
+function annotated(schema: TSchema): Annotated {
+  return schema as Annotated;
+}
+
+/** A list of values is a better answer than the type that they share. Null is not named: it means absent. */
+function oneOfRule(schema: TSchema): string | undefined {
+  const values = annotated(schema).enum?.filter((value) => value !== null);
+  return values && `must be one of ${values.join(', ')}`;
+}
+
+function typeName(type: string | string[]): string {
+  // `nullable` writes null last.
+  const name = [type].flat()[0]!;
+  return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
+}
+
+function counted(count: number | bigint, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/**
+ * Paths of fields as people write them, `employees[17].address.state`, made from JSON pointers.
+ */
+
+/**
+ * How the interface writes names, without digits. A name that the caller made up could be any text, such as an
+ * employee's name or number: one that looks otherwise is not repeated.
+ */
+const FIELD_NAME = /^[A-Za-z_]{1,64}$/;
+/** In the place of a name that is not repeated. */
+const UNNAMED = '[…]';
+
+const INDEX = /^\d+$/;
+
+/** The path of a field that the interface knows: a segment of digits is the index of an array. */
+export function pathOf(pointer: string): string {
+  return segmentsOf(pointer).reduce(
+    (path, segment) => (INDEX.test(segment) ? `${path}[${segment}]` : fieldPath(path, segment)),
+    '',
+  );
+}
+
+/** The path of a field that the interface doesn't know, by its pointer. */
+export function unknownFieldPath(pointer: string): string {
+  const parent = pointer.slice(0, pointer.lastIndexOf('/'));
+  return givenFieldPath(pathOf(parent), segmentsOf(pointer).at(-1)!);
+}
+
+/** The path of a field by the name that the caller gave it: `employees[0].nickname`, or `employees[0][…]`. */
+export function givenFieldPath(path: string, name: string): string {
+  return FIELD_NAME.test(name) ? fieldPath(path, name) : `${path}${UNNAMED}`;
+}
+
+/** The path of a field of the object at `path`, by a name of the interface. */
+export function fieldPath(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
+}
+
+/** The segments of a JSON pointer, unescaped (RFC 6901). */
+export function segmentsOf(pointer: string): string[] {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((segment) => segment.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
+import { PAY_FREQUENCIES } from './employee.ts';
 import { identifier, nullable, oneOf } from './fields.ts';
 import { TIME_MAX_CHARACTERS } from './instant.ts';
-import { PAY_FREQUENCIES } from './pay-rate.ts';
 
 export const LINES_OF_COVERAGE = [
   'accident',

@@ -1,8 +1,51 @@
 import Type, { type Static } from 'typebox';
-import { Address } from './address.ts';
 import { compile } from './check.ts';
 import { day, email, identifier, oneOf } from './fields.ts';
-import { PAY_FREQUENCIES, PayRate } from './pay-rate.ts';
+
+/** The 50 states and the District of Columbia, in the interface's order. */
+export const US_STATES = [
+  ...['AL', 'AK', 'AZ', 'AR', 'CA', 'CO', 'CT', 'DE', 'DC', 'FL', 'GA', 'HI', 'ID', 'IL', 'IN', 'IA', 'KS'],
+  ...['KY', 'LA', 'ME', 'MD', 'MA', 'MI', 'MN', 'MS', 'MO', 'MT', 'NE', 'NV', 'NH', 'NJ', 'NM', 'NY', 'NC'],
+  ...['ND', 'OH', 'OK', 'OR', 'PA', 'RI', 'SC', 'SD', 'TN', 'TX', 'UT', 'VT', 'VA', 'WA', 'WV', 'WI', 'WY'],
+] as const;
+
+/** A postal address in the United States. */
+export const Address = Type.Object(
+  {
+    line1: Type.String(),
+    line2: Type.Optional(Type.String()),
+    city: Type.String(),
+    state: oneOf(US_STATES, 'must be a US state code'),
+    zip_code: Type.String(),
+  },
+  { additionalProperties: false },
+);
+export type Address = Static<typeof Address>;
+
+export const address = compile(Address);
+
+/** How often an employee is paid, and the period that a deduction's contributions are for. */
+export const PAY_FREQUENCIES = ['weekly', 'biweekly', 'semimonthly', 'monthly'] as const;
+export type PayFrequency = (typeof PAY_FREQUENCIES)[number];
+
+/** Digits before the point: more than any pay, and few enough to add up exactly in any decimal type. */
+const AMOUNT_DIGITS_MAX = 15;
+
+/** What an employee earns from a day on. */
+export const PayRate = Type.Object(
+  {
+    amount: Type.String({
+      pattern: `^[0-9]{1,${AMOUNT_DIGITS_MAX}}(\\.[0-9]{1,2})?$`,
+      rule: 'must be an amount of 0 or more with at most 2 decimals, as a string',
+    }),
+    period: oneOf(['annually', 'hourly']),
+    effective_start: day,
+  },
+  { additionalProperties: false },
+);
+export type PayRate = Static<typeof PayRate>;
+
+export const payRate = compile(PayRate);
 
 // The interface's limits, in characters.
 const NAME_MAX_CHARACTERS = 255;
@@ -40,3 +83,22 @@ export const Employee = Type.Object(
 export type Employee = Static<typeof Employee>;
 
 export const employee = compile(Employee);
+
+/** A social security number as it may be shown: its last four digits. Pure; the interface's rule for `ssn`. */
+
+const SHOWN_DIGITS = 4;
+
+/** Nine digits, as people and programs write them: `123-45-6789`, `123 45 6789`, `123456789`. */
+const SSN = /(?<!\d)(?:\d{9}|\d{3}([- ])\d{2}\1\d{4})(?!\d)/g;
+
+/** `***-**-6789`, however it was written. Of one with so few digits that they would be all of it, nothing is shown. */
+export function maskSsn(ssn: string): string {
+  const digits = ssn.replace(/\D/g, '');
+  return `***-**-${digits.length > SHOWN_DIGITS ? digits.slice(-SHOWN_DIGITS) : '****'}`;
+}
+
+/** A text from elsewhere with every SSN in it masked: whatever looks like one, and `known` as it was written. */
+export function maskSsnsIn(text: string, known?: unknown): string {
+  const masked = text.replace(SSN, (ssn) => maskSsn(ssn));
+  return typeof known === 'string' && known !== '' ? masked.replaceAll(known, maskSsn(known)) : masked;
+}

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
+import type { Problem } from '../contract/check.ts';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
-import { enqueueMany, placeOf, type SealedBody, sealBody } from '../outbox/queue.ts';
-import { employeeSubject } from '../outbox/subject.ts';
+import { employeeSubject, enqueueMany, placeOf, type SealedBody, sealBody } from '../outbox/queue.ts';
 import type { Place, Sealer } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change, type ChangeKind } from './change.ts';
-import { learnChanges } from './learn.ts';
+import { learnChanges } from './facts.ts';
 
 /** Accepting employment changes: from here on they are owed to the service, and payroll may forget them. */
 
@@ -134,4 +134,71 @@ function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepare
 function requestOf({ changeId, kind, change, sealed }: Prepared) {
   const { body, effectiveOn } = change;
   return { requestId: changeId, kind, subject: employeeSubject(body.employee_id), sealed, effectiveOn };
+}
+
+/** Idempotency keys, as payroll gives them. Pure. */
+/** The longest key: twice a UUID's length and more. Longer ones are mistakes, such as a whole body. */
+export const KEY_MAX_CHARACTERS = 255;
+
+const KEY = new RegExp(`^[!-~]{1,${KEY_MAX_CHARACTERS}}$`);
+
+/** What is wrong with a key that came at `path` (a header, or a field of a batch), or null. */
+export function keyProblem(path: string, key: unknown): Problem | null {
+  if (typeof key === 'string' && KEY.test(key)) return null;
+  const rule = `must be 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters, without spaces`;
+  return { path, rule };
+}
+
+export type Gathering = {
+  /** As `acceptChange`: resolves when the change is on the disk. */
+  accept(submission: Submission): Promise<Accepted>;
+};
+
+type Waiting = {
+  submission: Submission;
+  resolve: (accepted: Accepted) => void;
+  reject: (error: unknown) => void;
+};
+
+/**
+ * Group commit, as intake.ts of inbound does for events: changes that arrive in one turn of the event loop share a
+ * transaction and its sync to disk, and what arrives meanwhile forms the next. One is in flight on either engine,
+ * because accepting holds the ledger. What waits is bounded by the listener's connections.
+ */
+export function createGathering(accepting: Accepting): Gathering {
+  let waiting: Waiting[] = [];
+  let isFlushing = false;
+
+  const flush = async (): Promise<void> => {
+    const batch = waiting.slice(0, CHANGES_AT_ONCE);
+    waiting = waiting.slice(CHANGES_AT_ONCE);
+    try {
+      const accepted = await acceptChanges(
+        accepting,
+        batch.map(({ submission }) => submission),
+      );
+      batch.forEach(({ resolve }, index) => {
+        resolve(accepted[index] as Accepted);
+      });
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      isFlushing = false;
+      if (waiting.length > 0) schedule();
+    }
+  };
+
+  const schedule = (): void => {
+    if (isFlushing) return;
+    isFlushing = true;
+    setImmediate(flush);
+  };
+
+  return {
+    accept: (submission) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ submission, resolve, reject });
+        schedule();
+      }),
+  };
 }

@@ -3,9 +3,15 @@ import type { ParsedJson } from '../contract/json.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import type { Log } from '../telemetry/log.ts';
-import { type Accepted, type Accepting, acceptChanges, CHANGES_AT_ONCE, type Submission } from './accept.ts';
+import {
+  type Accepted,
+  type Accepting,
+  acceptChanges,
+  CHANGES_AT_ONCE,
+  keyProblem,
+  type Submission,
+} from './accept.ts';
 import { checkChange } from './change.ts';
-import { keyProblem } from './key.ts';
 
 /** Many changes in one request, each of them by itself. */
 

@@ -1,7 +1,8 @@
-import { maskSsn, maskSsnsIn } from '../contract/ssn.ts';
+import { maskSsn, maskSsnsIn } from '../contract/employee.ts';
 import type { Db } from '../database/tables.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import { placeOf } from '../outbox/queue.ts';
+import type { Patience, Sender, Senders } from '../outbox/sender.ts';
 import type { Sealer } from '../security/encryption.ts';
 
 /** What a change says, for a person who may read personal data. SSNs are masked. */
@@ -40,3 +41,26 @@ const ABSENT: Readonly<Record<string, string>> = {
   delivered: 'erased: the service has taken it',
   cancelled: 'erased: the change was cancelled',
 };
+
+/** A change is a few hundred bytes: a service that needs longer is in trouble, and the request comes again. */
+const PATIENCE: Patience = { silenceMs: 30_000, wholeMs: 60_000 };
+
+/** Sends the four employment changes: the path by the kind, the body as it was accepted. */
+export function createChangeSenders(sealer: Sealer): Senders {
+  const sender: Sender = {
+    async prepare(claim) {
+      const reason = 'has no body';
+      if (claim.body === null) {
+        return { kind: 'not-now', settle: async () => ({ outcome: 'cancelled', reason }) };
+      }
+      return {
+        kind: 'post',
+        path: ['employee-changes', claim.kind],
+        idempotencyKey: claim.requestId,
+        body: sealer.open(claim.body, placeOf(claim.requestId, 'body')),
+        patience: PATIENCE,
+      };
+    },
+  };
+  return Object.fromEntries(CHANGE_KINDS.map((kind) => [kind, sender]));
+}

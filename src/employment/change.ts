@@ -1,9 +1,15 @@
 /** Employment changes as they are checked and compared. Pure. */
 import { type Checker, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
-import { type CompensationChange, compensationChange } from '../contract/compensation-change.ts';
-import { type Demographic, demographic } from '../contract/demographic.ts';
-import { type NewHire, newHire } from '../contract/new-hire.ts';
-import { type Termination, termination } from '../contract/termination.ts';
+import {
+  type CompensationChange,
+  compensationChange,
+  type Demographic,
+  demographic,
+  type NewHire,
+  newHire,
+  type Termination,
+  termination,
+} from '../contract/employment.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
 import type { ChangeKind } from '../outbox/manual.ts';
 

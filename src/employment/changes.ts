@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import type { Db, RequestState } from '../database/tables.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
-import { employeeSubject, idOf } from '../outbox/subject.ts';
+import { employeeSubject, idOf } from '../outbox/queue.ts';
 
 /** A change that was accepted, and what became of it. Instants are in milliseconds UTC. */
 export type AcceptedChange = {

@@ -1,7 +1,7 @@
 /** Whether what the roster learned from employment changes names a change that there is. */
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { employeeSubject } from '../outbox/subject.ts';
+import { employeeSubject } from '../outbox/queue.ts';
 
 /** Facts read at once. */
 const ROWS_AT_ONCE = 2_000;

@@ -2,14 +2,20 @@
 import { createHash } from 'node:crypto';
 import type { Problem } from '../contract/check.ts';
 import { Deduction, deduction } from '../contract/deduction.ts';
-import { envelope } from '../contract/envelope.ts';
-import { DEDUCTION_UPDATED } from '../contract/events.ts';
+import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
 import { toInstant } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { createProblems, type Problems, type RowsRefused, readableRows } from '../formats/problems.ts';
-import type { Columns, GivenRow, Rows } from '../formats/rows.ts';
+import {
+  type Columns,
+  createProblems,
+  type GivenRow,
+  type Problems,
+  type Rows,
+  type RowsRefused,
+  readableRows,
+} from '../formats/rows.ts';
 import { type Arrival, storeArrivals } from './inbox.ts';
 import { importId, sha256 } from './stored-body.ts';
 

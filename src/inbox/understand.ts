@@ -1,11 +1,11 @@
 import { describe, type Problem } from '../contract/check.ts';
 import { type Deduction, deduction } from '../contract/deduction.ts';
-import { envelope } from '../contract/envelope.ts';
 import {
   CENSUS_SYNC_COMPLETE,
   CENSUS_SYNC_REQUEST,
   DEDUCTION_CREATED,
   DEDUCTION_UPDATED,
+  envelope,
   syncData,
 } from '../contract/events.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';

@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
+import { FOLLOWED_AT_MOST, sharedEmployees } from './employee-sets.ts';
 import { DATED, employerOf, employmentsOf, isActive, isRepeated, type RosterFact } from './employment.ts';
-import { FOLLOWED_AT_MOST, sharedEmployees } from './followed.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
 /** The roster: what each source reported of an employment, appended on the ledger's positions. */
@@ -245,4 +245,16 @@ export async function currentEmployers(
       return [employeeId, employers];
     }),
   );
+}
+
+/** All facts of one employee in the order of their positions, of which the newest `limit`. */
+export async function rosterHistory(db: Db, employeeId: string, limit: number): Promise<RosterFactTable[]> {
+  const newest = await db
+    .selectFrom('roster_facts')
+    .selectAll()
+    .where('employee_id', '=', employeeId)
+    .orderBy('position', 'desc')
+    .limit(limit)
+    .execute();
+  return newest.reverse();
 }

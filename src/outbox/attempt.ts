@@ -2,12 +2,11 @@ import { lockName } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { keyTrouble } from '../security/key-trouble.ts';
+import { keyTrouble } from '../security/hashing.ts';
 import type { Log } from '../telemetry/log.ts';
-import { heartbeat } from './claims.ts';
+import { HEARTBEAT_MS, heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
 import type { End } from './finish.ts';
-import { HEARTBEAT_MS } from './lease.ts';
 import type { Claim, Post, Prepared, Sender, Senders } from './sender.ts';
 
 export type AttemptParts = {

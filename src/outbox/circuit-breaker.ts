@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
-import { READ_LATER_MS } from './lease.ts';
 
 /**
  * Closed for all when an answer says that the address or the key is wrong. One probe at a time finds out whether
@@ -13,6 +12,12 @@ const PROBE_MIN_MS = 1_000;
 const PROBE_MAX_MS = 60_000;
 /** Doublings after which the interval is at its most. */
 const DOUBLINGS_MAX = 6;
+
+/**
+ * How much later than this process another one may have read the clock before it wrote a time: no transaction takes
+ * longer. A time further in the future comes from a clock that jumped.
+ */
+export const CLOCK_SPREAD_MS = 15_000;
 
 export type Gate = {
   state: 'open' | 'closed';
@@ -31,11 +36,11 @@ export function gateQuery(db: Db | Trx) {
   return db.selectFrom('gate').select(['state', 'reason', 'since', 'probe_at', 'probes']);
 }
 
-/** Whether a probe may start. A time beyond the longest interval or lease comes from a clock that jumped. */
-export function isProbeDue(gate: Gate, now: Date, leaseMs: number): boolean {
+/** Returns whether a probe may start. A time beyond the longest interval comes from a clock that jumped. */
+export function isProbeDue(gate: Gate, now: Date): boolean {
   if (gate.probe_at === null) return false;
   const waitMs = Date.parse(gate.probe_at) - now.getTime();
-  return waitMs <= 0 || waitMs > Math.max(PROBE_MAX_MS, leaseMs) + READ_LATER_MS;
+  return waitMs <= 0 || waitMs > PROBE_MAX_MS + CLOCK_SPREAD_MS;
 }
 
 /** Keeps others from probing until then: a probe is under way, or its claim expires. */
@@ -85,4 +90,42 @@ export async function openGate(trx: Trx): Promise<boolean> {
     .where('state', '=', 'closed')
     .executeTakeFirst();
   return opened.numUpdatedRows > 0n;
+}
+
+/** What an attempt says about the gate. `answered`: null when the service was asked nothing. */
+export type Said = {
+  readonly probe: boolean;
+  readonly closes: boolean;
+  readonly answered: boolean | null;
+  readonly reason: string;
+};
+
+/**
+ * Moves the gate by what attempts say, in their order; answers what each of them did to it. Comes last in a
+ * transaction's locks (docs/architecture.md).
+ */
+export async function tellGate(
+  trx: Trx,
+  all: readonly Said[],
+  now: Date,
+): Promise<('opened' | 'closed' | null)[]> {
+  const moves: ('opened' | 'closed' | null)[] = [];
+  /** Whether it is known to be open: then most answers need no statement. */
+  let isOpen = false;
+  for (const { probe, closes, answered, reason } of all) {
+    if (closes) {
+      if (probe) await probeFailed(trx, now);
+      moves.push((await closeGate(trx, reason, now)) ? 'closed' : null);
+      isOpen = false;
+    } else if (answered) {
+      moves.push(!isOpen && (await openGate(trx)) ? 'opened' : null);
+      isOpen = true;
+    } else {
+      if (probe && answered === false) await probeFailed(trx, now);
+      // It asked the service nothing: another request may probe at once.
+      if (probe && answered === null) await reserveProbe(trx, now);
+      moves.push(null);
+    }
+  }
+  return moves;
 }

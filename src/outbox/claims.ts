@@ -2,12 +2,27 @@ import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
-import { type Gate, gateQuery, isProbeDue, readGate, reserveProbe } from './circuit-breaker.ts';
-import { after, LEASE_MS, READ_LATER_MS } from './lease.ts';
-import { backToPending } from './pending.ts';
-import { settleHead } from './queue-front.ts';
+import {
+  CLOCK_SPREAD_MS,
+  type Gate,
+  gateQuery,
+  isProbeDue,
+  readGate,
+  reserveProbe,
+} from './circuit-breaker.ts';
+import { settleHead } from './queue.ts';
 import { DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
+
+/** A claim whose owner died is taken over after this; promised within 60 seconds (fault list, promise 7). */
+export const LEASE_MS = 30_000;
+/** Three beats in a lease: one may be late and one lost. */
+export const HEARTBEAT_MS = 10_000;
+
+/** An instant as the database stores it, `ms` after `now`. */
+export function after(now: Date, ms: number): string {
+  return new Date(now.getTime() + ms).toISOString();
+}
 
 /** Expired claims returned in one transaction: more than any loop holds, little enough for a short one. */
 const RETURNED_AT_ONCE = 100;
@@ -33,7 +48,7 @@ export async function claim(
   if (wish.takesOver) await returnExpired(trx, wish, now);
   const gate = await gateForClaims(trx);
   const gateClosed = gate.state === 'closed';
-  if (gateClosed && !isProbeDue(gate, now, LEASE_MS)) return { claims: [], gateClosed };
+  if (gateClosed && !isProbeDue(gate, now)) return { claims: [], gateClosed };
   const due = await dueHeads(trx, wish, gateClosed ? 1 : wish.limit, now);
   const claims = due.map(({ attempts, request_id, ...request }): Claim => {
     return { ...request, requestId: request_id, attempt: attempts + 1, probe: gateClosed };
@@ -75,7 +90,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimWish, now: Da
       .where((where) =>
         where.or([
           where('lease_until', '<=', now.toISOString()),
-          where('lease_until', '>', after(now, LEASE_MS + READ_LATER_MS)),
+          where('lease_until', '>', after(now, LEASE_MS + CLOCK_SPREAD_MS)),
         ]),
       )
       .limit(RETURNED_AT_ONCE),
@@ -114,7 +129,7 @@ async function dueHeads(
   if (due.length === limit) return withoutExcessUploads(due, uploads);
   const stray = await forUpdateSkipLocked(
     trx,
-    heads.where('due_at', '>', after(now, DELAY_MAX_MS + READ_LATER_MS)),
+    heads.where('due_at', '>', after(now, DELAY_MAX_MS + CLOCK_SPREAD_MS)),
   ).execute();
   return withoutExcessUploads([...due, ...stray].slice(0, limit), uploads);
 }
@@ -158,4 +173,58 @@ export async function endAttempt(
     .where('request_id', '=', end.requestId)
     .where('attempt', '=', end.attempt)
     .execute();
+}
+
+export type PutOff = {
+  requestId: string;
+  dueAt: string;
+  status: number | null;
+  reason: string;
+  /** This attempt, or one before, may have been applied. */
+  unknown: boolean;
+};
+
+/**
+ * Gives up a claim and lets the request wait for its next attempt, still as its subject's head. Where its kind
+ * coalesces, it takes in the newer pending request of its subject: one is sent for both, with this one's
+ * attempts and backoff.
+ */
+export async function backToPending(trx: Trx, senders: Senders, putOff: PutOff, now: Date): Promise<void> {
+  await mergeNewer(trx, senders, putOff.requestId, now);
+  await trx
+    .updateTable('outbox')
+    .set({
+      state: 'pending',
+      due_at: putOff.dueAt,
+      claimed_by: null,
+      lease_until: null,
+      status: putOff.status,
+      reason: putOff.reason,
+      ...(putOff.unknown && { unknown_outcome: 1 }),
+    })
+    .where('request_id', '=', putOff.requestId)
+    .execute();
+}
+
+async function mergeNewer(trx: Trx, senders: Senders, requestId: string, now: Date): Promise<void> {
+  const { kind, subject } = await trx
+    .selectFrom('outbox')
+    .select(['kind', 'subject'])
+    .where('request_id', '=', requestId)
+    .executeTakeFirstOrThrow();
+  const merged = senders[kind]?.merged;
+  if (merged === undefined) return;
+  const newer = await trx
+    .updateTable('outbox')
+    .set({
+      state: 'cancelled',
+      reason: `taken in by request ${requestId}, which is tried again`,
+      finished_at: now.toISOString(),
+    })
+    .where('subject', '=', subject)
+    .where('kind', '=', kind)
+    .where('state', '=', 'pending')
+    .returning('request_id')
+    .execute();
+  for (const { request_id } of newer) await merged(trx, requestId, request_id);
 }

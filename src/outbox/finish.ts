@@ -3,12 +3,9 @@ import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import type { Sealer } from '../security/encryption.ts';
-import { type Said, tellGate } from './circuit-breaker-log.ts';
-import { endAttempt } from './claims.ts';
-import { after } from './lease.ts';
-import { backToPending } from './pending.ts';
-import { placeOf } from './queue.ts';
-import { settleHeads } from './queue-front.ts';
+import { type Said, tellGate } from './circuit-breaker.ts';
+import { after, backToPending, endAttempt } from './claims.ts';
+import { placeOf, settleHeads } from './queue.ts';
 import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
 import type { Claim, NotNow, Senders, Settlement } from './sender.ts';
 

@@ -1,6 +1,6 @@
 import { forUpdate, lockName } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
-import { settleHead } from './queue-front.ts';
+import { settleHead } from './queue.ts';
 
 /** What a person may do to an employment change. A census upload follows from its syncs and is not handled by hand. */
 export const CHANGE_KINDS = [

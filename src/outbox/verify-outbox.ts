@@ -2,7 +2,7 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { employeeSubject, employerSubject } from './subject.ts';
+import { employeeSubject, employerSubject } from './queue.ts';
 
 /** Requests read at once, without their bodies. */
 const ROWS_AT_ONCE = 2_000;

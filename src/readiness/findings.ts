@@ -1,10 +1,10 @@
 /** What each check looks for. A query finds only what is wrong, so that a healthy system answers quickly. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../database/tables.ts';
-import { unmatchedEmployees } from '../ledger/followed.ts';
+import { unmatchedEmployees } from '../ledger/employee-sets.ts';
 import { activeTwice } from '../ledger/roster.ts';
 import { readGate } from '../outbox/circuit-breaker.ts';
-import { employeeSubject, idOf } from '../outbox/subject.ts';
+import { employeeSubject, idOf } from '../outbox/queue.ts';
 import { isKnownEmployer } from '../payroll/runs/known-employer.ts';
 
 export type Question = {

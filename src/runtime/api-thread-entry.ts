@@ -1,7 +1,7 @@
 /** What the private side's worker thread runs. */
 import { constants, setPriority } from 'node:os';
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads';
-import { createFunctionSource } from '../census/source-function.ts';
+import { createFunctionSource } from '../census/source.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Log, LogFields } from '../telemetry/log.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';

@@ -1,6 +1,6 @@
 /** The main thread's end of the private side's worker thread. */
 import type { MessagePort } from 'node:worker_threads';
-import { answerCensus, type CensusFunction } from '../census/source-function.ts';
+import { answerCensus, type CensusFunction } from '../census/source.ts';
 import type { Config } from '../config.ts';
 import type { Log, LogFields } from '../telemetry/log.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';

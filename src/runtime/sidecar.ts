@@ -1,6 +1,6 @@
 /** The composition root: wires everything by hand, in pipeline order. */
 
-import type { CensusFunction } from '../census/source-function.ts';
+import type { CensusFunction } from '../census/source.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Config, ConfigError, plainHttpVariables } from '../config.ts';
 import { codeOf, isFatal } from '../database/errors.ts';

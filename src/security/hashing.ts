@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { type Place, placeBytes, SealBroken, type Sealer } from './encryption.ts';
+import { DataKeyMissing, type Place, placeBytes, SealBroken, type Sealer } from './encryption.ts';
 import type { SealedColumn } from './rotation.ts';
 
 /**
@@ -127,4 +127,13 @@ function createHasher(keyId: string, key: KeyObject, sealer: Sealer): Hasher {
       return createHmac('sha256', key).update(text).digest().subarray(0, FINGERPRINT_BYTES);
     },
   };
+}
+
+/**
+ * What an error says of keys and of what they seal, for people, answers and logs: it names a key id or a place and
+ * nothing of a value. Null for every other error, whose message may hold anything.
+ */
+export function keyTrouble(error: unknown): string | null {
+  const known = [DataKeyMissing, SealBroken, HashKeyGone].some((kind) => error instanceof kind);
+  return known ? (error as Error).message : null;
 }

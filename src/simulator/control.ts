@@ -5,7 +5,7 @@ import type { DestinationState } from './destinations.ts';
 import { FaultRefused, type FaultState } from './faults.ts';
 import type { Delivery } from './provider.ts';
 import type { ReceivedRequest } from './record.ts';
-import { isScenario, type ScenarioName } from './scenarios.ts';
+import { isScenario, type ScenarioName, type ScenarioState } from './scenarios.ts';
 
 /** On the simulator's own listener, beside the endpoints and without a key: nothing of it is the interface's. */
 export const CONTROL_PATH = '/__control';
@@ -35,13 +35,6 @@ const orders = compile(Orders);
 
 const NOT_UNDERSTOOD = 'the orders are not understood';
 const NO_SCENARIO = 'is none: "benefits-sidecar simulate --scenario list" shows them';
-
-export type ScenarioState = {
-  name: string;
-  state: 'playing' | 'played' | 'failed';
-  /** What it said so far, a line each. */
-  said: string[];
-};
 
 export type ControlState = {
   faults: FaultState[];

@@ -8,15 +8,11 @@ import Fastify, {
 } from 'fastify';
 import { census } from '../contract/census.ts';
 import type { Checker, Problem } from '../contract/check.ts';
-import { compensationChange } from '../contract/compensation-change.ts';
-import { demographic } from '../contract/demographic.ts';
+import { compensationChange, demographic, newHire, termination } from '../contract/employment.ts';
 import { parseJson } from '../contract/json.ts';
-import { newHire } from '../contract/new-hire.ts';
-import { termination } from '../contract/termination.ts';
-import type { Answering } from './answering.ts';
 import { CONTROL_PATH } from './control.ts';
-import { type Decision, decided, decisionBy, isSilent, refused, WRONG_KEY } from './decisions.ts';
 import type { Fault, Faults, RequestFault } from './faults.ts';
+import type { Timer } from './provider.ts';
 import type { ReceivedRequest, RequestKind } from './record.ts';
 import type { Unknown, Workforce } from './workforce.ts';
 
@@ -222,5 +218,118 @@ function received(request: FastifyRequest, reply: FastifyReply, at: Date): Recei
     ...seen(request, at),
     ...{ kind: null, subject: null, status: reply.statusCode, fault: null },
     ...{ applied: false, repeated: false },
+  };
+}
+
+/** What a request comes to; a fault may keep it back. */
+export type Decision = {
+  status: number;
+  body: object;
+  applied: boolean;
+  repeated: boolean;
+  headers: Readonly<Record<string, string>>;
+};
+
+export const WRONG_KEY = 'the API key is missing or wrong';
+
+export function decided(status: number, body: object): Decision {
+  return { status, body, applied: false, repeated: false, headers: {} };
+}
+
+/** `details`: field -> rule. */
+export function refused(
+  status: number,
+  error: string,
+  details: Readonly<Record<string, string>> = {},
+): Decision {
+  return decided(status, { error, details });
+}
+
+/** What a fault decides before anything is applied; null when the request is judged. */
+export function decisionBy(fault: Fault | null): Decision | null {
+  switch (fault?.name) {
+    case 'rate-limit':
+      return {
+        ...refused(429, 'too many requests'),
+        headers: { 'retry-after': String(Math.ceil(fault.value / 1_000)) },
+      };
+    case 'error':
+      return refused(fault.value, 'the service is in trouble');
+    case 'wrong-key':
+      return refused(401, WRONG_KEY);
+    case 'forbidden':
+      return refused(403, 'this key may not do that here');
+    case 'hang':
+    case 'reset':
+      return decided(0, {});
+    default:
+      return null;
+  }
+}
+
+const SILENT: ReadonlySet<string> = new Set<RequestFault>(['hang', 'reset', 'lost-answer', 'half-answer']);
+
+/** Whether no whole answer goes out, whatever was decided. */
+export function isSilent(fault: Fault | null): boolean {
+  return fault !== null && SILENT.has(fault.name);
+}
+
+/** How an answer goes out, or does not. */
+export type Answering = {
+  /** Waits a number of milliseconds; at once when the simulator closes. */
+  pause(ms: number): Promise<void>;
+  /** Takes the request and never answers it. */
+  hang(reply: FastifyReply): void;
+  /** Resets the connection in place of an answer. */
+  reset(reply: FastifyReply): void;
+  /** Sends the head and a part of the body, and breaks off. */
+  half(reply: FastifyReply): void;
+  /** Resets what hangs, as a service does that is started anew. */
+  resetHanging(): void;
+  close(): void;
+};
+
+/** The body that the head of half an answer promises is longer than what comes. */
+const HALF = '{"half":';
+const PROMISED_BYTES = 50;
+
+export function createAnswering(timer: Timer): Answering {
+  const hanging = new Set<FastifyReply>();
+  const pauses = new Set<() => void>();
+  const reset = (reply: FastifyReply): void => {
+    reply.hijack();
+    reply.request.raw.socket.resetAndDestroy();
+  };
+  return {
+    pause: (ms) =>
+      ms === 0
+        ? Promise.resolve()
+        : new Promise((resolve) => {
+            const cancel = timer(ms, () => end());
+            const end = (): void => {
+              cancel();
+              pauses.delete(end);
+              resolve();
+            };
+            pauses.add(end);
+          }),
+    hang: (reply) => {
+      reply.hijack();
+      hanging.add(reply);
+      reply.raw.once('close', () => hanging.delete(reply));
+    },
+    reset,
+    half: (reply) => {
+      reply.hijack();
+      const { raw } = reply;
+      raw.writeHead(200, { 'content-type': 'application/json', 'content-length': PROMISED_BYTES });
+      raw.write(HALF, () => raw.destroy());
+    },
+    resetHanging: () => {
+      for (const reply of hanging) reply.request.raw.socket.resetAndDestroy();
+    },
+    close: () => {
+      for (const end of [...pauses]) end();
+    },
   };
 }

@@ -1,8 +1,14 @@
-import type { Deduction, LineOfCoverage } from '../contract/deduction.ts';
+import {
+  COVERAGE_TYPES,
+  type CoverageType,
+  type Deduction,
+  type LineOfCoverage,
+  type Taxability,
+} from '../contract/deduction.ts';
+import type { PayFrequency } from '../contract/employee.ts';
 import { DEDUCTION_UPDATED } from '../contract/events.ts';
-import type { PayFrequency } from '../contract/pay-rate.ts';
 import type { MadeEvent, MakeEvent } from './events.ts';
-import { makeDeduction, usualLines } from './plans.ts';
+import { between, pick, type Random, seededId, seededRandom } from './random.ts';
 
 /**
  * Who is enrolled in what, as the benefits service knows it. Each change is made here first and answers the event
@@ -58,4 +64,114 @@ export function createEnrolments({ seed, now, makeEvent, payFrequencyOf }: Enrol
 
 function firstOfMonth(now: Date): string {
   return `${now.toISOString().slice(0, 8)}01`;
+}
+
+/** What an employer offers for one line of coverage. Costs are cents a period, employee and employer together. */
+type Plan = {
+  description: string;
+  taxability: Taxability;
+  /** Premiums are for a month; what a person puts aside is taken from each paycheck. */
+  period: 'monthly' | 'paycheck';
+  leastCents: number;
+  mostCents: number;
+  employerPercent: number;
+  /** Whether the cost hangs on who is covered. */
+  tiered: boolean;
+};
+
+export const PLANS: Readonly<Record<LineOfCoverage, Plan>> = {
+  medical: premium('Silver PPO 3000', 'pre_tax', 42_000, 68_000, 70, true),
+  dental: premium('Dental PPO 1500', 'pre_tax', 2_800, 4_600, 50, true),
+  vision: premium('Vision 12/12/24', 'pre_tax', 600, 1_200, 50, true),
+  accident: premium('Accident Plus', 'post_tax', 900, 1_800, 0, true),
+  accidental_death: premium('Basic accidental death', 'post_tax', 100, 400, 100),
+  cancer: premium('Cancer care', 'post_tax', 1_500, 3_200, 0),
+  hospital_indemnity: premium('Hospital indemnity', 'post_tax', 1_400, 3_000, 0, true),
+  life: premium('Basic life 50,000', 'post_tax', 450, 900, 100),
+  long_term_disability: premium('Long-term disability 60%', 'post_tax', 1_200, 3_000, 100),
+  short_term_disability: premium('Short-term disability 60%', 'post_tax', 1_000, 2_600, 100),
+  supplemental: premium('Supplemental cover', 'post_tax', 800, 2_000, 0),
+  voluntary_critical_illness: premium('Critical illness 20,000', 'post_tax', 900, 2_900, 0),
+  voluntary_life: premium('Voluntary life', 'post_tax', 700, 4_000, 0),
+  voluntary_accidental_death: premium('Voluntary accidental death', 'post_tax', 200, 900, 0),
+  voluntary_short_term_disability: premium('Voluntary short-term disability', 'post_tax', 900, 3_000, 0),
+  commuter_transit: saving('Transit pass', 2_000, 15_000, 0),
+  dependent_care_fsa: saving('Dependent care account', 5_000, 19_000, 0),
+  healthcare_fsa: saving('Health care account', 2_000, 12_000, 0),
+  hsa: saving('Health savings account', 5_000, 20_000, 25),
+  limited_purpose_fsa: saving('Limited purpose account', 1_000, 6_000, 0),
+};
+
+/** A tier's cost as a percentage of covering the member alone. */
+const TIER_PERCENT: Readonly<Record<CoverageType, number>> = {
+  member: 100,
+  member_spouse: 200,
+  member_child: 170,
+  member_children: 190,
+  member_family: 280,
+};
+
+/** What a person chooses who does not say: medical, and some of the rest that most employers offer. */
+export function usualLines(seed: number, employeeId: string): LineOfCoverage[] {
+  const random = seededRandom(seed, 'lines', employeeId);
+  const others = ['dental', 'vision', 'hsa', 'life', 'commuter_transit'] as const;
+  return ['medical', ...others.filter(() => random() < 0.5)];
+}
+
+/** Who enrols, in what, from which day on. `nth` tells a second enrolment in the same line from the first. */
+export type Enrolment = {
+  employeeId: string;
+  payFrequency: PayFrequency;
+  line: LineOfCoverage;
+  startsOn: string;
+  nth: number;
+};
+
+/** The deduction of an enrolment: passes the contract, the same for the same seed and enrolment. */
+export function makeDeduction(seed: number, enrolment: Enrolment): Deduction {
+  const { employeeId, line, nth } = enrolment;
+  const random = seededRandom(seed, 'deduction', employeeId, line, nth);
+  const plan = PLANS[line];
+  const coverageType = plan.tiered ? pick(random, COVERAGE_TYPES) : 'member';
+  const cents = costOf(random, plan, coverageType);
+  const employerCents = Math.floor((cents * plan.employerPercent) / 100);
+  return {
+    id: seededId('ded', seed, employeeId, line, nth),
+    employee_id: employeeId,
+    line_of_coverage: line,
+    member_contribution: decimal(cents - employerCents),
+    employer_contribution: decimal(employerCents),
+    period: plan.period === 'monthly' ? 'monthly' : enrolment.payFrequency,
+    taxability: plan.taxability,
+    coverage_type: coverageType,
+    description: plan.description,
+    effective_start: `${enrolment.startsOn}T00:00:00Z`,
+  };
+}
+
+function costOf(random: Random, plan: Plan, coverageType: CoverageType): number {
+  return Math.floor((between(random, plan.leastCents, plan.mostCents) * TIER_PERCENT[coverageType]) / 100);
+}
+
+/** Whole cents as decimal text. */
+function decimal(cents: number): string {
+  return `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
+}
+
+function premium(
+  description: string,
+  taxability: Taxability,
+  leastCents: number,
+  mostCents: number,
+  employerPercent: number,
+  tiered = false,
+): Plan {
+  return { description, taxability, period: 'monthly', leastCents, mostCents, employerPercent, tiered };
+}
+
+function saving(description: string, leastCents: number, mostCents: number, employerPercent: number): Plan {
+  return {
+    ...{ description, taxability: 'pre_tax', period: 'paycheck', tiered: false },
+    ...{ leastCents, mostCents, employerPercent },
+  };
 }

@@ -1,7 +1,6 @@
 /** Scenarios of what is delivered: twice, out of order, forged, and about the unusual. */
 import { DEDUCTION_CREATED } from '../contract/events.ts';
 import type { MadeEvent } from './events.ts';
-import { FORGERIES } from './forgery.ts';
 import {
   dayFrom,
   enrolOne,
@@ -11,6 +10,7 @@ import {
   somebody,
   takeCensuses,
 } from './scene.ts';
+import { FORGERIES } from './sign.ts';
 
 export const EVENT_SCENARIOS = {
   'quiet-day': {

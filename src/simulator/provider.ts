@@ -10,12 +10,7 @@ import {
 } from './destinations.ts';
 import type { OutgoingEvent } from './events.ts';
 import type { Faults } from './faults.ts';
-import { type Forgery, forge } from './forgery.ts';
-import { createReorder } from './reorder.ts';
-import { delayAfter } from './schedule.ts';
-import { signEvent } from './sign.ts';
-import type { Timer } from './timer.ts';
-import { countUnderWay } from './under-way.ts';
+import { type Forgery, forge, signEvent } from './sign.ts';
 
 /** The interface's limit for an answer. */
 export const ACKNOWLEDGED_WITHIN_MS = 15_000;
@@ -232,3 +227,94 @@ async function post(
 function reasonOf(error: unknown): string {
   return (error as { code?: string }).code ?? (error as Error).name;
 }
+
+/**
+ * Holds deliveries back until there are enough of them, and lets them go one after the other, the newest first. What
+ * waits too long for others goes as it is.
+ */
+export type Reorder = {
+  /** Resolves when the delivery was made. */
+  hold(size: number, deliver: () => Promise<void>): Promise<void>;
+  /** Lets nothing more go; who waits is told that it is over. */
+  close(): void;
+};
+
+/** Longer than a burst takes, short enough for a person who waits for the last event of one. */
+const HELD_AT_MOST_MS = 1_000;
+
+type Held = { deliver: () => Promise<void>; over: () => void };
+
+/** `later` does something after a number of milliseconds, unless the simulator is closed before. */
+export function createReorder(later: (ms: number, act: () => void) => void): Reorder {
+  let held: Held[] = [];
+  const release = async (): Promise<void> => {
+    const batch = held;
+    held = [];
+    for (const { deliver, over } of batch.reverse()) {
+      await deliver();
+      over();
+    }
+  };
+  return {
+    hold: (size, deliver) =>
+      new Promise((over) => {
+        held.push({ deliver, over });
+        const batch = held;
+        if (batch.length >= size) return void release();
+        if (batch.length > 1) return;
+        later(HELD_AT_MOST_MS, () => {
+          if (held === batch) void release();
+        });
+      }),
+    close: () => {
+      for (const { over } of held) over();
+      held = [];
+    },
+  };
+}
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** What the delivery provider waits before each attempt of an event, 27.5 hours in all (field notes). */
+export const RETRY_DELAYS_MS: readonly number[] = [
+  ...[0, 5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
+  ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],
+];
+
+/** A day of the provider's takes under two minutes of ours: the first retries come after 5 and 300 ms. */
+export const RETRY_SCALE = 0.001;
+
+/** Milliseconds from a failed attempt (the first is 1) to the next one; null when that was the last. */
+export function delayAfter(attempt: number, scale: number): number | null {
+  const delay = RETRY_DELAYS_MS[attempt];
+  return delay === undefined ? null : delay * scale;
+}
+
+/** Counts what is under way, and lets callers wait until nothing is. */
+export function countUnderWay() {
+  let count = 0;
+  let waiting: (() => void)[] = [];
+  return {
+    begin: (): void => {
+      count += 1;
+    },
+    end: (): void => {
+      count -= 1;
+      if (count > 0) return;
+      for (const resolve of waiting) resolve();
+      waiting = [];
+    },
+    settled: (): Promise<void> =>
+      count === 0 ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve)),
+  };
+}
+
+/** Does something once, after a number of milliseconds, unless the answered function is called before. */
+export type Timer = (ms: number, act: () => void) => () => void;
+
+export const systemTimer: Timer = (ms, act) => {
+  const timeout = setTimeout(act, ms);
+  return () => clearTimeout(timeout);
+};

@@ -1,4 +1,5 @@
 import { EVENT_SCENARIOS } from './event-scenarios.ts';
+import { seededBytes } from './random.ts';
 import type { Scenario, Scene } from './scene.ts';
 import { SERVICE_SCENARIOS } from './service-scenarios.ts';
 
@@ -17,4 +18,63 @@ export async function play(name: ScenarioName, scene: Scene): Promise<void> {
   await scenario.play(scene);
   await scene.settled();
   scene.say(`${name} is over. To be seen: ${scenario.see}`);
+}
+
+export type ScenarioState = {
+  name: string;
+  state: 'playing' | 'played' | 'failed';
+  /** What it said so far, a line each. */
+  said: string[];
+};
+
+/** Plays scenarios, one at a time. */
+export type Playing = {
+  /** Rejects when another one is not over, and when the simulator is closed before the end. */
+  play(name: ScenarioName, say: (text: string) => void): Promise<void>;
+  /** Why it can't be played now; null when it can. */
+  hinders(name: string): 'unknown' | 'playing' | null;
+  /** The newest; null before the first. */
+  state(): ScenarioState | null;
+};
+
+/** `secretsFrom` decides the secrets and keys that scenarios make, one after the other. */
+export function createPlaying(
+  parts: Omit<Scene, 'newSecret' | 'newKey' | 'say'>,
+  secretsFrom: readonly (string | number)[],
+): Playing {
+  let scenario: ScenarioState | null = null;
+  let made = 0;
+  const fresh = (what: string): Buffer => {
+    made += 1;
+    return seededBytes(what, ...secretsFrom, made);
+  };
+  return {
+    play: async (name, say) => {
+      if (scenario?.state === 'playing')
+        throw new Error(`${scenario.name} is being played: wait for its end`);
+      const playing: ScenarioState = { name, state: 'playing', said: [] };
+      scenario = playing;
+      const scene: Scene = {
+        ...parts,
+        newSecret: () => `whsec_${fresh('secret').toString('base64')}`,
+        newKey: () => fresh('key').toString('base64url'),
+        say: (text) => {
+          playing.said.push(text);
+          say(text);
+        },
+      };
+      try {
+        await play(name, scene);
+        playing.state = 'played';
+      } catch (error) {
+        playing.state = 'failed';
+        throw error;
+      }
+    },
+    hinders: (name) => {
+      if (!isScenario(name)) return 'unknown';
+      return scenario?.state === 'playing' ? 'playing' : null;
+    },
+    state: () => scenario,
+  };
 }

@@ -1,19 +1,21 @@
 /** A benefits service to develop against: the five endpoints, a seeded world, and signed events that it delivers. */
 import { CENSUS_SYNC_COMPLETE, CENSUS_SYNC_REQUEST } from '../contract/events.ts';
-import { createAnswering } from './answering.ts';
 import { addControl } from './control.ts';
-import { createEndpoints } from './endpoints.ts';
+import { createAnswering, createEndpoints } from './endpoints.ts';
 import { createEnrolments, type Enrolments } from './enrolments.ts';
 import { eventMaker, type MadeEvent, type OutgoingEvent } from './events.ts';
 import { createFaults, type FaultState } from './faults.ts';
-import { createNews } from './news.ts';
-import { createPlaying } from './playing.ts';
-import { createProvider, type Delivery, type Provider } from './provider.ts';
+import {
+  createProvider,
+  type Delivery,
+  type Provider,
+  RETRY_SCALE,
+  systemTimer,
+  type Timer,
+} from './provider.ts';
 import { seededRandom, shuffle } from './random.ts';
 import { createRecord, type ReceivedRequest } from './record.ts';
-import type { ScenarioName } from './scenarios.ts';
-import { RETRY_SCALE } from './schedule.ts';
-import { systemTimer, type Timer } from './timer.ts';
+import { createPlaying, type ScenarioName } from './scenarios.ts';
 import { createWorkforce, type KnownEmployee } from './workforce.ts';
 import { DEFAULT_SEED, makeWorld, type World } from './world.ts';
 
@@ -171,6 +173,34 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
       answering.close();
       await provider.close();
       await app.close();
+    },
+  };
+}
+
+/** Lets callers wait until something holds that requests and deliveries bring about. */
+export function createNews() {
+  type Waiting = { holds: () => boolean; resolve: () => void; reject: (error: Error) => void };
+  let waiting: Waiting[] = [];
+  let closed = false;
+  return {
+    /** Something came or went: whoever waits looks again. */
+    tell: (): void => {
+      const held = waiting.filter(({ holds }) => holds());
+      waiting = waiting.filter((one) => !held.includes(one));
+      for (const { resolve } of held) resolve();
+    },
+    /** Resolves at once when it holds already. Rejects when it is closed before. */
+    until: (holds: () => boolean): Promise<void> => {
+      if (closed) return Promise.reject(new Error('the simulator is closed'));
+      if (holds()) return Promise.resolve();
+      return new Promise((resolve, reject) => {
+        waiting.push({ holds, resolve, reject });
+      });
+    },
+    close: (): void => {
+      closed = true;
+      for (const { reject } of waiting) reject(new Error('the simulator is closed'));
+      waiting = [];
     },
   };
 }

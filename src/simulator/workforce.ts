@@ -1,10 +1,6 @@
 import type { Census } from '../contract/census.ts';
-import type { CompensationChange } from '../contract/compensation-change.ts';
-import type { Demographic } from '../contract/demographic.ts';
-import type { Employee } from '../contract/employee.ts';
-import type { NewHire } from '../contract/new-hire.ts';
-import type { PayFrequency } from '../contract/pay-rate.ts';
-import type { Termination } from '../contract/termination.ts';
+import type { Employee, PayFrequency } from '../contract/employee.ts';
+import type { CompensationChange, Demographic, NewHire, Termination } from '../contract/employment.ts';
 import type { World } from './world.ts';
 
 /** An employee as reported: a compensation change may give a status that a census can't. */

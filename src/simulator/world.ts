@@ -1,9 +1,5 @@
-import type { Address } from '../contract/address.ts';
-import type { Census } from '../contract/census.ts';
-import type { Employee } from '../contract/employee.ts';
-import { ENTITY_TYPES, type Organization } from '../contract/organization.ts';
-import { PAY_FREQUENCIES } from '../contract/pay-rate.ts';
-import { FIRST_NAMES, JOB_TITLES, LAST_NAMES, PLACES, STREETS } from './people.ts';
+import { type Census, ENTITY_TYPES, type Organization } from '../contract/census.ts';
+import { type Address, type Employee, PAY_FREQUENCIES } from '../contract/employee.ts';
 import { between, pick, type Random, seededRandom } from './random.ts';
 
 /** The employers that the benefits service serves, each with the census that its payroll system would upload. */
@@ -114,3 +110,41 @@ function titleOf(employerId: string): string {
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join(' ');
 }
+
+/** Building blocks of fictional people and places. Cities, states and zip codes fit together; streets are made up. */
+
+export const FIRST_NAMES = [
+  ...['Ada', 'Bruno', 'Carla', 'Dmitri', 'Elena', 'Farid', 'Grace', 'Hugo', 'Imani', 'Jonas', 'Keiko'],
+  ...['Liam', 'Maya', 'Noor', 'Oscar', 'Priya', 'Quinn', 'Rosa', 'Samuel', 'Tara', 'Ulrich', 'Vera'],
+  ...['Wesley', 'Ximena', 'Yusuf', 'Zoe'],
+] as const;
+
+export const LAST_NAMES = [
+  ...['Abbott', 'Brandt', 'Castillo', 'Dorsey', 'Eklund', 'Fontaine', 'Granger', 'Holloway', 'Ibarra'],
+  ...['Jansen', 'Kowalski', 'Lindqvist', 'Marlowe', 'Nakamura', "O'Neill", 'Pereira', 'Quill', 'Rosario'],
+  ...['Sandoval', 'Thorne', 'Underhill', 'Vasquez', 'Whitlock', 'Young-Baker', 'Zimmer'],
+] as const;
+
+export const JOB_TITLES = [
+  ...['Accountant', 'Baker', 'Driver', 'Nurse', 'Office manager', 'Receptionist', 'Shift lead'],
+  ...['Software engineer', 'Store clerk', 'Technician'],
+] as const;
+
+export const STREETS = [
+  'Alder Way',
+  'Birch Lane',
+  'Foundry Road',
+  'Juniper Court',
+  'Old Mill Street',
+] as const;
+
+export const PLACES = [
+  { city: 'Austin', state: 'TX', zip_code: '78701' },
+  { city: 'Boise', state: 'ID', zip_code: '83702' },
+  { city: 'Columbus', state: 'OH', zip_code: '43215' },
+  { city: 'Denver', state: 'CO', zip_code: '80202' },
+  { city: 'Portland', state: 'ME', zip_code: '04101' },
+  { city: 'Sacramento', state: 'CA', zip_code: '95814' },
+  { city: 'Tampa', state: 'FL', zip_code: '33602' },
+  { city: 'Washington', state: 'DC', zip_code: '20001' },
+] as const;

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import t from 'tap';
 import { createApi } from '../../src/api/server.ts';
+import { recordUpload } from '../../src/census/staged.ts';
 import { failSyncs } from '../../src/census/sync-progress.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
-import { recordUpload } from '../../src/census/uploads.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createSealer } from '../../src/security/encryption.ts';

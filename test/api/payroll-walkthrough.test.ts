@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { loadFixtures } from '../../src/simulator/events.ts';
 import { deliver } from './deliver.ts';
 import { type Request, start } from './start.ts';
 

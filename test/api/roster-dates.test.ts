@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { requestSyncByHand } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { organization, person } from '../census/parts.ts';
 import {
   address,

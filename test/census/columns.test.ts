@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
-import { CENSUS_ROWS } from '../../src/census/columns.ts';
+import { CENSUS_ROWS } from '../../src/census/reading.ts';
 import { Employee } from '../../src/contract/employee.ts';
-import { readHeader } from '../../src/formats/columns.ts';
+import { readHeader } from '../../src/formats/csv.ts';
 
 type Schema = { type?: string; properties?: Record<string, Schema>; items?: Schema };
 

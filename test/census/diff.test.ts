@@ -1,11 +1,10 @@
 import t from 'tap';
 import { type Changes, compareCensus, LISTED_MAX } from '../../src/census/diff.ts';
 import { EMPLOYEE_FIELDS, ORGANIZATION_FIELDS } from '../../src/census/fingerprints.ts';
-import { currentCensus } from '../../src/census/staged.ts';
+import { currentCensus, lastUpload, recordUpload } from '../../src/census/staged.ts';
 import { tidyCensuses } from '../../src/census/tidy.ts';
-import { lastUpload, recordUpload } from '../../src/census/uploads.ts';
+import { Organization } from '../../src/contract/census.ts';
 import { Employee } from '../../src/contract/employee.ts';
-import { Organization } from '../../src/contract/organization.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { address } from '../contract/samples.ts';

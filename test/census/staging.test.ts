@@ -1,6 +1,6 @@
 import t from 'tap';
 import { CHUNK_BYTES } from '../../src/census/chunks.ts';
-import { learnCensus, learnRest } from '../../src/census/learn.ts';
+import { learnCensus, learnRest } from '../../src/census/roster-update.ts';
 import { currentCensus } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { tidyCensuses } from '../../src/census/tidy.ts';

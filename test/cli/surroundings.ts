@@ -3,7 +3,7 @@ import { PassThrough } from 'node:stream';
 import type { Test } from 'tap';
 import { run } from '../../src/cli/program.ts';
 import type { Db } from '../../src/database/tables.ts';
-import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { loadFixtures } from '../../src/simulator/events.ts';
 import { deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
 

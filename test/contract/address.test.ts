@@ -1,5 +1,5 @@
 import t from 'tap';
-import { address, US_STATES } from '../../src/contract/address.ts';
+import { address, US_STATES } from '../../src/contract/employee.ts';
 import { checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
 

@@ -3,12 +3,9 @@ import Type from 'typebox';
 import { Settings } from 'typebox/system';
 import { census } from '../../src/contract/census.ts';
 import { type Checker, compile, describe, PROBLEMS_MAX } from '../../src/contract/check.ts';
-import { compensationChange } from '../../src/contract/compensation-change.ts';
 import { deduction } from '../../src/contract/deduction.ts';
-import { envelope } from '../../src/contract/envelope.ts';
-import { syncData } from '../../src/contract/events.ts';
-import { newHire } from '../../src/contract/new-hire.ts';
-import { termination } from '../../src/contract/termination.ts';
+import { compensationChange, newHire, termination } from '../../src/contract/employment.ts';
+import { envelope, syncData } from '../../src/contract/events.ts';
 import { changed } from './rules.ts';
 import * as samples from './samples.ts';
 

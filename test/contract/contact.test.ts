@@ -1,5 +1,5 @@
 import t from 'tap';
-import { contact } from '../../src/contract/contact.ts';
+import { contact } from '../../src/contract/census.ts';
 import { cpuTime } from '../support/cpu-time.ts';
 import { checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';

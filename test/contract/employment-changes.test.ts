@@ -1,8 +1,5 @@
 import t from 'tap';
-import { compensationChange } from '../../src/contract/compensation-change.ts';
-import { demographic } from '../../src/contract/demographic.ts';
-import { newHire } from '../../src/contract/new-hire.ts';
-import { termination } from '../../src/contract/termination.ts';
+import { compensationChange, demographic, newHire, termination } from '../../src/contract/employment.ts';
 import { ABSENT, among, checkRules, days, identifiers, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
 

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { envelope } from '../../src/contract/envelope.ts';
-import { EVENT_TYPES, syncData } from '../../src/contract/events.ts';
+import { EVENT_TYPES, envelope, syncData } from '../../src/contract/events.ts';
 import { ABSENT, checkRules, identifiers, required } from './rules.ts';
 import * as samples from './samples.ts';
 

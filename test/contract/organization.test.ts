@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ENTITY_TYPES, organization } from '../../src/contract/organization.ts';
+import { ENTITY_TYPES, organization } from '../../src/contract/census.ts';
 import { ABSENT, among, checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
 

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { payRate } from '../../src/contract/pay-rate.ts';
+import { payRate } from '../../src/contract/employee.ts';
 import { among, checkRules, days, noOtherField, required } from './rules.ts';
 import * as samples from './samples.ts';
 

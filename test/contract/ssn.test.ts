@@ -1,5 +1,5 @@
 import t from 'tap';
-import { maskSsn, maskSsnsIn } from '../../src/contract/ssn.ts';
+import { maskSsn, maskSsnsIn } from '../../src/contract/employee.ts';
 
 t.test('of an SSN the last four digits are shown, however it is written', async (t) => {
   for (const [ssn, shown] of [

@@ -8,9 +8,9 @@ import {
   acceptChange,
   acceptChanges,
   CHANGES_AT_ONCE,
+  createGathering,
 } from '../../src/employment/accept.ts';
 import { type Change, checkChange } from '../../src/employment/change.ts';
-import { createGathering } from '../../src/employment/gather.ts';
 import { employmentsOf } from '../../src/ledger/employment.ts';
 import { recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
 import { placeOf } from '../../src/outbox/queue.ts';

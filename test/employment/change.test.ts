@@ -1,6 +1,6 @@
 import t from 'tap';
+import { keyProblem } from '../../src/employment/accept.ts';
 import { bytesOf, type ChangeKind, checkChange } from '../../src/employment/change.ts';
-import { keyProblem } from '../../src/employment/key.ts';
 import { CHANGE_KINDS } from '../../src/outbox/manual.ts';
 import {
   address,

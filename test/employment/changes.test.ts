@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
-import { cancelChange, releaseChange, retryChange } from '../../src/employment/by-hand.ts';
 import { type ChangeFilter, findChange, listChanges } from '../../src/employment/changes.ts';
+import { cancelChange, releaseChange, retryChange } from '../../src/employment/manual.ts';
 import { scratch } from '../database/scratch.ts';
 import { START } from '../outbox/parts.ts';
 import { oweCensus, report, service } from './stage.ts';

@@ -1,7 +1,7 @@
 /** The fixtures that users replay: each ends as its file says. */
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
-import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { loadFixtures } from '../../src/simulator/events.ts';
 import { deliver } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';

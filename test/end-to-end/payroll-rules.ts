@@ -3,7 +3,7 @@
  * computed by hand from docs/payroll.md.
  */
 import t, { type Test } from 'tap';
-import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { type Answer, start } from '../api/start.ts';
 import { organization, person } from '../census/parts.ts';

@@ -1,7 +1,7 @@
 /** Tables as texts and bytes, read to their end. */
 import type { Problem } from '../../src/contract/check.ts';
+import { Unreadable } from '../../src/formats/bytes.ts';
 import { type Columns, type Fields, type RowFormat, readRows } from '../../src/formats/rows.ts';
-import { Unreadable } from '../../src/formats/unreadable.ts';
 
 export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };
 

@@ -3,8 +3,8 @@ import t from 'tap';
 import { piecesOf } from '../../src/database/bulk.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { FOLLOWED_AT_MOST } from '../../src/ledger/employee-sets.ts';
 import { employerOf, employmentsOf } from '../../src/ledger/employment.ts';
-import { FOLLOWED_AT_MOST } from '../../src/ledger/followed.ts';
 import { lockLedger } from '../../src/ledger/position.ts';
 import {
   activeTwice,

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { createAttempt } from '../../src/outbox/attempt.ts';
-import { createChangeSenders } from '../../src/outbox/change-sender.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';

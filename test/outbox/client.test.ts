@@ -1,9 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import t from 'tap';
-import { createClient, pathSegment } from '../../src/outbox/client.ts';
-import { ANSWER_READ_BYTES } from '../../src/outbox/response.ts';
+import { ANSWER_READ_BYTES, createClient, pathSegment } from '../../src/outbox/client.ts';
 import type { Content, Outcome } from '../../src/outbox/retry.ts';
 import type { Post } from '../../src/outbox/sender.ts';
 import { client, PATIENT, START } from './parts.ts';

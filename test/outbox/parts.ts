@@ -2,12 +2,11 @@
 import type { Test } from 'tap';
 import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { type BenefitsClient, createClient } from '../../src/outbox/client.ts';
-import { enqueue, sealBody } from '../../src/outbox/queue.ts';
+import { employeeSubject, enqueue, sealBody } from '../../src/outbox/queue.ts';
 import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbox/send-loop.ts';
 import type { Patience } from '../../src/outbox/sender.ts';
-import { employeeSubject } from '../../src/outbox/subject.ts';
 import { createSealer } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';

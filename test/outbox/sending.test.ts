@@ -1,8 +1,8 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
+import { ANSWER_READ_BYTES } from '../../src/outbox/client.ts';
 import { enqueue, placeOf, sealBody } from '../../src/outbox/queue.ts';
-import { ANSWER_READ_BYTES } from '../../src/outbox/response.ts';
 import { createSealer } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { closeGate, readGate } from '../../src/outbox/circuit-breaker.ts';
 import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbox/concurrency-limiter.ts';
 import type { Counts } from '../../src/outbox/send-loop.ts';

@@ -1,5 +1,5 @@
 import t from 'tap';
-import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import type { PayFrequency } from '../../src/contract/employee.ts';
 import { total } from '../../src/money.ts';
 import { type Contribution, calculator, cycleTotal } from '../../src/payroll/calculation/amounts.ts';
 import { isPartialCycle, type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';

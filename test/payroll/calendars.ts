@@ -1,5 +1,5 @@
 /** Pay dates of a year as employers have them, made with `Date` alone. */
-import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import type { PayFrequency } from '../../src/contract/employee.ts';
 import { type AmountOptions, withDefaults } from '../../src/payroll/calculation/options.ts';
 import {
   type Plan,

@@ -1,7 +1,7 @@
 /** Random small worlds of employees, deductions and runs, written to a real ledger and to the model. */
 import fc from 'fast-check';
 import { COVERAGE_TYPES } from '../../src/contract/deduction.ts';
-import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/pay-rate.ts';
+import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/employee.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';

@@ -2,7 +2,7 @@
  * The runs of payroll.md in their plainest form: every line is computed again from all facts, versions and runs in
  * memory. The real runs must agree with it. It shares with them the body of a run and, through oracle.ts, nothing.
  */
-import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import type { PayFrequency } from '../../src/contract/employee.ts';
 import type { FactSource } from '../../src/ledger/roster.ts';
 import type { Run } from '../../src/payroll/runs/body.ts';
 import { cycleDates, dollars, expectedCents, expectedTotal, fraction, roundToCents } from './oracle.ts';

@@ -2,7 +2,7 @@
  * "Amounts" of payroll.md once more, in whole numbers only: fractions of BigInt, days from `Date`. It shares nothing
  * with the code it judges but the names of options.
  */
-import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import type { PayFrequency } from '../../src/contract/employee.ts';
 import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
 
 /** numerator / denominator, the denominator positive. */

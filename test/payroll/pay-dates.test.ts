@@ -1,5 +1,5 @@
 import t from 'tap';
-import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/pay-rate.ts';
+import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/employee.ts';
 import { listProblem, nearestDates, steppedDates } from '../../src/payroll/calculation/pay-dates.ts';
 import { every, yearOfDates } from './calendars.ts';
 

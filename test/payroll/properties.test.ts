@@ -2,7 +2,7 @@
 import { deepStrictEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/pay-rate.ts';
+import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/employee.ts';
 import { type Amounts, type Contribution, calculator } from '../../src/payroll/calculation/amounts.ts';
 import { EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';
 import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';

@@ -1,8 +1,8 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { unreadable } from '../../src/formats/bytes.ts';
 import type { Row } from '../../src/formats/rows.ts';
-import { unreadable } from '../../src/formats/unreadable.ts';
 import { readTaken, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
 import { verifyRun } from '../../src/payroll/runs/verify.ts';
 import { payrollChange } from '../../src/payroll/settings/lock.ts';

@@ -1,6 +1,6 @@
 /** The worked tables of docs/payroll.md, made by the code that they explain. */
 import { readFileSync } from 'node:fs';
-import type { PayFrequency } from '../../src/contract/pay-rate.ts';
+import type { PayFrequency } from '../../src/contract/employee.ts';
 import { total } from '../../src/money.ts';
 import { type Amounts, calculator } from '../../src/payroll/calculation/amounts.ts';
 import { REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';

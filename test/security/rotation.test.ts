@@ -3,7 +3,7 @@ import t from 'tap';
 import { SEALED_CHUNKS } from '../../src/census/chunks.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createChangeSenders } from '../../src/outbox/change-sender.ts';
+import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { enqueue, FORMER_HASHES, placeOf, SEALED_REQUESTS, sealBody } from '../../src/outbox/queue.ts';
 import { createSealer, type Sealer } from '../../src/security/encryption.ts';
 import { HASH_KEY, openHasher } from '../../src/security/hashing.ts';

@@ -1,6 +1,6 @@
 import { Webhook } from 'svix';
 import t from 'tap';
-import { FORGERIES } from '../../src/simulator/forgery.ts';
+import { FORGERIES } from '../../src/simulator/sign.ts';
 import { manualTimer } from './manual-timer.ts';
 import { type Arrival, receive } from './receiver.ts';
 import { SECRET, start } from './start.ts';

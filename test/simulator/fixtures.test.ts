@@ -4,9 +4,8 @@ import { parse } from 'csv-parse/sync';
 import t from 'tap';
 import { census } from '../../src/contract/census.ts';
 import { deduction } from '../../src/contract/deduction.ts';
-import { envelope } from '../../src/contract/envelope.ts';
-import { EVENT_TYPES } from '../../src/contract/events.ts';
-import { loadFixtures } from '../../src/simulator/fixtures.ts';
+import { EVENT_TYPES, envelope } from '../../src/contract/events.ts';
+import { loadFixtures } from '../../src/simulator/events.ts';
 import { makeWorld } from '../../src/simulator/world.ts';
 
 const ROOT = join(import.meta.dirname, '../../fixtures');

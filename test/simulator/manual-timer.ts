@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import type { Timer } from '../../src/simulator/timer.ts';
+import type { Timer } from '../../src/simulator/provider.ts';
 
 /** A timer whose time passes on command: `due` are the delays asked for and not yet over. */
 export function manualTimer() {

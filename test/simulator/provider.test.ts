@@ -1,8 +1,7 @@
 import { Webhook } from 'svix';
 import t from 'tap';
-import { envelope } from '../../src/contract/envelope.ts';
-import { ACKNOWLEDGED_WITHIN_MS } from '../../src/simulator/provider.ts';
-import { RETRY_DELAYS_MS } from '../../src/simulator/schedule.ts';
+import { envelope } from '../../src/contract/events.ts';
+import { ACKNOWLEDGED_WITHIN_MS, RETRY_DELAYS_MS } from '../../src/simulator/provider.ts';
 import { manualTimer } from './manual-timer.ts';
 import { type Arrival, receive } from './receiver.ts';
 import { OTHER_SECRET, SECRET, start } from './start.ts';

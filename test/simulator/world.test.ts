@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import { census } from '../../src/contract/census.ts';
 import { deduction, LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
-import { PAY_FREQUENCIES } from '../../src/contract/pay-rate.ts';
-import { makeDeduction, usualLines } from '../../src/simulator/plans.ts';
+import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
+import { makeDeduction, usualLines } from '../../src/simulator/enrolments.ts';
 import { makeCensus, makeWorld } from '../../src/simulator/world.ts';
 
 const seeds = fc.integer();

@@ -3,7 +3,7 @@ import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { type ChangeBody, readBody } from '../../employment/bodies.ts';
 import { ATTEMPTS_SHOWN, type ChangeFilter, findChange, listChanges } from '../../employment/changes.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
-import { employeeSubject } from '../../outbox/subject.ts';
+import { employeeSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by } from '../auth.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';

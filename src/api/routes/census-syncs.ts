@@ -3,7 +3,7 @@ import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../cens
 import { requestSyncByHand } from '../../census/syncs.ts';
 import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { employerSubject } from '../../outbox/subject.ts';
+import { employerSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by } from '../auth.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';

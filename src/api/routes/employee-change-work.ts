@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/by-hand.ts';
 import type { AcceptedChange } from '../../employment/changes.ts';
+import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';

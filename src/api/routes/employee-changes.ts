@@ -1,11 +1,7 @@
 import Type, { type Static, type TObject } from 'typebox';
-import { CompensationChange } from '../../contract/compensation-change.ts';
-import { Demographic } from '../../contract/demographic.ts';
-import { NewHire } from '../../contract/new-hire.ts';
-import { Termination } from '../../contract/termination.ts';
+import { CompensationChange, Demographic, NewHire, Termination } from '../../contract/employment.ts';
+import { createGathering, KEY_MAX_CHARACTERS, keyProblem } from '../../employment/accept.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
-import { createGathering } from '../../employment/gather.ts';
-import { KEY_MAX_CHARACTERS, keyProblem } from '../../employment/key.ts';
 import { EffectiveOn } from '../../ledger/effective-on.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { by } from '../auth.ts';

@@ -12,8 +12,7 @@ import {
   payFrequencyOn,
   payGroupOn,
 } from '../../ledger/employment.ts';
-import { rosterOf } from '../../ledger/roster.ts';
-import { rosterHistory } from '../../ledger/roster-history.ts';
+import { rosterHistory, rosterOf } from '../../ledger/roster.ts';
 import { arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-employee.ts';
 import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';

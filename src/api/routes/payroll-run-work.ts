@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { transact } from '../../database/transaction.ts';
-import { keyProblem } from '../../employment/key.ts';
+import { keyProblem } from '../../employment/accept.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import type { Problem } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
-import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
 import { transact } from '../../database/transaction.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/options.ts';
 import { COLLECTIONS } from '../../payroll/runs/body.ts';

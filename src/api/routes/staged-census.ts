@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import Type from 'typebox';
 import { readUploadBody } from '../../census/staged.ts';
-import { employerSubject } from '../../outbox/subject.ts';
+import { employerSubject } from '../../outbox/queue.ts';
 import { by } from '../auth.ts';
 import { CENSUS_TYPES } from '../census-body.ts';
 import type { ApiParts } from '../parts.ts';

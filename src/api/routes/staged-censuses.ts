@@ -1,6 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { CENSUS_FROM } from '../../census/source.ts';
-import { listStagedCensuses, type StagedSummary } from '../../census/staged-list.ts';
+import { listStagedCensuses, type StagedSummary } from '../../census/staged.ts';
 import { identifier, nullable } from '../../contract/fields.ts';
 import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';

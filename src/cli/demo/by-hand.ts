@@ -3,7 +3,7 @@
  * docs/payroll.md that the demo's runs use, and shares no code with them. Pure.
  */
 import type { Deduction } from '../../contract/deduction.ts';
-import type { PayFrequency } from '../../contract/pay-rate.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
 
 /** A place among the pay dates of a year: check `check` of `checks`, from 1. */
 export type Place = { check: number; checks: number };

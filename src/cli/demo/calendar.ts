@@ -1,5 +1,5 @@
 /** The pay dates of the demo's employers. Pure. */
-import type { PayFrequency } from '../../contract/pay-rate.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
 
 export type Calendar = {

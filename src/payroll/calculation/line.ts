@@ -1,5 +1,5 @@
 /** A line of a run: what one deduction takes from one employee's paycheck. */
-import type { PayFrequency } from '../../contract/pay-rate.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
 /** No amount; of a line, with its two decimals. */

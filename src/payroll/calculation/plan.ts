@@ -1,7 +1,7 @@
 /** What all lines of a run share: its calendar and the place of its check, computed once. */
 import type { Problem } from '../../contract/check.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';
-import type { PayFrequency } from '../../contract/pay-rate.ts';
 import type { AmountOptions, Remainder, Scheme } from './options.ts';
 import {
   listProblem,

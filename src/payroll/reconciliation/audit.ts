@@ -2,8 +2,14 @@
 import type { Problem } from '../../contract/check.ts';
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
-import { createProblems, type RowsRefused, readableRows } from '../../formats/problems.ts';
-import type { Columns, GivenRow, Rows } from '../../formats/rows.ts';
+import {
+  type Columns,
+  createProblems,
+  type GivenRow,
+  type Rows,
+  type RowsRefused,
+  readableRows,
+} from '../../formats/rows.ts';
 import { AMOUNT_RULE, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../runs/line-pages.ts';

@@ -5,8 +5,15 @@ import { lockName } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { createProblems, type Problems, type RowsRefused, readableRows } from '../../formats/problems.ts';
-import type { Columns, GivenRow, Rows } from '../../formats/rows.ts';
+import {
+  type Columns,
+  createProblems,
+  type GivenRow,
+  type Problems,
+  type Rows,
+  type RowsRefused,
+  readableRows,
+} from '../../formats/rows.ts';
 import { AMOUNT_RULE, amountOf, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.ts';
 import type { StoredRun } from '../runs/store.ts';

@@ -1,8 +1,8 @@
 /** The body of a payroll run: what payroll asks for, "Payroll run" of the design. Pure. */
 import Type, { type Static } from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { day, identifier, oneOf } from '../../contract/fields.ts';
-import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
 import {
   type AmountOptions,
   APPLIES_ON,

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
-import { harmless } from '../../formats/formula.ts';
+import { harmless } from '../../formats/csv.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Run } from './body.ts';
 

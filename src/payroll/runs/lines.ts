@@ -1,5 +1,5 @@
 /** The regular lines of one employee in a run, and their change against the previous run. Pure. */
-import type { PayFrequency } from '../../contract/pay-rate.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
 import {
   type Employment,
   isAbsentNow,

@@ -1,8 +1,8 @@
 /** The body of an employer's pay schedules: the pay dates of each frequency and pay group. Pure. */
 import Type, { type Static } from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
+import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
-import { PAY_FREQUENCIES } from '../../contract/pay-rate.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import type { PayDate, Schedule } from './schedules.ts';
 

@@ -1,5 +1,5 @@
 /** What an employer's payroll says of itself: its pay dates and its codes. Put as a whole, read as a whole. */
-import type { PayFrequency } from '../../contract/pay-rate.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import type { PayrollCode } from './codes.ts';
 import { changePayroll } from './lock.ts';

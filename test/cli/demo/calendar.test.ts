@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { shareOf } from '../../../src/cli/demo/by-hand.ts';
 import { calendarOf } from '../../../src/cli/demo/calendar.ts';
-import { PAY_FREQUENCIES } from '../../../src/contract/pay-rate.ts';
+import { PAY_FREQUENCIES } from '../../../src/contract/employee.ts';
 import { schedulesOf } from '../../../src/payroll/settings/schedule-body.ts';
 
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });

@@ -6,7 +6,7 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
-import { employerSubject } from '../outbox/subject.ts';
+import { employerSubject } from '../outbox/queue.ts';
 import type { Sealer } from '../security/encryption.ts';
 import type { CensusRow } from './check.ts';
 import { rowsOf } from './chunks.ts';

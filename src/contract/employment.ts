@@ -1,0 +1,57 @@
+import Type, { type Static } from 'typebox';
+import { compile } from './check.ts';
+import { Address, Employee, PAY_FREQUENCIES, PayRate } from './employee.ts';
+import { day, identifier, oneOf } from './fields.ts';
+
+/**
+ * The body that reports a new employee. One reference asks for the employer's name and another leaves it out:
+ * it is passed on when given and never made up.
+ */
+export const NewHire = Type.Object(
+  { ...Employee.properties, employer_id: identifier, employer: Type.Optional(Type.String({ minLength: 1 })) },
+  { additionalProperties: false },
+);
+export type NewHire = Static<typeof NewHire>;
+
+export const newHire = compile(NewHire);
+
+/** The body that reports a departing employee. */
+export const Termination = Type.Object(
+  { employee_id: identifier, termination_date: day },
+  { additionalProperties: false },
+);
+export type Termination = Static<typeof Termination>;
+
+export const termination = compile(Termination);
+
+/** The body that reports a move. */
+export const Demographic = Type.Object(
+  { employee_id: identifier, address: Address },
+  { additionalProperties: false },
+);
+export type Demographic = Static<typeof Demographic>;
+
+export const demographic = compile(Demographic);
+
+const changes = {
+  pay_frequency: Type.Optional(oneOf(PAY_FREQUENCIES)),
+  pay_rate: Type.Optional(PayRate),
+  employment_status: Type.Optional(oneOf(['full_time', 'part_time', 'variable_hours'])),
+};
+
+/** The body that reports a change of pay or status; its pay rate is one object where a census has an array. */
+export const CompensationChange = Type.Object(
+  { employee_id: identifier, ...changes },
+  {
+    additionalProperties: false,
+    allOf: [
+      {
+        anyOf: Object.keys(changes).map((field) => ({ required: [field] })),
+        rule: `must have at least one of ${Object.keys(changes).join(', ')}`,
+      },
+    ],
+  },
+);
+export type CompensationChange = Static<typeof CompensationChange>;
+
+export const compensationChange = compile(CompensationChange);
