@@ -7,9 +7,9 @@ import { checkDataFolder, checkDisk } from './doctor/disk.ts';
 import { checkEnvironment } from './doctor/environment.ts';
 import { type Finding, findingsOf } from './doctor/finding.ts';
 import { checkListeners } from './doctor/listeners.ts';
-import { checkSpelling } from './doctor/misspelt.ts';
 import { checkCertificates, checkNode } from './doctor/runtime.ts';
 import { checkService } from './doctor/service.ts';
+import { checkUnknown } from './doctor/variables.ts';
 import { type Output, printable } from './output.ts';
 
 const MARKS = {
@@ -28,7 +28,7 @@ export async function doctor(context: Context, { json }: { json?: true }): Promi
   const groups = [
     [checkNode(process.versions.node), checkCertificates(env)],
     checkConfiguration(env),
-    [checkSpelling(env)],
+    [checkUnknown(env)],
     await findingsOf('environment', async () => [checkEnvironment(readEnvironment(env), readBenefits(env))]),
     await findingsOf('database', () => checkDatabase(context)),
     await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
