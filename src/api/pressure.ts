@@ -1,6 +1,6 @@
 /**
  * Refuses requests while the private side has more to do than it can, before the receiver suffers: the two share the
- * machine's cores, its memory and the database (docs/decisions/0059-load-shedding.md).
+ * machine's cores, its memory and the database (bench/findings.md).
  */
 import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';
@@ -20,7 +20,7 @@ declare module 'fastify' {
 /**
  * By how much timers may fire late, on average over a second: each turn of the thread takes so long then, and a request
  * takes several. The largest run alone, a file of all its lines, or twenty callers who page as quickly as they can, stay
- * below 100 ms on two cores (docs/decisions/0059-load-shedding.md).
+ * below 100 ms on two cores (bench/findings.md).
  */
 const LOOP_DELAY_MS = 500;
 /**

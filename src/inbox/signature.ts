@@ -32,7 +32,7 @@ const SIGNATURE_VERSION = 'v1';
  * timestamp and body. It answers what the provider's own library answers, which the tests hold against it, but for
  * what that is lenient about (field notes): it mixes the two header sets, takes `123abc` as a timestamp, and decodes
  * bytes that are not UTF-8 to characters that another body could have had. Node's own HMAC is why it isn't that
- * library: it takes a third of the time (docs/decisions/0048-native-verification.md).
+ * library: it takes a third of the time (bench/findings.md).
  */
 export function createVerify(secrets: readonly string[], now: Clock): Verify {
   const keys = secrets.map((secret) =>

@@ -1,6 +1,6 @@
 /**
  * How long the service may send nothing before it is worth a look: longer than usual, where usual is what its own
- * events of the last four weeks show. Pure (docs/decisions/0060-silence.md).
+ * events of the last four weeks show. Pure.
  */
 
 const HOUR_MS = 3_600_000;
