@@ -4,12 +4,12 @@
  */
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { VersionOfDeduction } from '../src/api/routes/deductions.ts';
-import type { EventSummary } from '../src/api/routes/events.ts';
 import type { PayrollRunSummary } from '../src/api/run-schemas.ts';
 import { type Stage, setStage } from '../src/cli/demo/stage.ts';
 import { playDemo } from '../src/cli/demo.ts';
 import { createOutput } from '../src/cli/output.ts';
+import type { EventView } from '../src/inbox/event-view.ts';
+import type { VersionView } from '../src/ledger/deduction-view.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 
 const FOLDER = fileURLToPath(new URL('../docs/images/', import.meta.url));
@@ -48,8 +48,8 @@ type PayDate = { pay_date: string; period_start: string; period_end: string };
 async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   const { api, censuses } = stage;
   const [employer = ''] = [...censuses.keys()].map(encodeURIComponent);
-  const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
-  const events = await api.list<EventSummary>('/v1/events?state=applied');
+  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
+  const events = await api.list<EventView>('/v1/events?state=applied');
   const runs = await api.list<Run>(`/v1/payroll-runs?employer_id=${employer}`);
   const [last] = runs;
   if (last === undefined) throw new Error('the demo left no run');

@@ -1,12 +1,13 @@
 /** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
+import { InvalidCursor } from '../formats/cursor.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
 import { keyTrouble } from '../security/hashing.ts';
 import { NoAnswer } from '../telemetry/thread-request.ts';
 import type { ApiParts } from './parts.ts';
 import { Shed } from './pressure.ts';
-import { broken, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
+import { broken, invalid, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
 
 /** A locked or full database is asked again after this; the lock is waited for 3 s before. */
 const RETRY_AFTER_SECONDS = 5;
@@ -27,6 +28,7 @@ const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
 
 export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
+  if (error instanceof InvalidCursor) return invalid([{ path: 'cursor', rule: error.rule }]);
   if (error instanceof RunRefused) return broken('run-refused', error.problems);
   const trouble = keyTrouble(error);
   if (trouble !== null) return new Refusal('unavailable', trouble);

@@ -1,6 +1,6 @@
-import { changePosition } from '../api/routes/accepted-changes.ts';
 import type { RequestState } from '../database/tables.ts';
 import type { ChangeKind } from '../employment/change.ts';
+import { changeCursor } from '../employment/change-view.ts';
 import { type AcceptedChange, listChanges } from '../employment/changes.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -22,11 +22,11 @@ type Options = {
 export function changeList(context: Context, options: Options): Promise<number> {
   const { out } = context;
   const { state, employee, kind, from, until, limit, cursor, json } = options;
-  const before = changePosition.decode(cursor);
+  const before = changeCursor.decode(cursor);
   return withDatabase(context, async (db) => {
     const filter = { state, employeeId: employee, kind, from, until };
     const { changes, next } = await listChanges(db, filter, { before, limit });
-    const next_cursor = changePosition.encode(next);
+    const next_cursor = changeCursor.encode(next);
     if (json) out.json({ data: changes, next_cursor });
     else if (changes.length === 0) out.note('no such changes');
     else {

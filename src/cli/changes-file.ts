@@ -1,8 +1,8 @@
 /** Employment changes of one kind in a file: JSON (one, or a list), newline-delimited JSON, or CSV. */
-import { BODIES } from '../api/routes/employee-changes.ts';
 import { givenFieldPath, type Problem } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import type { ChangeKind } from '../employment/change.ts';
+import { CHANGE_SCHEMAS } from '../employment/change-view.ts';
 import { slices, Unreadable } from '../formats/bytes.ts';
 import { csvRecords, type Header, readHeader } from '../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../formats/json-list.ts';
@@ -27,7 +27,7 @@ export function givenChanges(
 
 /** The columns are field paths of the interface, as in a census: `address.line1`, `pay_rate[0].amount`. */
 async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): AsyncGenerator<GivenChange> {
-  const rowKind = { schema: BODIES[kind], more: [], what: `a ${kind}` };
+  const rowKind = { schema: CHANGE_SCHEMAS[kind], more: [], what: `a ${kind}` };
   let header: Header | null = null;
   let columns = 0;
   let rows = 0;

@@ -1,5 +1,5 @@
-import { deductionPosition, stateOf } from '../api/routes/deductions.ts';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
+import { deductionCursor, viewDeduction } from '../ledger/deduction-view.ts';
 import { type DeductionState, listDeductions } from '../ledger/deductions.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -27,7 +27,7 @@ export async function deductionsList(context: Context, options: Options): Promis
   if (lineOfCoverage !== undefined && !(LINES_OF_COVERAGE as readonly string[]).includes(lineOfCoverage)) {
     throw new WrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
   }
-  const after = deductionPosition.decode(options.cursor);
+  const after = deductionCursor.decode(options.cursor);
   const filter = {
     ...{ employerId: employer, employeeId: employee, matched, on, knownAt },
     ...{ lineOfCoverage, taxability },
@@ -35,8 +35,8 @@ export async function deductionsList(context: Context, options: Options): Promis
   return withDatabase(context, async (db) => {
     const today = now().toISOString().slice(0, 10);
     const { deductions, next } = await listDeductions(db, filter, { after, limit }, today);
-    const next_cursor = deductionPosition.encode(next);
-    if (json) out.json({ data: deductions.map(stateOf), next_cursor });
+    const next_cursor = deductionCursor.encode(next);
+    if (json) out.json({ data: deductions.map(viewDeduction), next_cursor });
     else {
       if (deductions.length > 0) printTable(out, HEAD, deductions.map(rowOf));
       else out.note(next_cursor === null ? 'no such deductions' : 'none yet among those looked at');

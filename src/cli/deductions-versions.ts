@@ -1,5 +1,5 @@
-import { versionOf } from '../api/routes/deductions.ts';
 import type { Db } from '../database/tables.ts';
+import { viewVersion } from '../ledger/deduction-view.ts';
 import { type DeductionState, versionsOf } from '../ledger/deductions.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -24,7 +24,7 @@ export function deductionsVersions(
         `there is no deduction ${printable(deductionId)}: "benefits-sidecar deductions list" shows those there are`,
       );
     }
-    if (json) out.json({ data: states.map(versionOf), next_cursor: null });
+    if (json) out.json({ data: states.map(viewVersion), next_cursor: null });
     else {
       printTable(
         out,

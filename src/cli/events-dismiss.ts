@@ -1,5 +1,5 @@
-import { summaryOf } from '../api/routes/events.ts';
 import { transact } from '../database/transaction.ts';
+import { viewEvent } from '../inbox/event-view.ts';
 import { dismissEvent, getEvent } from '../inbox/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -25,7 +25,7 @@ export async function eventsDismiss(
       );
     }
     const event = await getEvent(db, eventId);
-    if (json && event !== null) out.json(summaryOf(event.event));
+    if (json && event !== null) out.json(viewEvent(event.event));
     else out.print(`dismissed ${printable(eventId)}`);
     return 0;
   });

@@ -1,4 +1,4 @@
-import { eventPosition, summaryOf } from '../api/routes/events.ts';
+import { eventCursor, viewEvent } from '../inbox/event-view.ts';
 import { listEvents } from '../inbox/events.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -12,11 +12,11 @@ type Options = FilterOptions & { dismissed?: boolean; limit: number; cursor?: st
 export function eventsList(context: Context, options: Options): Promise<number> {
   const { out } = context;
   const { dismissed, limit, cursor, json } = options;
-  const before = eventPosition.decode(cursor);
+  const before = eventCursor.decode(cursor);
   return withDatabase(context, async (db) => {
     const { events, next } = await listEvents(db, { ...filterOf(options), dismissed }, { before, limit });
-    const next_cursor = eventPosition.encode(next);
-    if (json) out.json({ data: events.map(summaryOf), next_cursor });
+    const next_cursor = eventCursor.encode(next);
+    if (json) out.json({ data: events.map(viewEvent), next_cursor });
     else if (events.length === 0) out.note('no such events');
     else {
       printTable(

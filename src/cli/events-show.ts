@@ -1,4 +1,4 @@
-import { conflictOf, summaryOf } from '../api/routes/events.ts';
+import { viewEvent, viewWholeEvent } from '../inbox/event-view.ts';
 import { getEvent } from '../inbox/events.ts';
 import { type Kept, shownBody } from '../inbox/stored-body.ts';
 import type { Context } from './context.ts';
@@ -15,14 +15,10 @@ export function eventsShow(context: Context, eventId: string, { json }: { json?:
     if (found === null) throw unknownEvent(eventId);
     const { event, conflicts } = found;
     if (json) {
-      out.json({
-        ...summaryOf(event),
-        ...shownBody(event),
-        conflicts: conflicts.map(conflictOf),
-      });
+      out.json(viewWholeEvent(found));
       return 0;
     }
-    printPairs(out, summaryOf(event));
+    printPairs(out, viewEvent(event));
     out.print(`\n${forPeople(event)}`);
     for (const conflict of conflicts) {
       out.print(`\nAnother body under the same id, received ${conflict.received_at}`);

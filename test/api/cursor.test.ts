@@ -1,6 +1,6 @@
 import t from 'tap';
 import Type from 'typebox';
-import { cursorOf } from '../../src/api/cursor.ts';
+import { cursorOf } from '../../src/formats/cursor.ts';
 import { deductionOf, deliver } from './deliver.ts';
 import { start } from './start.ts';
 
@@ -19,7 +19,7 @@ t.test(
   },
 );
 
-t.test('what is no cursor of the list is refused by the name of the parameter', async (t) => {
+t.test('an invalid cursor is rejected by the name of the parameter', async (t) => {
   const other = cursorOf('stones', Type.Object({ name: Type.String(), at: Type.Integer() }));
   const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const foreign = {
@@ -36,7 +36,7 @@ t.test('what is no cursor of the list is refused by the name of the parameter', 
     'a prototype': Buffer.from('{"__proto__":{"list":"fruits"}}').toString('base64url'),
   };
   for (const [name, given] of Object.entries(foreign)) {
-    t.throws(() => cursor.decode(given), { code: 'invalid-request', errors: [{ path: 'cursor' }] }, name);
+    t.throws(() => cursor.decode(given), { code: 'INVALID_CURSOR', message: /^cursor: / }, name);
   }
 });
 

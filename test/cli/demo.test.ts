@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import type { StateOfDeduction } from '../../src/api/routes/deductions.ts';
+import type { DeductionView } from '../../src/ledger/deduction-view.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
 
@@ -35,7 +35,7 @@ async function exitCodeOf({ child }: Running): Promise<number | null> {
 }
 
 /** What the API lists, as rows of the table. */
-function rowsOf(states: readonly StateOfDeduction[]): string[] {
+function rowsOf(states: readonly DeductionView[]): string[] {
   return states
     .map((state) =>
       [
@@ -173,7 +173,7 @@ t.test('it stays up, what it offers works as printed, and Ctrl-C ends it', async
     const answer = await fetch(`${api}${path}`, { headers: { authorization: `Bearer ${token}` } });
     t.equal(answer.status, 200, String(path));
     if (!path?.startsWith('/v1/deductions?')) continue;
-    const { data } = (await answer.json()) as { data: StateOfDeduction[] };
+    const { data } = (await answer.json()) as { data: DeductionView[] };
     const printed = [...text.matchAll(/^maple-bakery-\d{3} .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
     t.strictSame(printed.sort(), rowsOf(data), 'the table is what the API says');
   }

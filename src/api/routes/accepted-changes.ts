@@ -1,11 +1,11 @@
 import Type, { type Static } from 'typebox';
 import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { type ChangeBody, readBody } from '../../employment/bodies.ts';
+import { changeCursor } from '../../employment/change-view.ts';
 import { ATTEMPTS_SHOWN, type ChangeFilter, findChange, listChanges } from '../../employment/changes.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { employeeSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by } from '../auth.ts';
-import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { writeReadDown } from '../pii-read.ts';
 import { notFound } from '../problem.ts';
@@ -109,9 +109,6 @@ const BodyQuery = closed({
   ),
 });
 
-/** Where a page of changes ended. */
-export const changePosition = cursorOf('employee-changes', Type.Integer({ minimum: 1 }));
-
 /** What became of the changes that were accepted. */
 export function acceptedChangeRoutes(app: Api, parts: ApiParts): void {
   const { db, sealer, log } = parts;
@@ -131,9 +128,9 @@ export function acceptedChangeRoutes(app: Api, parts: ApiParts): void {
       },
     },
     async ({ query }) => {
-      const page = { before: changePosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const page = { before: changeCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { changes, next } = await listChanges(db, filterOf(query), page);
-      return { data: changes, next_cursor: changePosition.encode(next) };
+      return { data: changes, next_cursor: changeCursor.encode(next) };
     },
   );
 

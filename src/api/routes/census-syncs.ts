@@ -3,9 +3,9 @@ import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../cens
 import { requestSyncByHand } from '../../census/syncs.ts';
 import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by } from '../auth.ts';
-import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { writeReadDown } from '../pii-read.ts';
 import { notFound } from '../problem.ts';

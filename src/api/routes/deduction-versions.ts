@@ -1,8 +1,9 @@
 import Type from 'typebox';
+import { viewVersion } from '../../ledger/deduction-view.ts';
 import { versionsAfter } from '../../ledger/deductions.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, closed, LIMIT_DEFAULT, limit, pageOf } from '../schemas.ts';
-import { type VersionOfDeduction, versionOf } from './deductions.ts';
+import type { VersionOfDeduction } from './deductions.ts';
 
 const FeedQuery = closed({
   after: Type.Optional(
@@ -39,7 +40,7 @@ export function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
       const versions = await versionsAfter(db, after, limit, now().toISOString().slice(0, 10));
       const last = versions.length === limit ? versions.at(-1) : undefined;
       return {
-        data: versions.map(versionOf),
+        data: versions.map(viewVersion),
         next_cursor: last === undefined ? null : String(last.version.position),
       };
     },

@@ -2,9 +2,10 @@ import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { cursorOf } from '../../formats/cursor.ts';
+import { deductionCursor, viewDeduction, viewVersion } from '../../ledger/deduction-view.ts';
 import {
   type DeductionFilter,
-  type DeductionState,
   getDeduction,
   getDeductionThen,
   listDeductions,
@@ -12,7 +13,6 @@ import {
 } from '../../ledger/deductions.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
-import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
 import {
@@ -45,11 +45,10 @@ const STATE = {
   recorded_at: ownInstant('When the ledger learned of it.'),
 };
 
-export const StateOfDeduction = closed(
+const StateOfDeduction = closed(
   STATE,
   'A deduction: the fields as the service sent them, optional ones only where it did.',
 );
-export type StateOfDeduction = Static<typeof StateOfDeduction>;
 
 export const VersionOfDeduction = closed(
   {
@@ -65,11 +64,6 @@ export const VersionOfDeduction = closed(
 );
 export type VersionOfDeduction = Static<typeof VersionOfDeduction>;
 
-/** Where a page of deductions ended. */
-export const deductionPosition = cursorOf(
-  'deductions',
-  Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
-);
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
 const VERSION_ORDERS = ['oldest_first', 'newest_first'] as const;
@@ -150,9 +144,9 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       },
     },
     async ({ query }) => {
-      const page = { after: deductionPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const page = { after: deductionCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { deductions, next } = await listDeductions(db, filterOf(query), page, today());
-      return { data: deductions.map(stateOf), next_cursor: deductionPosition.encode(next) };
+      return { data: deductions.map(viewDeduction), next_cursor: deductionCursor.encode(next) };
     },
   );
 
@@ -178,7 +172,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       const state = isThen
         ? await getDeductionThen(db, id, thenOf(query), today())
         : await getDeduction(db, id, today());
-      if (state !== null) return stateOf(state);
+      if (state !== null) return viewDeduction(state);
       // What is known, but not of then, is told from what is not known at all.
       if (isThen && (await getDeduction(db, id, today())) !== null) throw new Refusal('not-found', NOT_THEN);
       throw notFound('deduction');
@@ -206,7 +200,7 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       const { versions, next } = await versionsOf(db, id, page, today());
       if (versions.length === 0 && (await getDeduction(db, id, today())) === null)
         throw notFound('deduction');
-      return { data: versions.map(versionOf), next_cursor: versionPosition.encode(next) };
+      return { data: versions.map(viewVersion), next_cursor: versionPosition.encode(next) };
     },
   );
 
@@ -263,35 +257,4 @@ function thenOf({
   known_at?: string;
 }): Pick<DeductionFilter, 'on' | 'knownAt'> {
   return { on, knownAt: known_at === undefined ? undefined : toMilliseconds(known_at) };
-}
-
-/** A deduction as the API shows it. */
-export function stateOf({ version, employerId, matched }: DeductionState): StateOfDeduction {
-  const { coverage_type, description, effective_start, effective_end } = version;
-  return {
-    id: version.deduction_id,
-    employee_id: version.employee_id,
-    line_of_coverage: version.line_of_coverage as StateOfDeduction['line_of_coverage'],
-    member_contribution: version.member_contribution,
-    employer_contribution: version.employer_contribution,
-    period: version.period as StateOfDeduction['period'],
-    taxability: version.taxability as StateOfDeduction['taxability'],
-    ...(coverage_type !== null && {
-      coverage_type: coverage_type as NonNullable<StateOfDeduction['coverage_type']>,
-    }),
-    ...(description !== null && { description }),
-    ...(effective_start !== null && { effective_start }),
-    ...(effective_end !== null && { effective_end }),
-    employer_id: employerId,
-    matched,
-    version: version.version,
-    position: version.position,
-    event_time: version.event_time,
-    recorded_at: version.recorded_at,
-  };
-}
-
-export function versionOf(state: DeductionState): VersionOfDeduction {
-  const { event_id, decided_by, late } = state.version;
-  return { ...stateOf(state), event_id, decided_by, late: late === 1 };
 }

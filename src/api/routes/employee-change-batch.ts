@@ -2,6 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
+import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
@@ -11,7 +12,6 @@ import { invalid, Refusal } from '../problem.ts';
 import { type Api, closed, FieldProblem, named } from '../schemas.ts';
 import { createTurns } from '../turns.ts';
 import { exceptBody } from '../validation.ts';
-import { BODIES } from './employee-changes.ts';
 
 /** A batch is held in memory while it is accepted; 10,000 changes have some 5 MB. */
 export const BATCH_BYTES_MAX = 16 * 1024 * 1024;
@@ -42,7 +42,7 @@ const Line = Type.Union(
       idempotency_key: Type.Optional(
         Type.String({ description: `1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.` }),
       ),
-      ...BODIES[kind].properties,
+      ...CHANGE_SCHEMAS[kind].properties,
     }),
   ),
 );

@@ -1,8 +1,7 @@
-import Type, { type Static, type TObject } from 'typebox';
-import { CompensationChange, Demographic, NewHire, Termination } from '../../contract/employment.ts';
+import Type, { type Static } from 'typebox';
 import { createGathering, KEY_MAX_CHARACTERS, keyProblem } from '../../employment/accept.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
-import { EffectiveOn } from '../../ledger/effective-on.ts';
+import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
@@ -27,18 +26,6 @@ const Receipt = closed(
   'The change is on the disk and owed to the service: payroll may forget it.',
 );
 type Receipt = Static<typeof Receipt>;
-
-/** The bodies as a caller gives them, for the reference. */
-export const BODIES = {
-  'new-hire': dated(NewHire),
-  termination: dated(Termination),
-  demographic: dated(Demographic),
-  'compensation-change': dated(CompensationChange),
-} as const satisfies Record<ChangeKind, object>;
-
-function dated<S extends TObject>(schema: S) {
-  return { ...schema, properties: { ...schema.properties, effective_on: EffectiveOn } };
-}
 
 const OPERATIONS = {
   'new-hire': { operationId: 'reportNewHire', summary: 'Report a new employee' },
@@ -77,7 +64,7 @@ export function employeeChangeRoutes(app: Api, { db, sealer, now, log, wakeSend 
           tags: ['Employment'],
           description: DESCRIPTION,
           headers,
-          body: Type.Unsafe<unknown>(BODIES[kind]),
+          body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
           response: { 202: Named },
         },
       },

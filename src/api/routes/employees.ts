@@ -1,7 +1,9 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { identifier, nullable } from '../../contract/fields.ts';
 import type { RosterFactTable } from '../../database/tables.ts';
+import { changeCursor } from '../../employment/change-view.ts';
 import { listChanges } from '../../employment/changes.ts';
+import { type DeductionView, deductionCursor, viewDeduction } from '../../ledger/deduction-view.ts';
 import { listDeductions } from '../../ledger/deductions.ts';
 import {
   type Employment,
@@ -18,8 +20,7 @@ import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
 import { type Api, closed, named, ownInstant } from '../schemas.ts';
-import { changePosition, Summary } from './accepted-changes.ts';
-import { deductionPosition, type StateOfDeduction, stateOf } from './deductions.ts';
+import { Summary } from './accepted-changes.ts';
 
 /** Of each list; the lists themselves go on. An employee has a handful of each. */
 const SHOWN = 100;
@@ -112,7 +113,7 @@ const Employee = closed(
     roster: Type.Array(Fact, {
       description: `The reports that the roster is made of, in order; the last ${FACTS_SHOWN}.`,
     }),
-    deductions: beginningOf(Type.Unsafe<StateOfDeduction>({ $ref: 'Deduction#' }), DEDUCTIONS),
+    deductions: beginningOf(Type.Unsafe<DeductionView>({ $ref: 'Deduction#' }), DEDUCTIONS),
     changes: Type.Optional(beginningOf(Summary, CHANGES)),
     arrears: Type.Optional(
       Type.Array(ArrearsShown, { description: 'Over all finalized runs, by employer and pay date.' }),
@@ -169,14 +170,14 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
         employments: employments.map((employment) => employedOn(employment, today)),
         roster: facts.map(factOf),
         deductions: {
-          data: deductions.deductions.map(stateOf),
-          next_cursor: deductionPosition.encode(deductions.next),
+          data: deductions.deductions.map(viewDeduction),
+          next_cursor: deductionCursor.encode(deductions.next),
           list: DEDUCTIONS + of,
         },
         ...(changes !== null && {
           changes: {
             data: changes.changes,
-            next_cursor: changePosition.encode(changes.next),
+            next_cursor: changeCursor.encode(changes.next),
             list: CHANGES + of,
           },
         }),

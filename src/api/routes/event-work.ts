@@ -1,11 +1,12 @@
 import Type from 'typebox';
 import { transact } from '../../database/transaction.ts';
+import { viewEvent } from '../../inbox/event-view.ts';
 import { BODY_DROPPED, dismissEvent, getEvent, reprocessEvent } from '../../inbox/events.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
 import { type Api, closed } from '../schemas.ts';
-import { EventId, Summary, summaryOf } from './events.ts';
+import { EventId, Summary } from './events.ts';
 
 export const REASON_MAX_CHARACTERS = 500;
 
@@ -77,6 +78,6 @@ export function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts)
   async function summary(eventId: string) {
     const found = await getEvent(db, eventId);
     if (found === null) throw notFound('event');
-    return summaryOf(found.event);
+    return viewEvent(found.event);
   }
 }

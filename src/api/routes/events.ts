@@ -1,15 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { nullable, oneOf } from '../../contract/fields.ts';
 import { type LedTo, ledTo } from '../../inbox/effects.ts';
-import {
-  type Conflict,
-  type EventFilter,
-  getEvent,
-  listEvents,
-  type StoredEvent,
-} from '../../inbox/events.ts';
-import { shownBody } from '../../inbox/stored-body.ts';
-import { cursorOf } from '../cursor.ts';
+import { type EventView, eventCursor, viewEvent, viewWholeEvent } from '../../inbox/event-view.ts';
+import { type EventFilter, getEvent, listEvents } from '../../inbox/events.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
 import {
@@ -39,8 +32,7 @@ const SUMMARY = {
   dismissed_at: nullableText('When somebody dismissed it.'),
   dismissed_reason: nullableText('Why.'),
 };
-export const EventSummary = closed(SUMMARY, 'What the service sent, without the body.');
-export type EventSummary = Static<typeof EventSummary>;
+const EventSummary = closed(SUMMARY, 'What the service sent, without the body.');
 
 const LedToVersion = closed(
   {
@@ -109,10 +101,7 @@ const EventQuery = closed({
 
 export const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength: 255 }) });
 /** The name of `EventSummary` in the reference, for the routes that answer it. */
-export const Summary = Type.Unsafe<EventSummary>({ $ref: 'Event#' });
-
-/** Where a page of events ended. */
-export const eventPosition = cursorOf('events', Type.Integer({ minimum: 1 }));
+export const Summary = Type.Unsafe<EventView>({ $ref: 'Event#' });
 
 export function eventRoutes(app: Api, { db }: ApiParts): void {
   named(app, 'Event', EventSummary);
@@ -131,11 +120,11 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
       },
     },
     async ({ query }) => {
-      const page = { before: eventPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const page = { before: eventCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { state, dismissed, conflict } = query;
       const filter: EventFilter = { ...filterOf(query), state, dismissed, conflict };
       const { events, next } = await listEvents(db, filter, page);
-      return { data: events.map(summaryOf), next_cursor: eventPosition.encode(next) };
+      return { data: events.map(viewEvent), next_cursor: eventCursor.encode(next) };
     },
   );
 
@@ -156,9 +145,7 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
       const found = await getEvent(db, params.event_id);
       if (found === null) throw notFound('event');
       return {
-        ...summaryOf(found.event),
-        ...shownBody(found.event),
-        conflicts: found.conflicts.map(conflictOf),
+        ...viewWholeEvent(found),
         led_to: ledToOf(await ledTo(db, params.event_id)),
       };
     },
@@ -173,26 +160,6 @@ export function filterOf(given: { event_type?: string; from?: string; until?: st
     from: from === undefined ? undefined : toMilliseconds(from),
     until: until === undefined ? undefined : toMilliseconds(until),
   };
-}
-
-export function summaryOf(event: StoredEvent): EventSummary {
-  return {
-    event_id: event.event_id,
-    envelope_id: event.envelope_id,
-    event_type: event.event_type,
-    state: event.state,
-    reason: event.reason,
-    source: event.source,
-    received_at: event.received_at,
-    finished_at: event.finished_at,
-    dismissed_at: event.dismissed_at,
-    dismissed_reason: event.dismissed_reason,
-  };
-}
-
-export function conflictOf(conflict: Conflict) {
-  const { received_at, dismissed_at, dismissed_reason } = conflict;
-  return { received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
 }
 
 function ledToOf({ version, sync }: LedTo): Static<typeof WholeEvent>['led_to'] {

@@ -2,11 +2,11 @@ import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { identifier, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { cursorOf } from '../../formats/cursor.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { deleteRun, findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
 import { by } from '../auth.ts';
-import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, notFound, Refusal } from '../problem.ts';
 import {

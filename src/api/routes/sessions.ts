@@ -1,10 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { transact } from '../../database/transaction.ts';
+import { cursorOf } from '../../formats/cursor.ts';
 import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
 import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { by } from '../auth.ts';
-import { cursorOf } from '../cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
 import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';

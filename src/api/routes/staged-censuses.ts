@@ -2,7 +2,7 @@ import Type, { type Static, type TSchema } from 'typebox';
 import { CENSUS_FROM } from '../../census/source.ts';
 import { listStagedCensuses, type StagedSummary } from '../../census/staged.ts';
 import { identifier, nullable } from '../../contract/fields.ts';
-import { cursorOf } from '../cursor.ts';
+import { cursorOf } from '../../formats/cursor.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
 

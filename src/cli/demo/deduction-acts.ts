@@ -1,7 +1,8 @@
 /** Acts 4 to 6: employees enrol, and deductions arrive as deliveries do: twice, late, at once. */
-import type { StateOfDeduction, VersionOfDeduction } from '../../api/routes/deductions.ts';
-import type { EventSummary } from '../../api/routes/events.ts';
+
 import type { LineOfCoverage } from '../../contract/deduction.ts';
+import type { EventView } from '../../inbox/event-view.ts';
+import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
 import { expectEqual, StepFailed, waitFor } from './expectation.ts';
 import { type Act, counted, type Scene } from './scene.ts';
@@ -42,13 +43,13 @@ async function enrol({ stage, tell, holds }: Scene): Promise<void> {
       `${repeatedIn(arrivals)} came twice, ${overtakenIn(arrivals, events)} after a newer one.`,
   );
   await allApplied(stage);
-  const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
+  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
   expectEqual(
     'versions in the ledger, one for each event',
     versions.map((version) => version.event_id).sort(),
     events.map((event) => event.id).sort(),
   );
-  const deductions = await api.list<StateOfDeduction>('/v1/deductions');
+  const deductions = await api.list<DeductionView>('/v1/deductions');
   expectEqual('deductions in the ledger', deductions.length, events.length);
   holds(`All ${arrivals.length} deliveries were acknowledged.`);
   holds(`The ledger has ${deductions.length} deductions: what came twice took effect once.`);
@@ -67,7 +68,7 @@ async function changeOutOfOrder({ stage, tell, holds }: Scene): Promise<void> {
 
   await simulator.send(newer);
   await allApplied(stage);
-  const changed = await api.get<StateOfDeduction>(path);
+  const changed = await api.get<DeductionView>(path);
   expectEqual("the employee's amount", changed.member_contribution, CHANGED.newer);
   holds(
     `The event of ${CHANGED.newer} arrived: the ledger says ${changed.member_contribution}, version ${changed.version}.`,
@@ -75,10 +76,10 @@ async function changeOutOfOrder({ stage, tell, holds }: Scene): Promise<void> {
 
   await simulator.send(older);
   await allApplied(stage);
-  const after = await api.get<StateOfDeduction>(path);
+  const after = await api.get<DeductionView>(path);
   expectEqual("the employee's amount after the older event", after.member_contribution, CHANGED.newer);
   expectEqual('the version that stands', after.version, changed.version);
-  const late = (await api.list<VersionOfDeduction>(`${path}/versions`)).at(-1)!;
+  const late = (await api.list<VersionView>(`${path}/versions`)).at(-1)!;
   expectEqual(
     'the last version',
     [late.event_id, late.member_contribution, late.late],
@@ -104,14 +105,14 @@ async function end({ stage, now, tell, holds }: Scene): Promise<void> {
   await allApplied(stage);
 
   const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
-  const ended = await api.get<StateOfDeduction>(path);
+  const ended = await api.get<DeductionView>(path);
   expectEqual('the end', ended.effective_end?.slice(0, lastDay.length), lastDay);
-  const versions = await api.list<VersionOfDeduction>(`${path}/versions`);
+  const versions = await api.list<VersionView>(`${path}/versions`);
   expectEqual('versions', versions.length, before.version + 1);
   holds(`${arrivals.length} deliveries acknowledged, one effect: version ${ended.version}, with the end.`);
 
   const appliesOn = async (day: string): Promise<boolean> => {
-    const applying = await api.list<StateOfDeduction>(
+    const applying = await api.list<DeductionView>(
       `/v1/deductions?employee_id=${encodeURIComponent(before.employee_id)}&on=${day}`,
     );
     return applying.some(({ id }) => id === before.id);
@@ -146,7 +147,7 @@ function overtakenIn(arrivals: readonly string[], events: readonly MadeEvent[]):
 export async function allApplied({ api }: Scene['stage']): Promise<void> {
   await waitFor(
     'no event pending',
-    async () => (await api.list<EventSummary>('/v1/events?state=pending')).map((event) => event.event_id),
+    async () => (await api.list<EventView>('/v1/events?state=pending')).map((event) => event.event_id),
     (pending) => pending.length === 0,
   );
 }
@@ -156,9 +157,9 @@ async function firstDeduction(
   { api, censuses }: Scene['stage'],
   line: LineOfCoverage,
   nth: number,
-): Promise<StateOfDeduction> {
+): Promise<DeductionView> {
   const employerId = [...censuses.keys()][nth]!;
-  const [first] = await api.list<StateOfDeduction>(
+  const [first] = await api.list<DeductionView>(
     `/v1/deductions?employer_id=${encodeURIComponent(employerId)}&line_of_coverage=${line}`,
   );
   if (first === undefined)

@@ -1,6 +1,7 @@
 /** What is said before the first act and after the last one: where everything is, and how to try it. */
-import type { VersionOfDeduction } from '../../api/routes/deductions.ts';
+
 import type { PayrollRunSummary } from '../../api/run-schemas.ts';
+import type { VersionView } from '../../ledger/deduction-view.ts';
 import type { Output } from '../output.ts';
 import { printPairs } from '../table.ts';
 import type { Stage } from './stage.ts';
@@ -24,7 +25,7 @@ function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, fo
 /** Lines to paste into another terminal. The token goes with the demo: it opens nothing else. */
 export async function invite(out: Output, stage: Stage): Promise<void> {
   const { api, token, sidecar, censuses } = stage;
-  const versions = await api.list<VersionOfDeduction>('/v1/deduction-versions', 'after');
+  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
   const late = versions.find((version) => version.late);
   const [employerId = ''] = censuses.keys();
   const runs = await api.list<PayrollRunSummary>(

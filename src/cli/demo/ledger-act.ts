@@ -1,7 +1,8 @@
 /** Act 7 and the table: the ledger as the API tells it, against what the benefits service has. */
-import type { StateOfDeduction } from '../../api/routes/deductions.ts';
+
 import { Deduction } from '../../contract/deduction.ts';
 import { dayOf } from '../../contract/instant.ts';
+import type { DeductionView } from '../../ledger/deduction-view.ts';
 import type { ReadinessReport } from '../../readiness/report.ts';
 import type { Output } from '../output.ts';
 import { printTable } from '../table.ts';
@@ -18,7 +19,7 @@ export const LEDGER_ACT: Act = {
 async function compareLedger({ stage, holds }: Scene): Promise<void> {
   const { simulator, api, censuses } = stage;
   const held = simulator.deductions();
-  const ledger = await api.list<StateOfDeduction>('/v1/deductions');
+  const ledger = await api.list<DeductionView>('/v1/deductions');
   expectEqual('deduction ids', ledger.map(({ id }) => id).sort(), held.map(({ id }) => id).sort());
   for (const deduction of held) {
     const state = ledger.find(({ id }) => id === deduction.id)!;
@@ -56,7 +57,7 @@ async function compareLedger({ stage, holds }: Scene): Promise<void> {
 
 /** Prints an employer's part of the ledger, read over the API, by employee. */
 export async function printLedger(out: Output, { api, censuses }: Stage, employerId: string): Promise<void> {
-  const states = await api.list<StateOfDeduction>(
+  const states = await api.list<DeductionView>(
     `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
   );
   const name = censuses.get(employerId)?.organization.legal_business_name;
@@ -78,7 +79,7 @@ const HEAD = [
 /** As wide as the head: decimal points stand below each other. */
 const AMOUNT_WIDTH = 'employee'.length;
 
-function rowOf(state: StateOfDeduction): (string | number | null)[] {
+function rowOf(state: DeductionView): (string | number | null)[] {
   const { effective_start: start, effective_end: end } = state;
   return [
     state.employee_id,
@@ -93,12 +94,12 @@ function rowOf(state: StateOfDeduction): (string | number | null)[] {
   ];
 }
 
-function byEmployeeAndLine(one: StateOfDeduction, other: StateOfDeduction): number {
+function byEmployeeAndLine(one: DeductionView, other: DeductionView): number {
   const keys = [one, other].map((state) => `${state.employee_id} ${state.line_of_coverage}`);
   return keys[0]! < keys[1]! ? -1 : 1;
 }
 
 /** The fields that are the service's own, without what the ledger adds. */
-function sentPartOf(state: StateOfDeduction): Record<string, unknown> {
+function sentPartOf(state: DeductionView): Record<string, unknown> {
   return Object.fromEntries(Object.entries(state).filter(([name]) => name in Deduction.properties));
 }

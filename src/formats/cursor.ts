@@ -2,16 +2,24 @@
 import type { Static, TSchema } from 'typebox';
 import Type from 'typebox';
 import { compile } from '../contract/check.ts';
-import { invalid } from './problem.ts';
 
 export type Cursor<Position> = {
   /** Null when the list ended. */
   encode(position: Position | null): string | null;
-  /** Throws a `Refusal` that names `cursor` for a text that this list did not make. */
+  /** Throws `InvalidCursor` for a text that this list did not make. */
   decode(text: string | undefined): Position | undefined;
 };
 
-/** Cursors of one list. `list` is in each, so that one list does not take another's. */
+export class InvalidCursor extends Error {
+  readonly code = 'INVALID_CURSOR';
+  readonly rule = 'must be the next_cursor of a page of this list, unchanged';
+  constructor() {
+    super();
+    this.message = `cursor: ${this.rule}`;
+  }
+}
+
+/** Creates the cursors of one list. Each contains `list`, so that a list rejects the cursors of another. */
 export function cursorOf<const S extends TSchema>(list: string, position: S): Cursor<Static<S>> {
   const ofList = compile(Type.Object({ list: Type.Literal(list), at: Type.Unknown() }));
   const ofPosition = compile(position);
@@ -21,12 +29,12 @@ export function cursorOf<const S extends TSchema>(list: string, position: S): Cu
       if (text === undefined) return undefined;
       const value = parse(text);
       if (ofList.accepts(value) && ofPosition.accepts(value.at) && isStorable(value.at)) return value.at;
-      throw invalid([{ path: 'cursor', rule: 'must be the next_cursor of a page of this list, unchanged' }]);
+      throw new InvalidCursor();
     },
   };
 }
 
-/** Whether a database could hold each value: who made the cursor up may have put in others. */
+/** Returns whether a database can hold each value: a forged cursor may contain others. */
 function isStorable(value: unknown): boolean {
   if (typeof value === 'number') return Number.isSafeInteger(value);
   if (typeof value === 'string') return value.isWellFormed() && !value.includes('\0');

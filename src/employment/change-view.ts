@@ -1,0 +1,21 @@
+/** What the API and the command line share to list employment changes and to read them. */
+import Type, { type TObject } from 'typebox';
+import { CompensationChange, Demographic, NewHire, Termination } from '../contract/employment.ts';
+import { cursorOf } from '../formats/cursor.ts';
+import { EffectiveOn } from '../ledger/effective-on.ts';
+import type { ChangeKind } from './change.ts';
+
+/** The position of a page in the list of changes. */
+export const changeCursor = cursorOf('employee-changes', Type.Integer({ minimum: 1 }));
+
+/** The body of each kind of change as a caller sends it: the contract's fields and `effective_on`. */
+export const CHANGE_SCHEMAS = {
+  'new-hire': withEffectiveOn(NewHire),
+  termination: withEffectiveOn(Termination),
+  demographic: withEffectiveOn(Demographic),
+  'compensation-change': withEffectiveOn(CompensationChange),
+} as const satisfies Record<ChangeKind, object>;
+
+function withEffectiveOn<S extends TObject>(schema: S) {
+  return { ...schema, properties: { ...schema.properties, effective_on: EffectiveOn } };
+}

@@ -1,0 +1,49 @@
+/** Events as the API and the command line show them. */
+import Type from 'typebox';
+import { cursorOf } from '../formats/cursor.ts';
+import type { Conflict, StoredEvent } from './events.ts';
+import { shownBody } from './stored-body.ts';
+
+/** An event without its body. */
+export type EventView = Pick<
+  StoredEvent,
+  | 'event_id'
+  | 'envelope_id'
+  | 'event_type'
+  | 'state'
+  | 'reason'
+  | 'source'
+  | 'received_at'
+  | 'finished_at'
+  | 'dismissed_at'
+  | 'dismissed_reason'
+>;
+
+/** The position of a page in the list of events. */
+export const eventCursor = cursorOf('events', Type.Integer({ minimum: 1 }));
+
+/** Returns an event without its body. */
+export function viewEvent(event: StoredEvent): EventView {
+  return {
+    event_id: event.event_id,
+    envelope_id: event.envelope_id,
+    event_type: event.event_type,
+    state: event.state,
+    reason: event.reason,
+    source: event.source,
+    received_at: event.received_at,
+    finished_at: event.finished_at,
+    dismissed_at: event.dismissed_at,
+    dismissed_reason: event.dismissed_reason,
+  };
+}
+
+/** Returns an event with its body and the other bodies received under its id. */
+export function viewWholeEvent({ event, conflicts }: { event: StoredEvent; conflicts: readonly Conflict[] }) {
+  return { ...viewEvent(event), ...shownBody(event), conflicts: conflicts.map(viewConflict) };
+}
+
+function viewConflict(conflict: Conflict) {
+  const { received_at, dismissed_at, dismissed_reason } = conflict;
+  return { received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
+}

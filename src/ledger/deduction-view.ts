@@ -1,0 +1,59 @@
+/** Deductions and their versions, as the API and the command line show them. */
+import Type from 'typebox';
+import type { Deduction } from '../contract/deduction.ts';
+import { cursorOf } from '../formats/cursor.ts';
+import type { DeductionState } from './deductions.ts';
+
+/** A deduction: the fields as received, optional ones only if received. */
+export type DeductionView = Deduction & {
+  employer_id: string | null;
+  matched: boolean;
+  version: number;
+  position: number;
+  event_time: string;
+  recorded_at: string;
+};
+
+export type VersionView = DeductionView & {
+  event_id: string;
+  decided_by: DeductionState['version']['decided_by'];
+  late: boolean;
+};
+
+/** The position of a page in the list of deductions. */
+export const deductionCursor = cursorOf(
+  'deductions',
+  Type.Object({ employeeId: Type.String(), deductionId: Type.String() }),
+);
+
+/** Returns a deduction as people and programs see it. */
+export function viewDeduction({ version, employerId, matched }: DeductionState): DeductionView {
+  const { coverage_type, description, effective_start, effective_end } = version;
+  return {
+    id: version.deduction_id,
+    employee_id: version.employee_id,
+    line_of_coverage: version.line_of_coverage as DeductionView['line_of_coverage'],
+    member_contribution: version.member_contribution,
+    employer_contribution: version.employer_contribution,
+    period: version.period as DeductionView['period'],
+    taxability: version.taxability as DeductionView['taxability'],
+    ...(coverage_type !== null && {
+      coverage_type: coverage_type as NonNullable<DeductionView['coverage_type']>,
+    }),
+    ...(description !== null && { description }),
+    ...(effective_start !== null && { effective_start }),
+    ...(effective_end !== null && { effective_end }),
+    employer_id: employerId,
+    matched,
+    version: version.version,
+    position: version.position,
+    event_time: version.event_time,
+    recorded_at: version.recorded_at,
+  };
+}
+
+/** Returns one version of a deduction as people and programs see it. */
+export function viewVersion(state: DeductionState): VersionView {
+  const { event_id, decided_by, late } = state.version;
+  return { ...viewDeduction(state), event_id, decided_by, late: late === 1 };
+}
