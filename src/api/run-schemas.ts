@@ -4,10 +4,11 @@ import { LINES_OF_COVERAGE, TAXABILITIES } from '../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../contract/fields.ts';
 import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/calculation/line.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/options.ts';
-import { COLLECTIONS, KINDS, OPTIONS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/plan.ts';
+import { KINDS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
 import { REASONS } from '../payroll/runs/population.ts';
 import { TREATMENTS } from '../payroll/settings/codes.ts';
+import { COLLECTIONS, OPTIONS } from '../payroll/settings/policy.ts';
 import { closed, ownInstant } from './schemas.ts';
 
 /** What each field of a run says; the same for the request and for the answer. */

@@ -1,10 +1,10 @@
 /** Runs as the API shows them. */
 import type { Db } from '../database/tables.ts';
 import { readTaken } from '../payroll/reconciliation/taken.ts';
-import { planOfBasis, planWith } from '../payroll/runs/basis.ts';
-import { OPTIONS, type Run, type StatedRun } from '../payroll/runs/body.ts';
+import { planOfBasis, planWith, runUnder } from '../payroll/runs/basis.ts';
+import type { Run, StatedRun } from '../payroll/runs/body.ts';
 import { bodyOf, frozenOf, type RunRow, type RunView, type StoredRun } from '../payroll/runs/store.ts';
-import { readPolicies, runUnder } from '../payroll/settings/policy.ts';
+import { OPTIONS, readPolicies } from '../payroll/settings/policy.ts';
 import { readSchedules } from '../payroll/settings/schedules.ts';
 import type { PayrollRun, PayrollRunOutline, PayrollRunSummary } from './run-schemas.ts';
 

@@ -1,6 +1,6 @@
 /** The commands of payroll runs, of what payroll says of an employer, and of what it begins with. */
 import { type Command, Option } from 'commander';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/options.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/plan.ts';
 import { jsonOption } from './arguments.ts';
 import type { Lazily } from './context.ts';
 import { cursorOption, employerOption, limitOption } from './tree-records.ts';

@@ -1,12 +1,13 @@
 /** Pay dates of a year as employers have them, made with `Date` alone. */
 import type { PayFrequency } from '../../src/contract/employee.ts';
-import { type AmountOptions, withDefaults } from '../../src/payroll/calculation/options.ts';
 import {
+  type AmountOptions,
   type Plan,
   type PlannedRun,
   planOf,
   type ScheduledDate,
 } from '../../src/payroll/calculation/plan.ts';
+import { optionsOf } from '../../src/payroll/settings/policy.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -32,7 +33,7 @@ export function yearOfDates(frequency: PayFrequency, year: number, first = 1): s
 
 export function plannedRun(given: Partial<PlannedRun> & Partial<AmountOptions> = {}): PlannedRun {
   const run = { kind: 'regular', pay_frequency: 'biweekly', pay_date: '2026-03-27' } as const;
-  return { ...run, ...given, ...withDefaults(given) };
+  return { ...run, ...given, ...optionsOf(given) };
 }
 
 /** A pay schedule whose periods end on the pay dates. */

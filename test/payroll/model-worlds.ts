@@ -7,9 +7,9 @@ import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { type FactSource, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
+import { runUnder } from '../../src/payroll/runs/basis.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
-import { runUnder } from '../../src/payroll/settings/policy.ts';
 import { every } from './calendars.ts';
 import {
   ambiguousVersions,

@@ -1,5 +1,4 @@
 import t from 'tap';
-import { withDefaults } from '../../src/payroll/calculation/options.ts';
 import { type PlannedRun, planOf } from '../../src/payroll/calculation/plan.ts';
 import { every, plan, plannedRun, scheduled, yearOfDates } from './calendars.ts';
 
@@ -12,23 +11,6 @@ function refusal(run: Partial<PlannedRun>, schedule: readonly string[] | null = 
   const planned = planOf(plannedRun(run), scheduled(schedule));
   return planned.ok ? '' : `${planned.problem.path}: ${planned.problem.rule}`;
 }
-
-t.test('options that are left out have their defaults', async (t) => {
-  t.strictSame(withDefaults({}), {
-    scheme: 'annualized',
-    applies_on: 'pay_date',
-    remainder: 'last',
-    extra_paycheck: 'take',
-  });
-  t.equal(withDefaults({ scheme: 'month-even' }).applies_on, 'pay_date', 'one default for all schemes');
-  const given = {
-    scheme: 'first-checks',
-    applies_on: 'period_end',
-    remainder: 'none',
-    extra_paycheck: 'skip',
-  } as const;
-  t.strictSame(withDefaults(given), given);
-});
 
 t.test('pay dates come from the run, else from the schedule of that year, else from stepping', async (t) => {
   const other = FRIDAYS.map((date) => (date === '2026-12-04' ? '2026-12-03' : date));

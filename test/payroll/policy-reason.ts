@@ -1,5 +1,6 @@
 /** Bodies of runs for tests that are not about the payroll policy: options may differ from it. */
-import { OPTIONS, type RunBody } from '../../src/payroll/runs/body.ts';
+import type { RunBody } from '../../src/payroll/runs/body.ts';
+import { OPTIONS } from '../../src/payroll/settings/policy.ts';
 
 /** Adds a reason to fields that state an option. */
 export function withReason<Fields extends Partial<RunBody>>(fields: Fields): Fields {

@@ -4,8 +4,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../src/contract/employee.ts';
 import { type Amounts, type Contribution, calculator } from '../../src/payroll/calculation/amounts.ts';
-import { EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';
 import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
+import { EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import { plan, plannedRun, yearOfDates } from './calendars.ts';
 import { cycleDates, dollars, expectedCents, expectedTotal, fraction, roundToCents } from './oracle.ts';
 

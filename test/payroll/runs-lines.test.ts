@@ -1,7 +1,7 @@
 /** The regular lines of a run: what they say, whose day counts, and what they are flagged for. */
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
-import { SCHEMES } from '../../src/payroll/calculation/options.ts';
+import { SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { scratch } from '../database/scratch.ts';
 import { body, codes, employment, event, learn, lines, send } from './runs-stage.ts';

@@ -6,6 +6,7 @@ import { recordDeductions } from '../../src/ledger/record.ts';
 import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
+import { runUnder } from '../../src/payroll/runs/basis.ts';
 import { type Run, type RunBody, runOf } from '../../src/payroll/runs/body.ts';
 import { type Finalized, type Finalizing, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
@@ -19,7 +20,6 @@ import {
 } from '../../src/payroll/runs/store.ts';
 import { type Verification, verifyRun } from '../../src/payroll/runs/verify.ts';
 import type { PayrollCode } from '../../src/payroll/settings/codes.ts';
-import { runUnder } from '../../src/payroll/settings/policy.ts';
 import { putCodes, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { withReason } from './policy-reason.ts';

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { AMOUNT_FLAGS } from '../../src/payroll/calculation/amounts.ts';
-import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';
+import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import { readPage, TABLES, tablesOn, withTables } from './worked-tables.ts';
 
 t.test('the worked tables of docs/payroll.md are what the code comes to', async (t) => {

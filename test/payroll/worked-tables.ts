@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import { total } from '../../src/money.ts';
 import { type Amounts, calculator } from '../../src/payroll/calculation/amounts.ts';
-import { REMAINDERS, SCHEMES } from '../../src/payroll/calculation/options.ts';
 import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
+import { REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import { every, plan, yearOfDates } from './calendars.ts';
 
 export const PAGE = new URL('../../docs/payroll.md', import.meta.url);

@@ -2,7 +2,6 @@
 import type { Problem } from '../../contract/check.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';
-import type { AmountOptions, Remainder, Scheme } from './options.ts';
 import {
   listProblem,
   monthWithoutDate,
@@ -12,6 +11,28 @@ import {
   steppedDates,
   yearOf,
 } from './pay-dates.ts';
+
+// The first value of each list is the default.
+
+export const SCHEMES = ['annualized', 'month-even', 'first-checks'] as const;
+export type Scheme = (typeof SCHEMES)[number];
+
+export const APPLIES_ON = ['pay_date', 'period_end'] as const;
+export type AppliesOn = (typeof APPLIES_ON)[number];
+
+export const REMAINDERS = ['last', 'spread', 'none'] as const;
+export type Remainder = (typeof REMAINDERS)[number];
+
+export const EXTRA_PAYCHECKS = ['take', 'skip'] as const;
+export type ExtraPaycheck = (typeof EXTRA_PAYCHECKS)[number];
+
+export type AmountOptions = {
+  scheme: Scheme;
+  /** The field of the run that holds the day on which a deduction must be in effect. */
+  applies_on: AppliesOn;
+  remainder: Remainder;
+  extra_paycheck: ExtraPaycheck;
+};
 
 export type PlannedRun = AmountOptions & {
   kind: 'regular' | 'off_cycle';

@@ -3,8 +3,8 @@ import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Line } from '../calculation/line.ts';
 import { type FrozenLines, frozenLinesOf } from '../runs/adjustments.ts';
+import { arrearsLines, type Owed, owedByLatest } from '../runs/arrears.ts';
 import { codeFinder } from '../settings/codes.ts';
-import { arrearsLines, type Owed, owedByLatest } from './arrears.ts';
 
 /** What payroll took too little of one deduction in one finalized run, less what later runs have collected. */
 export type Arrears = {

@@ -5,7 +5,7 @@ import { readPosition } from '../../database/tail.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import type { PayrollCode } from '../settings/codes.ts';
-import { policyProblem, readPolicies, runUnder } from '../settings/policy.ts';
+import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
 import { readCodes, readSchedules, type Schedule } from '../settings/schedules.ts';
 import type { Run, StatedRun } from './body.ts';
 
@@ -107,6 +107,26 @@ export async function resolveBasis(db: Db | Trx, runId: string | null, stated: S
     earlier: others
       .filter((one) => isNear(one.pay_date, run.pay_date))
       .map(({ run_id, report, state }) => ({ run_id, report, is_voided: state === 'voided' })),
+  };
+}
+
+/** Returns the run with its effective options: those that it states, else those of the policy on its pay date. */
+export function runUnder(stated: StatedRun, policies: readonly PolicyVersion[]): Run {
+  const policy = optionsOn(policies, stated.pay_date);
+  const options = OPTIONS.map((name) => [name, stated[name] ?? policy[name]]);
+  return { ...stated, ...(Object.fromEntries(options) as Options) };
+}
+
+/** Returns a problem if the run states an option that differs from the policy without a `policy_reason`. */
+function policyProblem(stated: StatedRun, policies: readonly PolicyVersion[]): Problem | null {
+  if (stated.policy_reason !== null) return null;
+  const policy = optionsOn(policies, stated.pay_date);
+  const differing = OPTIONS.filter((name) => stated[name] !== null && stated[name] !== policy[name]);
+  if (differing.length === 0) return null;
+  const named = differing.map((name) => `${name} (${policy[name]})`).join(', ');
+  return {
+    path: 'policy_reason',
+    rule: `is required to differ from the employer's payroll policy in ${named}`,
   };
 }
 

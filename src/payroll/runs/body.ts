@@ -3,21 +3,10 @@ import Type, { type Static } from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { day, identifier, oneOf } from '../../contract/fields.ts';
-import {
-  type AmountOptions,
-  APPLIES_ON,
-  EXTRA_PAYCHECKS,
-  REMAINDERS,
-  SCHEMES,
-  withDefaults,
-} from '../calculation/options.ts';
+import { OPTION_FIELDS, type Options } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;
 export type RunKind = (typeof KINDS)[number];
-
-/** Differences of earlier runs are shown, or taken with this paycheck. */
-export const COLLECTIONS = ['report', 'include'] as const;
-export type Collection = (typeof COLLECTIONS)[number];
 
 /** A single or double dot would be taken out of an address by whoever asks for it. */
 export const RUN_ID_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$';
@@ -33,34 +22,6 @@ const ids = Type.Array(identifier, {
   uniqueItems: true,
   rule: `must be a list of 1 to ${LIST_MAX} different ids`,
 });
-
-const collection = oneOf(
-  COLLECTIONS,
-  `must be ${COLLECTIONS.join(' or ')}; decided is not available until open items exist`,
-);
-
-/** The options of a run, which an employer's payroll policy gives by default. */
-export const OPTION_FIELDS = {
-  scheme: Type.Optional(oneOf(SCHEMES)),
-  applies_on: Type.Optional(oneOf(APPLIES_ON)),
-  remainder: Type.Optional(oneOf(REMAINDERS)),
-  extra_paycheck: Type.Optional(oneOf(EXTRA_PAYCHECKS)),
-  adjustments: Type.Optional(collection),
-  arrears: Type.Optional(collection),
-};
-
-export type Options = AmountOptions & { adjustments: Collection; arrears: Collection };
-
-export const OPTIONS = Object.keys(OPTION_FIELDS) as (keyof Options)[];
-
-/** Returns the options with defaults for those that are left out. */
-export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Name] | undefined }): Options {
-  return {
-    ...withDefaults(given),
-    adjustments: given.adjustments ?? 'report',
-    arrears: given.arrears ?? 'report',
-  };
-}
 
 const REASON_MAX_CHARACTERS = 500;
 

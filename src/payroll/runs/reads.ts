@@ -4,7 +4,7 @@ import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
 import type { Line } from '../calculation/line.ts';
-import { type Owed, owedByLatest } from '../reconciliation/arrears.ts';
+import { type Owed, owedByLatest } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
 import { type History, historyFrom, RUN_COLUMNS, type RunVersion } from './history.ts';

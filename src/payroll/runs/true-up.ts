@@ -3,7 +3,6 @@
 import { payGroupOn } from '../../ledger/employment.ts';
 import { total } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
-import { arrearsLines, type Owed } from '../reconciliation/arrears.ts';
 import {
   adjustmentLines,
   type Carrier,
@@ -14,6 +13,7 @@ import {
   marked,
   wasInRun,
 } from './adjustments.ts';
+import { arrearsLines, type Owed } from './arrears.ts';
 import type { Run } from './body.ts';
 import { isGone, type Membership } from './population.ts';
 

@@ -1,10 +1,45 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
 import Type from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
-import { day } from '../../contract/fields.ts';
+import { day, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { OPTION_FIELDS, OPTIONS, type Options, optionsOf, type Run, type StatedRun } from '../runs/body.ts';
+import { type AmountOptions, APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { changePayroll } from './lock.ts';
+
+/** Whether a run takes the differences of earlier runs, or only reports them. */
+export const COLLECTIONS = ['report', 'include'] as const;
+export type Collection = (typeof COLLECTIONS)[number];
+
+const collection = oneOf(
+  COLLECTIONS,
+  `must be ${COLLECTIONS.join(' or ')}; decided is not available until open items exist`,
+);
+
+/** The options of a run. An employer's payroll policy decides those that the run does not state. */
+export const OPTION_FIELDS = {
+  scheme: Type.Optional(oneOf(SCHEMES)),
+  applies_on: Type.Optional(oneOf(APPLIES_ON)),
+  remainder: Type.Optional(oneOf(REMAINDERS)),
+  extra_paycheck: Type.Optional(oneOf(EXTRA_PAYCHECKS)),
+  adjustments: Type.Optional(collection),
+  arrears: Type.Optional(collection),
+};
+
+export type Options = AmountOptions & { adjustments: Collection; arrears: Collection };
+
+export const OPTIONS = Object.keys(OPTION_FIELDS) as (keyof Options)[];
+
+/** Returns the options with defaults for those that are left out. */
+export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Name] | undefined }): Options {
+  return {
+    scheme: given.scheme ?? 'annualized',
+    applies_on: given.applies_on ?? 'pay_date',
+    remainder: given.remainder ?? 'last',
+    extra_paycheck: given.extra_paycheck ?? 'take',
+    adjustments: given.adjustments ?? 'report',
+    arrears: given.arrears ?? 'report',
+  };
+}
 
 export type Policy = Options & { effective_from: string };
 export type PolicyVersion = Policy & { version: number; created_at: string; created_by: string | null };
@@ -58,26 +93,7 @@ export async function putPolicy(
     .execute();
 }
 
-/** Returns the run with its effective options: those that it states, else those of the policy on its pay date. */
-export function runUnder(stated: StatedRun, policies: readonly PolicyVersion[]): Run {
-  const policy = policyOn(policies, stated.pay_date);
-  const options = OPTIONS.map((name) => [name, stated[name] ?? policy[name]]);
-  return { ...stated, ...(Object.fromEntries(options) as Options) };
-}
-
-/** Returns a problem if the run states an option that differs from the policy without a `policy_reason`. */
-export function policyProblem(stated: StatedRun, policies: readonly PolicyVersion[]): Problem | null {
-  if (stated.policy_reason !== null) return null;
-  const policy = policyOn(policies, stated.pay_date);
-  const differing = OPTIONS.filter((name) => stated[name] !== null && stated[name] !== policy[name]);
-  if (differing.length === 0) return null;
-  const named = differing.map((name) => `${name} (${policy[name]})`).join(', ');
-  return {
-    path: 'policy_reason',
-    rule: `is required to differ from the employer's payroll policy in ${named}`,
-  };
-}
-
-function policyOn(policies: readonly PolicyVersion[], payDate: string): Options {
+/** Returns the options of the policy that applies on a pay date. */
+export function optionsOn(policies: readonly PolicyVersion[], payDate: string): Options {
   return policies.find(({ effective_from }) => effective_from <= payDate) ?? optionsOf({});
 }

@@ -2,7 +2,7 @@
 
 import { difference, total } from '../../money.ts';
 import { isIncluded, type Line, lineKey, NOTHING } from '../calculation/line.ts';
-import { type Carrier, contentOfLine, type Earlier, type FrozenLines } from '../runs/adjustments.ts';
+import { type Carrier, contentOfLine, type Earlier, type FrozenLines } from './adjustments.ts';
 
 /** A line of a run of which payroll took another amount than was finalized. */
 export type Owed = { runId: string; line: string; owed: string };
