@@ -1,4 +1,5 @@
 import { transact } from '../database/transaction.ts';
+import { viewStartDecision } from '../ledger/deduction-view.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -22,8 +23,7 @@ export async function deductionsDecide(
       throw new CommandFailed(`${printable(deductionId)} has no version ${version}`);
     if (decided.outcome === 'not-undecided')
       throw new CommandFailed(`version ${version} of ${printable(deductionId)} needs no decision`);
-    const { version_position: _, ...row } = decided.row;
-    if (json) out.json(row);
+    if (json) out.json(viewStartDecision(decided.row));
     else out.print(`${decision}: version ${version} of ${printable(deductionId)}`);
     return 0;
   });
