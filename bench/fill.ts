@@ -69,7 +69,7 @@ export function fillStatements(events: number, dialect: Dialect): string[] {
      select ${eventId}, 'webhook', ${received}, ${dialect.bytes(body)}, 'applied', 'employee.deduction-updated', ${uuid('n')}, ${received}
      from series`,
     `${dialect.series(events)}
-     insert into versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
+     insert into deduction_versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
        member_contribution, employer_contribution, period, taxability, coverage_type, description, effective_start,
        effective_end, starts_on, ends_on, created_at, event_time, decided_by, late, tie_changed, ahead, recorded_at)
      select n, ${uuid(deduction)}, ${pass} + 1, case when ${pass} > 0 then n - ${DEDUCTIONS_A_BLOCK} end, ${eventId},

@@ -160,7 +160,7 @@ function fillStatements(deductions: readonly Deduction[], { series, decimal }: D
     const time = (nth: string) => `'2025-06-01T00:00:00.' || ${decimal(nth, 9)} || 'Z'`;
     return [
       `${series(versions)}
-       insert into versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
+       insert into deduction_versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
          member_contribution, employer_contribution, period, taxability, created_at, event_time, decided_by, late,
          tie_changed, ahead, recorded_at)
        select ${before} + n, '${id}', n, case when n > 1 then ${before} + n - 1 end, '${id}-' || n, 'emp-late', 'medical',

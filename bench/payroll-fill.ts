@@ -83,7 +83,7 @@ export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
        select ${eventId}, 'webhook', '${day}T00:00:01.000Z', ${dialect.bytes(body)}, 'applied',
          'employee.deduction-updated', ${uuidOf(number, dialect)}, '${day}T00:00:01.000Z' ${of}`,
       `${dialect.series(deductions)}
-       insert into versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
+       insert into deduction_versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
          member_contribution, employer_contribution, period, taxability, coverage_type, description, effective_start,
          effective_end, starts_on, ends_on, created_at, event_time, decided_by, late, tie_changed, ahead, recorded_at)
        select ${position}, ${deduction}, ${nth}, ${nth === 1 ? 'null' : positionOf.first}, ${eventId}, ${owner}, ${line},

@@ -12,7 +12,7 @@ CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAI
 -- Each state that a deduction was ever in. Amounts and dates are kept as sent; starts_on and ends_on are
 -- the date parts as written; event_time is fixed-width UTC. previous is the position of the same deduction's
 -- version before this one: its history is a chain of primary keys, which costs no index (docs/decisions).
-CREATE TABLE versions (
+CREATE TABLE deduction_versions (
   position              BIGINT NOT NULL PRIMARY KEY,
   deduction_id          TEXT COLLATE "C" NOT NULL,
   version               INTEGER NOT NULL,
@@ -41,10 +41,10 @@ CREATE TABLE versions (
   CHECK (previous < position)
 );
 
-CREATE INDEX versions_tied ON versions (position) WHERE tie_changed = 1;
-CREATE INDEX versions_ahead ON versions (position) WHERE ahead = 1;
-CREATE TRIGGER versions_are_append_only BEFORE UPDATE OR DELETE ON versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
-CREATE TRIGGER versions_are_never_emptied BEFORE TRUNCATE ON versions EXECUTE FUNCTION refuse_change();
+CREATE INDEX deduction_versions_tied ON deduction_versions (position) WHERE tie_changed = 1;
+CREATE INDEX deduction_versions_ahead ON deduction_versions (position) WHERE ahead = 1;
+CREATE TRIGGER deduction_versions_are_append_only BEFORE UPDATE OR DELETE ON deduction_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER deduction_versions_are_never_emptied BEFORE TRUNCATE ON deduction_versions EXECUTE FUNCTION refuse_change();
 
 -- The latest state of each deduction: which version it is, and what guards it from an older event. `versions`
 -- and `newest` are the number of its versions and the position of the one that came last, where its chain begins.

@@ -1,6 +1,6 @@
 -- Starts at which a SQLite file was behind what had been noted beside it. A server's database has no such note: the
 -- table is here for what `copy` brings.
-CREATE TABLE lost_tails (
+CREATE TABLE data_losses (
   found_at          TEXT COLLATE "C" NOT NULL PRIMARY KEY,
   position          BIGINT NOT NULL,
   seq               BIGINT NOT NULL,

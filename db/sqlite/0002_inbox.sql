@@ -24,7 +24,7 @@ CREATE INDEX inbox_quarantined ON inbox (seq) WHERE state = 'quarantined';
 CREATE INDEX inbox_by_type ON inbox (event_type, seq) WHERE event_type IS NOT NULL;
 
 -- The same event id with another body. The first body stands; a person looks at the second.
-CREATE TABLE conflicts (
+CREATE TABLE event_conflicts (
   conflict_id      INTEGER NOT NULL PRIMARY KEY,
   event_id         TEXT    NOT NULL,
   received_at      TEXT    NOT NULL,

@@ -9,7 +9,7 @@ INSERT INTO ledger_head (one, position) VALUES (1, 0);
 -- Each state that a deduction was ever in. Amounts and dates are kept as sent; starts_on and ends_on are
 -- the date parts as written; event_time is fixed-width UTC. previous is the position of the same deduction's
 -- version before this one: its history is a chain of primary keys, which costs no index (docs/decisions).
-CREATE TABLE versions (
+CREATE TABLE deduction_versions (
   position              INTEGER NOT NULL PRIMARY KEY,
   deduction_id          TEXT    NOT NULL,
   version               INTEGER NOT NULL,
@@ -38,10 +38,10 @@ CREATE TABLE versions (
   CHECK (previous < position)
 ) STRICT;
 
-CREATE INDEX versions_tied ON versions (position) WHERE tie_changed = 1;
-CREATE INDEX versions_ahead ON versions (position) WHERE ahead = 1;
-CREATE TRIGGER versions_are_never_changed BEFORE UPDATE ON versions BEGIN SELECT RAISE(ABORT, 'versions are append-only'); END;
-CREATE TRIGGER versions_are_never_removed BEFORE DELETE ON versions BEGIN SELECT RAISE(ABORT, 'versions are append-only'); END;
+CREATE INDEX deduction_versions_tied ON deduction_versions (position) WHERE tie_changed = 1;
+CREATE INDEX deduction_versions_ahead ON deduction_versions (position) WHERE ahead = 1;
+CREATE TRIGGER deduction_versions_are_never_changed BEFORE UPDATE ON deduction_versions BEGIN SELECT RAISE(ABORT, 'deduction_versions are append-only'); END;
+CREATE TRIGGER deduction_versions_are_never_removed BEFORE DELETE ON deduction_versions BEGIN SELECT RAISE(ABORT, 'deduction_versions are append-only'); END;
 
 -- The latest state of each deduction: which version it is, and what guards it from an older event. `versions`
 -- and `newest` are the number of its versions and the position of the one that came last, where its chain begins.

@@ -40,7 +40,7 @@ CREATE UNIQUE INDEX outbox_one_head_per_subject ON outbox (subject) WHERE head =
 CREATE UNIQUE INDEX outbox_one_pending_census ON outbox (subject) WHERE kind = 'census' AND state = 'pending';
 
 -- Each try, without any body: when, what status, what went wrong.
-CREATE TABLE attempts (
+CREATE TABLE delivery_attempts (
   request_id  TEXT    NOT NULL,
   attempt     INTEGER NOT NULL,
   started_at  TEXT    NOT NULL,
@@ -51,14 +51,14 @@ CREATE TABLE attempts (
 ) STRICT, WITHOUT ROWID;
 
 -- Closed for all when the address or the key is wrong; one probe at a time finds out whether it is mended.
-CREATE TABLE gate (
+CREATE TABLE circuit_breaker (
   one        INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
-  state      TEXT    NOT NULL CHECK (state IN ('open', 'closed')),
+  state      TEXT    NOT NULL CHECK (state IN ('active', 'paused')),
   reason     TEXT,
   since      TEXT,
   probe_at   TEXT,
   probes     INTEGER NOT NULL DEFAULT 0,
-  CHECK ((state = 'closed') = (probe_at IS NOT NULL))
+  CHECK ((state = 'paused') = (probe_at IS NOT NULL))
 ) STRICT;
 
-INSERT INTO gate (one, state) VALUES (1, 'open');
+INSERT INTO circuit_breaker (one, state) VALUES (1, 'active');

@@ -1,6 +1,6 @@
 -- Starts at which the database was behind what had been noted beside it: an older file stood in its place, or its log
 -- was lost. What came since its newest event is gone here, until it is replayed and somebody says so.
-CREATE TABLE lost_tails (
+CREATE TABLE data_losses (
   found_at          TEXT    NOT NULL PRIMARY KEY,
   position          INTEGER NOT NULL,
   seq               INTEGER NOT NULL,

@@ -2,8 +2,8 @@
 -- and a conflict are still told apart; an event that somebody may have to look at, or apply, keeps its body.
 ALTER TABLE inbox ALTER COLUMN body DROP NOT NULL;
 ALTER TABLE inbox ADD COLUMN body_hash BLOB CHECK ((body IS NULL) = (body_hash IS NOT NULL) AND (body IS NOT NULL OR state IN ('applied', 'ignored')));
-ALTER TABLE conflicts ALTER COLUMN body DROP NOT NULL;
-ALTER TABLE conflicts ADD CONSTRAINT conflicts_keep_bodies CHECK (body IS NOT NULL OR dismissed_at IS NOT NULL);
+ALTER TABLE event_conflicts ALTER COLUMN body DROP NOT NULL;
+ALTER TABLE event_conflicts ADD CONSTRAINT event_conflicts_keep_bodies CHECK (body IS NOT NULL OR dismissed_at IS NOT NULL);
 
 -- When the attempts of a delivered or cancelled request, and what the service had answered to it, were erased.
 ALTER TABLE outbox ADD COLUMN erased_at TEXT CHECK (erased_at IS NULL OR state IN ('delivered', 'cancelled'));

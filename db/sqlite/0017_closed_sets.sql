@@ -6,7 +6,7 @@ PRAGMA writable_schema = ON;
 UPDATE sqlite_schema SET sql = replace(sql, 'state IN (''pending'', ''applied'', ''ignored'', ''quarantined'')', 'state = ''pending'' OR state = ''applied'' OR state = ''ignored'' OR state = ''quarantined''')
   WHERE type = 'table' AND name = 'inbox';
 UPDATE sqlite_schema SET sql = replace(sql, 'decided_by IN (''created_at'', ''tie'', ''receipt'')', 'decided_by = ''created_at'' OR decided_by = ''tie'' OR decided_by = ''receipt''')
-  WHERE type = 'table' AND name = 'versions';
+  WHERE type = 'table' AND name = 'deduction_versions';
 UPDATE sqlite_schema SET sql = replace(sql, 'source IN (''census'', ''new-hire'', ''termination'', ''compensation-change'')', 'source = ''census'' OR source = ''new-hire'' OR source = ''termination'' OR source = ''compensation-change''')
   WHERE type = 'table' AND name = 'roster_facts';
 UPDATE sqlite_schema SET sql = replace(sql, 'kind IN (''census'', ''new-hire'', ''termination'', ''demographic'', ''compensation-change'')', 'kind = ''census'' OR kind = ''new-hire'' OR kind = ''termination'' OR kind = ''demographic'' OR kind = ''compensation-change''')

@@ -34,13 +34,13 @@ export type Found = {
 /** The tables whose rows are looked at, each once. */
 const LOOKED_AT = [
   'inbox',
-  'versions',
+  'deduction_versions',
   'deductions',
   'deduction_employees',
   'roster_facts',
   'roster',
   'outbox',
-  'conflicts',
+  'event_conflicts',
 ] as const;
 
 /** How many rows will be looked at, as far as it can be told. */

@@ -6,10 +6,10 @@ export type Flag = 0 | 1;
 export interface Tables {
   instance: { one: 1; environment: 'sandbox' | 'live'; created_at: string; probed_at: string | null };
   inbox: InboxTable;
-  conflicts: ConflictTable;
+  event_conflicts: ConflictTable;
   refused_signatures: { minute: string; cause: string; refused: number };
   ledger_head: { one: 1; position: number };
-  versions: VersionTable;
+  deduction_versions: VersionTable;
   deductions: {
     deduction_id: string;
     position: number;
@@ -23,7 +23,7 @@ export interface Tables {
   roster_facts: RosterFactTable;
   roster: { employee_id: string; employer_id: string; position: number };
   outbox: OutboxTable;
-  attempts: {
+  delivery_attempts: {
     request_id: string;
     attempt: number;
     started_at: string;
@@ -32,9 +32,9 @@ export interface Tables {
     reason: string | null;
   };
   change_keys: { key_hash: string; request_id: string };
-  gate: {
+  circuit_breaker: {
     one: 1;
-    state: 'open' | 'closed';
+    state: 'active' | 'paused';
     reason: string | null;
     since: string | null;
     probe_at: string | null;
@@ -107,7 +107,7 @@ export interface Tables {
     created_at: string;
     created_by: string | null;
   };
-  lost_tails: {
+  data_losses: {
     found_at: string;
     position: number;
     seq: number;

@@ -86,7 +86,7 @@ export async function findChange(
   const row = await selectChanges(db).where('request_id', '=', changeId).executeTakeFirst();
   if (row === undefined) return null;
   const attempts = await db
-    .selectFrom('attempts')
+    .selectFrom('delivery_attempts')
     .select(['attempt', 'started_at', 'finished_at', 'status', 'reason'])
     .where('request_id', '=', changeId)
     .orderBy('attempt', 'desc')

@@ -8,7 +8,7 @@ import { transact } from '../database/transaction.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Hint, hintWriter, readHint } from './high-water-mark.ts';
 
-export type LostTail = Tables['lost_tails'];
+export type LostTail = Tables['data_losses'];
 
 /**
  * How often the high-water mark is saved, apart from every commit of events: positions and events of other processes
@@ -46,7 +46,7 @@ export async function noticeLostTail(
   if (engineOf(db) === 'postgres') return null;
   const lost = await behindHint(db, databaseUrl, now);
   if (lost === null) return null;
-  await transact(db, (trx) => trx.insertInto('lost_tails').values(lost).execute());
+  await transact(db, (trx) => trx.insertInto('data_losses').values(lost).execute());
   // Else the next start would find the same once more.
   note(hintWriter(databaseUrl), lost, log);
   log.error(
@@ -96,7 +96,7 @@ export async function knownLosses(db: Db, now: Date): Promise<LostTail[]> {
 /** Losses that nobody has accepted yet, oldest first. */
 export function openLosses(db: Db): Promise<LostTail[]> {
   return db
-    .selectFrom('lost_tails')
+    .selectFrom('data_losses')
     .selectAll()
     .where('accepted_at', 'is', null)
     .orderBy('found_at')
@@ -106,7 +106,7 @@ export function openLosses(db: Db): Promise<LostTail[]> {
 /** Marks all losses as replayed or given up, with a reason. Answers how many. */
 export async function acceptLosses(trx: Trx, reason: string, now: string): Promise<number> {
   const accepted = await trx
-    .updateTable('lost_tails')
+    .updateTable('data_losses')
     .set({ accepted_at: now, accepted_reason: reason })
     .where('accepted_at', 'is', null)
     .executeTakeFirst();

@@ -88,7 +88,7 @@ export async function dropConflictBodies(
 ): Promise<{ dropped: number; more: boolean }> {
   const dropped = await transact(db, async (trx) => {
     const { numUpdatedRows } = await trx
-      .updateTable('conflicts')
+      .updateTable('event_conflicts')
       .set({ body: null })
       .where(
         'conflict_id',

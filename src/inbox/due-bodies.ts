@@ -58,13 +58,13 @@ export async function look(db: Db, from: number, before: string): Promise<Look> 
 }
 
 export const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['applied', 'ignored']);
-const IN_CONFLICT = sql<SqlBool>`exists (select 1 from conflicts
-  where conflicts.event_id = inbox.event_id and conflicts.dismissed_at is null)`;
+const IN_CONFLICT = sql<SqlBool>`exists (select 1 from event_conflicts
+  where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`;
 
 /** Conflicts that somebody settled, whose bodies are still there. */
 export function settledConflicts(db: Db | Trx, before: string) {
   return db
-    .selectFrom('conflicts')
+    .selectFrom('event_conflicts')
     .where('body', 'is not', null)
     .where('dismissed_at', 'is not', null)
     .where('received_at', '<', before);

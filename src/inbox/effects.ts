@@ -15,7 +15,7 @@ export type LedTo = {
 /** Both null while it is pending, and where it did nothing of these. */
 export async function ledTo(db: Db, eventId: string): Promise<LedTo> {
   const version = await db
-    .selectFrom('versions')
+    .selectFrom('deduction_versions')
     .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'ahead'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();

@@ -47,7 +47,7 @@ export async function getEvent(
   const event = await db.selectFrom('inbox').selectAll().where('event_id', '=', eventId).executeTakeFirst();
   if (event === undefined) return null;
   const conflicts = await db
-    .selectFrom('conflicts')
+    .selectFrom('event_conflicts')
     .selectAll()
     .where('event_id', '=', eventId)
     .orderBy('conflict_id')
@@ -139,14 +139,14 @@ export async function dismissEvent(
   const through = await holdRetention(trx);
   const event = await trx
     .selectFrom('inbox')
-    .leftJoin('versions', 'versions.event_id', 'inbox.event_id')
-    .select(['inbox.seq', 'inbox.state', 'versions.tie_changed', 'versions.ahead'])
+    .leftJoin('deduction_versions', 'deduction_versions.event_id', 'inbox.event_id')
+    .select(['inbox.seq', 'inbox.state', 'deduction_versions.tie_changed', 'deduction_versions.ahead'])
     .where('inbox.event_id', '=', eventId)
     .executeTakeFirst();
   if (event === undefined) return 'unknown';
   const dismissed = { dismissed_at: dismissedAt, dismissed_reason: reason };
   const conflicts = await trx
-    .updateTable('conflicts')
+    .updateTable('event_conflicts')
     .set(dismissed)
     .where('event_id', '=', eventId)
     .executeTakeFirst();
@@ -173,7 +173,7 @@ function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conf
     )
     .$if(conflict !== undefined, (query) =>
       query.where('event_id', conflict === true ? 'in' : 'not in', (from) =>
-        from.selectFrom('conflicts').select('event_id').where('dismissed_at', 'is', null),
+        from.selectFrom('event_conflicts').select('event_id').where('dismissed_at', 'is', null),
       ),
     );
 }

@@ -147,8 +147,8 @@ async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem
   if (untimed.length === 0) return [];
   const rows = await db
     .selectFrom('deductions')
-    .innerJoin('versions', 'versions.position', 'deductions.position')
-    .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
+    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
+    .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
     .select('deductions.deduction_id')
     .where('inbox.source', '=', 'webhook')
     .where(

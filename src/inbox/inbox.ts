@@ -121,7 +121,7 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
     .sort((one, other) => byBytes(one.eventId, other.eventId) || Buffer.compare(one.hash, other.hash));
   for (const { eventId, body, hash } of others) {
     const result = await trx
-      .insertInto('conflicts')
+      .insertInto('event_conflicts')
       .values({
         event_id: eventId,
         received_at: receivedAt,

@@ -79,9 +79,9 @@ function eventsWithoutVersion(db: Db, after: number, until: number): Promise<Row
       where.not(
         where.exists(
           where
-            .selectFrom('versions')
-            .select('versions.position')
-            .whereRef('versions.event_id', '=', 'inbox.event_id'),
+            .selectFrom('deduction_versions')
+            .select('deduction_versions.position')
+            .whereRef('deduction_versions.event_id', '=', 'inbox.event_id'),
         ),
       ),
     )
@@ -124,9 +124,9 @@ function verifyOutcome(event: Row, tell: Tell): void {
 export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
   const page = (after: number) =>
     db
-      .selectFrom('conflicts')
-      .leftJoin('inbox', 'inbox.event_id', 'conflicts.event_id')
-      .select(['conflict_id', 'conflicts.body', 'conflicts.body_hash', 'seq'])
+      .selectFrom('event_conflicts')
+      .leftJoin('inbox', 'inbox.event_id', 'event_conflicts.event_id')
+      .select(['conflict_id', 'event_conflicts.body', 'event_conflicts.body_hash', 'seq'])
       .where('conflict_id', '>', after)
       .orderBy('conflict_id')
       .limit(CONFLICTS_AT_ONCE)
@@ -134,7 +134,7 @@ export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
   for await (const rows of pagesOf(on, 0, CONFLICTS_AT_ONCE, page, (row) => row.conflict_id)) {
     for (const { conflict_id, body, body_hash, seq } of rows) {
       const wrong = (field: string, rule: string) =>
-        on.tell({ table: 'conflicts', id: String(conflict_id), field, rule });
+        on.tell({ table: 'event_conflicts', id: String(conflict_id), field, rule });
       if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
       if (seq === null) wrong('event_id', 'there is no such event');
     }

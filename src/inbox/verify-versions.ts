@@ -51,10 +51,10 @@ type Row = Awaited<ReturnType<typeof pageOf>>[number];
 /** Versions with their events, and what they say came before them of the same deduction. */
 function pageOf(db: Db, after: number, until: number) {
   return db
-    .selectFrom('versions')
-    .leftJoin('inbox', 'inbox.event_id', 'versions.event_id')
-    .leftJoin('versions as before', 'before.position', 'versions.previous')
-    .select(VERSION_COLUMNS.map((column) => `versions.${column}` as const))
+    .selectFrom('deduction_versions')
+    .leftJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
+    .leftJoin('deduction_versions as before', 'before.position', 'deduction_versions.previous')
+    .select(VERSION_COLUMNS.map((column) => `deduction_versions.${column}` as const))
     .select(EVENT_COLUMNS)
     .select([
       'before.deduction_id as before_deduction',
@@ -63,9 +63,9 @@ function pageOf(db: Db, after: number, until: number) {
       'before.employee_id as before_employee',
       'before.late as before_late',
     ])
-    .where('versions.position', '>', after)
-    .where('versions.position', '<=', until)
-    .orderBy('versions.position')
+    .where('deduction_versions.position', '>', after)
+    .where('deduction_versions.position', '<=', until)
+    .orderBy('deduction_versions.position')
     .limit(ROWS_AT_ONCE)
     .execute();
 }
@@ -76,7 +76,7 @@ type Computable = { row: Row; incoming: IncomingDeduction };
 /** Looks at the event of a version. Null where the version can't be computed from it, which was told then. */
 function prepare(row: Row, tell: Tell): Computable | null {
   const wrong = (field: string, rule: string): null => {
-    tell({ table: 'versions', id: String(row.position), field, rule });
+    tell({ table: 'deduction_versions', id: String(row.position), field, rule });
     return null;
   };
   if (row.seq === null) return wrong('event_id', 'there is no such event');
@@ -156,7 +156,7 @@ function compare(
   for (const column of VERSION_COLUMNS) {
     if (row[column] === computed?.[column]) continue;
     const rule = `is not what event ${row.event_id} and the versions before it make it`;
-    tell({ table: 'versions', id: String(position), field: column, rule });
+    tell({ table: 'deduction_versions', id: String(position), field: column, rule });
   }
 }
 

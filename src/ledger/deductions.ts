@@ -94,9 +94,9 @@ export async function getDeduction(
 ): Promise<DeductionState | null> {
   const version = await db
     .selectFrom('deductions')
-    .innerJoin('versions', 'versions.position', 'deductions.position')
+    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
     .where('deductions.deduction_id', '=', deductionId)
-    .selectAll('versions')
+    .selectAll('deduction_versions')
     .executeTakeFirst();
   if (version === undefined) return null;
   const [state] = await withEmployers(db, [version], today);
@@ -141,7 +141,7 @@ export async function versionsAfter(
   today: string,
 ): Promise<VersionState[]> {
   const versions = await db
-    .selectFrom('versions')
+    .selectFrom('deduction_versions')
     .selectAll()
     .where('position', '>', position)
     .orderBy('position')
@@ -305,14 +305,14 @@ function mayPass(eb: Next, filter: DeductionFilter) {
   const latest = eb.exists(
     eb
       .selectFrom('deductions')
-      .innerJoin('versions', 'versions.position', 'deductions.position')
+      .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
       .select(eb.lit(1).as('one'))
       .whereRef('deductions.deduction_id', '=', 'next.deduction_id')
       .$if(lineOfCoverage !== undefined, (query) =>
-        query.where('versions.line_of_coverage', '=', lineOfCoverage as string),
+        query.where('deduction_versions.line_of_coverage', '=', lineOfCoverage as string),
       )
       .$if(taxability !== undefined, (query) =>
-        query.where('versions.taxability', '=', taxability as string),
+        query.where('deduction_versions.taxability', '=', taxability as string),
       ),
   );
   return eb.and([

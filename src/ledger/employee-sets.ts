@@ -18,7 +18,7 @@ type Rule = {
   /** Where employees are named that may belong to the set. */
   from: 'deduction_employees' | 'roster';
   /** What may make another employee belong to it: each of its rows has a position. */
-  by: 'versions' | 'roster_facts';
+  by: 'deduction_versions' | 'roster_facts';
   /** The condition, as SQL, on an employee of `named`. */
   holds: RawBuilder<SqlBool>;
 };
@@ -26,7 +26,7 @@ type Rule = {
 /** Employees whom a deduction names, and no census or employment change. */
 export const unmatchedEmployees = follow({
   from: 'deduction_employees',
-  by: 'versions',
+  by: 'deduction_versions',
   holds: sql`not exists (select 1 from roster where roster.employee_id = named.employee_id)`,
 });
 

@@ -13,14 +13,14 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
     .withRecursive('history', (qb) =>
       qb
         .selectFrom('deductions')
-        .innerJoin('versions', 'versions.position', 'deductions.newest')
+        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.newest')
         .where(isOneOf(db, 'deductions.deduction_id', deductionIds))
-        .selectAll('versions')
+        .selectAll('deduction_versions')
         .unionAll((union) =>
           union
             .selectFrom('history')
-            .innerJoin('versions', 'versions.position', 'history.previous')
-            .selectAll('versions'),
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'history.previous')
+            .selectAll('deduction_versions'),
         ),
     )
     .selectFrom('history')
@@ -44,12 +44,12 @@ export async function versionsAt(db: Db | Trx, times: readonly AtTime[]): Promis
     times.map(({ deductionId, eventTime, until }) => [deductionId, eventTime, String(until)]),
   );
   const positions = sql`
-    select (select max(versions.position) from versions
-      where versions.event_time = wanted.event_time and versions.deduction_id = wanted.deduction_id
-        and versions.position <= cast(wanted.until as bigint))
+    select (select max(deduction_versions.position) from deduction_versions
+      where deduction_versions.event_time = wanted.event_time and deduction_versions.deduction_id = wanted.deduction_id
+        and deduction_versions.position <= cast(wanted.until as bigint))
     from ${wanted} as wanted`;
   return db
-    .selectFrom('versions')
+    .selectFrom('deduction_versions')
     .selectAll()
     .where(isOneOfSelected(db, 'position', positions))
     .execute();
@@ -74,20 +74,20 @@ export async function historyPage(
     .withRecursive('links', (qb) =>
       qb
         .selectFrom('deductions')
-        .innerJoin('versions', 'versions.position', 'deductions.newest')
+        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.newest')
         .where('deductions.deduction_id', '=', deductionId)
-        .where('versions.position', '>', oldest)
-        .select(['versions.position', 'versions.previous'])
+        .where('deduction_versions.position', '>', oldest)
+        .select(['deduction_versions.position', 'deduction_versions.previous'])
         .unionAll((union) =>
           union
             .selectFrom('links')
-            .innerJoin('versions', 'versions.position', 'links.previous')
-            .where('versions.position', '>', oldest)
-            .select(['versions.position', 'versions.previous']),
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'links.previous')
+            .where('deduction_versions.position', '>', oldest)
+            .select(['deduction_versions.position', 'deduction_versions.previous']),
         ),
     )
-    .selectFrom('versions')
-    .where('versions.position', 'in', (eb) =>
+    .selectFrom('deduction_versions')
+    .where('deduction_versions.position', 'in', (eb) =>
       eb
         .selectFrom('links')
         .select('links.position')
@@ -95,7 +95,7 @@ export async function historyPage(
         .orderBy('links.position', direction)
         .limit(limit),
     )
-    .selectAll('versions')
-    .orderBy('versions.position', direction)
+    .selectAll('deduction_versions')
+    .orderBy('deduction_versions.position', direction)
     .execute();
 }

@@ -49,7 +49,7 @@ export async function recordDeductions(
   const folded = foldVersions(incoming, heads, tied, position, recordedAt);
   await insertMany(
     trx,
-    'versions',
+    'deduction_versions',
     VERSION_COLUMNS,
     folded.versions.map((version) => VERSION_COLUMNS.map((column) => version[column])),
   );
@@ -70,7 +70,7 @@ export async function recordDeductions(
 export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Promise<Set<string>> {
   if (eventIds.length === 0) return new Set();
   const rows = await trx
-    .selectFrom('versions')
+    .selectFrom('deduction_versions')
     .select('event_id')
     .where(isOneOf(trx, 'event_id', eventIds))
     .execute();

@@ -41,8 +41,8 @@ type Row = Awaited<ReturnType<typeof pageOf>>[number];
 function pageOf(db: Db, after: string) {
   return db
     .selectFrom('deductions')
-    .leftJoin('versions as newest', 'newest.position', 'deductions.newest')
-    .leftJoin('versions as shown', 'shown.position', 'deductions.position')
+    .leftJoin('deduction_versions as newest', 'newest.position', 'deductions.newest')
+    .leftJoin('deduction_versions as shown', 'shown.position', 'deductions.position')
     .leftJoin('deduction_employees as listed', (join) =>
       join
         .onRef('listed.deduction_id', '=', 'deductions.deduction_id')
@@ -89,20 +89,20 @@ function verifyOne(row: Row, shown: number | null, tell: Tell): void {
  */
 export async function verifyNoneBeside(db: Db, tell: Tell): Promise<void> {
   const counted = await sql<{ versions: number; chained: number }>`
-    select (select count(*) from versions) as versions,
+    select (select count(*) from deduction_versions) as versions,
       (select coalesce(sum(deductions.versions), 0) from deductions) as chained`.execute(db);
   const { versions, chained } = counted.rows[0] as { versions: number; chained: number };
   if (Number(versions) === Number(chained)) return;
   const found = await sql<{ position: number }>`
-    with twice as (select deduction_id, version from versions group by deduction_id, version having count(*) > 1)
-    select versions.position from versions
-    left join deductions on deductions.deduction_id = versions.deduction_id
-    left join twice on twice.deduction_id = versions.deduction_id and twice.version = versions.version
-    where deductions.deduction_id is null or versions.version > deductions.versions or twice.version is not null
-    order by versions.position limit ${NAMED}`.execute(db);
+    with twice as (select deduction_id, version from deduction_versions group by deduction_id, version having count(*) > 1)
+    select deduction_versions.position from deduction_versions
+    left join deductions on deductions.deduction_id = deduction_versions.deduction_id
+    left join twice on twice.deduction_id = deduction_versions.deduction_id and twice.version = deduction_versions.version
+    where deductions.deduction_id is null or deduction_versions.version > deductions.versions or twice.version is not null
+    order by deduction_versions.position limit ${NAMED}`.execute(db);
   for (const { position } of found.rows) {
     const rule = 'is not among the versions that its deduction counts';
-    tell({ table: 'versions', id: String(position), field: 'position', rule });
+    tell({ table: 'deduction_versions', id: String(position), field: 'position', rule });
   }
 }
 
@@ -195,17 +195,17 @@ export async function readChains(db: Db, positions: readonly number[]): Promise<
   const rows = await db
     .withRecursive('chain', (qb) =>
       qb
-        .selectFrom('versions')
+        .selectFrom('deduction_versions')
         .where(isOneOf(db, 'position', positions))
         .selectAll()
         .select('position as end')
         .unionAll((union) =>
           union
             .selectFrom('chain')
-            .innerJoin('versions', 'versions.position', 'chain.previous')
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'chain.previous')
             // A damaged row may say anything: a circle would have no end.
-            .whereRef('versions.position', '<', 'chain.position')
-            .selectAll('versions')
+            .whereRef('deduction_versions.position', '<', 'chain.position')
+            .selectAll('deduction_versions')
             .select('chain.end'),
         ),
     )

@@ -15,7 +15,7 @@ export async function ledgerHead(db: Db, { tell }: Pick<Verifying, 'tell'>): Pro
   const { rows } = await sql<{ head: number; newest: number }>`
     select ledger_head.position as head,
       (select coalesce(max(position), 0) from (
-        select max(position) as position from versions union all select max(position) from roster_facts
+        select max(position) as position from deduction_versions union all select max(position) from roster_facts
         union all select max(position) from start_decisions) as newest
       ) as newest
     from ledger_head`.execute(db);
@@ -42,7 +42,7 @@ export async function verifyPositions(db: Db, until: number, on: Verifying): Pro
 }
 
 function positionsIn(after: number, last: number) {
-  return sql`select position from versions where position > ${after} and position <= ${last}
+  return sql`select position from deduction_versions where position > ${after} and position <= ${last}
     union all select position from roster_facts where position > ${after} and position <= ${last}
     union all select position from start_decisions where position > ${after} and position <= ${last}`;
 }
@@ -55,7 +55,7 @@ async function name(db: Db, after: number, last: number, { tell }: Verifying): P
     const times = seen.get(position) ?? 0;
     if (times === 1) continue;
     const rule = times === 0 ? 'is missing' : 'belongs to several rows';
-    tell({ table: 'versions', id: String(position), field: 'position', rule });
+    tell({ table: 'deduction_versions', id: String(position), field: 'position', rule });
   }
 }
 

@@ -51,7 +51,11 @@ export async function readActivity(db: Db): Promise<Activity> {
 }
 
 async function gateOf(db: Db): Promise<Activity['gate']> {
-  return db.selectFrom('gate').select(['state', 'reason', 'since']).executeTakeFirstOrThrow();
+  const breaker = await db
+    .selectFrom('circuit_breaker')
+    .select(['state', 'reason', 'since'])
+    .executeTakeFirstOrThrow();
+  return { ...breaker, state: breaker.state === 'active' ? 'open' : 'closed' };
 }
 
 async function roomOf(db: Db): Promise<Pick<Activity, 'database_bytes' | 'disk_free_bytes'>> {
@@ -87,7 +91,7 @@ async function eventsOf(db: Db): Promise<Activity['events']> {
     ),
     conflicts: await countOf(
       db,
-      db.selectFrom('conflicts').select('event_id').distinct().where('dismissed_at', 'is', null),
+      db.selectFrom('event_conflicts').select('event_id').distinct().where('dismissed_at', 'is', null),
     ),
     last_received_at: (await lastArrival(db))?.received_at ?? null,
   };

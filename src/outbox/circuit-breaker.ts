@@ -20,7 +20,7 @@ const DOUBLINGS_MAX = 6;
 export const CLOCK_SPREAD_MS = 15_000;
 
 export type Gate = {
-  state: 'open' | 'closed';
+  state: 'active' | 'paused';
   /** Why it is closed, and since when. */
   reason: string | null;
   since: string | null;
@@ -33,7 +33,7 @@ export function readGate(db: Db | Trx): Promise<Gate> {
 }
 
 export function gateQuery(db: Db | Trx) {
-  return db.selectFrom('gate').select(['state', 'reason', 'since', 'probe_at', 'probes']);
+  return db.selectFrom('circuit_breaker').select(['state', 'reason', 'since', 'probe_at', 'probes']);
 }
 
 /** Returns whether a probe may start. A time beyond the longest interval comes from a clock that jumped. */
@@ -46,24 +46,24 @@ export function isProbeDue(gate: Gate, now: Date): boolean {
 /** Keeps others from probing until then: a probe is under way, or its claim expires. */
 export async function reserveProbe(trx: Trx, until: Date): Promise<void> {
   await trx
-    .updateTable('gate')
+    .updateTable('circuit_breaker')
     .set({ probe_at: until.toISOString() })
-    .where('state', '=', 'closed')
+    .where('state', '=', 'paused')
     .execute();
 }
 
 /** An answer said that the address or the key is wrong. True when this closed the gate. */
 export async function closeGate(trx: Trx, reason: string, now: Date): Promise<boolean> {
   const closed = await trx
-    .updateTable('gate')
+    .updateTable('circuit_breaker')
     .set({
-      state: 'closed',
+      state: 'paused',
       reason,
       since: now.toISOString(),
       probe_at: new Date(now.getTime() + PROBE_MIN_MS).toISOString(),
       probes: 0,
     })
-    .where('state', '=', 'open')
+    .where('state', '=', 'active')
     .executeTakeFirst();
   return closed.numUpdatedRows > 0n;
 }
@@ -73,21 +73,21 @@ export async function probeFailed(trx: Trx, now: Date): Promise<void> {
   const gate = await readGate(trx);
   const waitMs = Math.min(PROBE_MAX_MS, PROBE_MIN_MS * 2 ** Math.min(gate.probes + 1, DOUBLINGS_MAX));
   await trx
-    .updateTable('gate')
+    .updateTable('circuit_breaker')
     .set({
       probe_at: new Date(now.getTime() + waitMs).toISOString(),
       probes: sql<number>`probes + 1`,
     })
-    .where('state', '=', 'closed')
+    .where('state', '=', 'paused')
     .execute();
 }
 
 /** An answer came that doesn't close the gate. True when this opened it. */
 export async function openGate(trx: Trx): Promise<boolean> {
   const opened = await trx
-    .updateTable('gate')
-    .set({ state: 'open', reason: null, since: null, probe_at: null, probes: 0 })
-    .where('state', '=', 'closed')
+    .updateTable('circuit_breaker')
+    .set({ state: 'active', reason: null, since: null, probe_at: null, probes: 0 })
+    .where('state', '=', 'paused')
     .executeTakeFirst();
   return opened.numUpdatedRows > 0n;
 }

@@ -47,7 +47,7 @@ export async function claim(
 ): Promise<{ claims: Claim[]; gateClosed: boolean }> {
   if (wish.takesOver) await returnExpired(trx, wish, now);
   const gate = await gateForClaims(trx);
-  const gateClosed = gate.state === 'closed';
+  const gateClosed = gate.state === 'paused';
   if (gateClosed && !isProbeDue(gate, now)) return { claims: [], gateClosed };
   const due = await dueHeads(trx, wish, gateClosed ? 1 : wish.limit, now);
   const claims = due.map(({ attempts, request_id, ...request }): Claim => {
@@ -61,7 +61,7 @@ export async function claim(
 /** While it is closed one at a time decides whether to probe. */
 async function gateForClaims(trx: Trx): Promise<Gate> {
   const gate = await readGate(trx);
-  return gate.state === 'open' ? gate : forUpdate(trx, gateQuery(trx)).executeTakeFirstOrThrow();
+  return gate.state === 'active' ? gate : forUpdate(trx, gateQuery(trx)).executeTakeFirstOrThrow();
 }
 
 /** Renews the lease. False when the claim was taken over: its owner must stop and must not finish. */
@@ -158,7 +158,7 @@ async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date
     .where(isOneOf(trx, 'request_id', ids))
     .execute();
   const begun = claims.map(({ requestId, attempt }) => [requestId, attempt, now.toISOString()]);
-  await insertMany(trx, 'attempts', ['request_id', 'attempt', 'started_at'], begun);
+  await insertMany(trx, 'delivery_attempts', ['request_id', 'attempt', 'started_at'], begun);
 }
 
 /** Writes down how an attempt ended. */
@@ -168,7 +168,7 @@ export async function endAttempt(
   now: Date,
 ): Promise<void> {
   await trx
-    .updateTable('attempts')
+    .updateTable('delivery_attempts')
     .set({ finished_at: now.toISOString(), status: end.status, reason: end.reason })
     .where('request_id', '=', end.requestId)
     .where('attempt', '=', end.attempt)

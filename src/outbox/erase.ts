@@ -71,11 +71,11 @@ function ended(db: Db | Trx, before: string) {
 
 async function removeAttempts(trx: Trx, ids: readonly string[]): Promise<number> {
   const some = trx
-    .selectFrom('attempts')
+    .selectFrom('delivery_attempts')
     .select(['request_id', 'attempt'])
     .where(isOneOf(trx, 'request_id', ids))
     .limit(ATTEMPTS_AT_ONCE);
   const { numAffectedRows } = await sql`
-    delete from attempts where (request_id, attempt) in (${some})`.execute(trx);
+    delete from delivery_attempts where (request_id, attempt) in (${some})`.execute(trx);
   return Number(numAffectedRows ?? 0);
 }

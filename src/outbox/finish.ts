@@ -150,7 +150,7 @@ async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promi
       .where(isOneOf(trx, 'request_id', ids))
       .execute();
     await trx
-      .updateTable('attempts')
+      .updateTable('delivery_attempts')
       .set({ finished_at, status, reason: those[0]?.reason ?? null })
       .where(isOneOf(trx, 'request_id', ids))
       .where('finished_at', 'is', null)

@@ -30,14 +30,14 @@ function pageOf(db: Db, after: number) {
     .select(['seq', 'request_id', 'kind', 'subject', 'state', 'attempts', 'erased_at'])
     .select((eb) => [
       eb
-        .selectFrom('attempts')
+        .selectFrom('delivery_attempts')
         .select((sub) => sub.fn.countAll().as('rows'))
-        .whereRef('attempts.request_id', '=', 'outbox.request_id')
+        .whereRef('delivery_attempts.request_id', '=', 'outbox.request_id')
         .as('begun'),
       eb
-        .selectFrom('attempts')
+        .selectFrom('delivery_attempts')
         .select((sub) => sub.fn.max('attempt').as('last'))
-        .whereRef('attempts.request_id', '=', 'outbox.request_id')
+        .whereRef('delivery_attempts.request_id', '=', 'outbox.request_id')
         .as('last'),
     ])
     .where('seq', '>', after)
@@ -72,12 +72,12 @@ async function verifyOrders(db: Db, { tell }: Verifying): Promise<void> {
 
 async function verifyAttemptsKnown(db: Db, { tell }: Verifying): Promise<void> {
   const { rows } = await sql<{ request_id: string; attempt: number }>`
-    select request_id, attempt from attempts
-    where not exists (select 1 from outbox where outbox.request_id = attempts.request_id)
+    select request_id, attempt from delivery_attempts
+    where not exists (select 1 from outbox where outbox.request_id = delivery_attempts.request_id)
     order by request_id, attempt limit ${NAMED}`.execute(db);
   for (const { request_id, attempt } of rows) {
     tell({
-      table: 'attempts',
+      table: 'delivery_attempts',
       id: `${request_id}/${attempt}`,
       field: 'request_id',
       rule: 'there is no such request',

@@ -75,7 +75,7 @@ async function quarantinedEvents(db: Db, _: Question, after = 0): Promise<EventP
 /** An event in conflict concerns every employee and employer that any of its bodies names. */
 async function conflictingEvents(db: Db, _: Question, after = ''): Promise<EventPage<string>> {
   const ids = await db
-    .selectFrom('conflicts')
+    .selectFrom('event_conflicts')
     .select('event_id')
     .distinct()
     .where('dismissed_at', 'is', null)
@@ -90,7 +90,7 @@ async function conflictingEvents(db: Db, _: Question, after = ''): Promise<Event
     .where(isOneOf(db, 'event_id', eventIds))
     .unionAll(
       db
-        .selectFrom('conflicts')
+        .selectFrom('event_conflicts')
         .select(['event_id', 'body'])
         .where(isOneOf(db, 'event_id', eventIds)),
     )
@@ -110,13 +110,17 @@ async function conflictingEvents(db: Db, _: Question, after = ''): Promise<Event
 function markedVersions(mark: 'tie_changed' | 'ahead') {
   return async (db: Db, _: Question, after = 0): Promise<EventPage<number>> => {
     const rows = await db
-      .selectFrom('versions')
-      .innerJoin('inbox', 'inbox.event_id', 'versions.event_id')
-      .select(['versions.position', 'versions.event_id', 'versions.employee_id'])
-      .where(`versions.${mark}`, '=', sql.lit(1 as const))
+      .selectFrom('deduction_versions')
+      .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
+      .select([
+        'deduction_versions.position',
+        'deduction_versions.event_id',
+        'deduction_versions.employee_id',
+      ])
+      .where(`deduction_versions.${mark}`, '=', sql.lit(1 as const))
       .where('inbox.dismissed_at', 'is', null)
-      .where('versions.position', '>', after)
-      .orderBy('versions.position')
+      .where('deduction_versions.position', '>', after)
+      .orderBy('deduction_versions.position')
       .limit(EVENTS_AT_ONCE)
       .execute();
     const events = rows.map(

@@ -45,7 +45,7 @@ const HOUR_MS = 3_600_000;
 
 export async function gateClosed(db: Db): Promise<Found[]> {
   const gate = await readGate(db);
-  return gate.state === 'open' ? [] : [fail(`${gate.reason} (since ${gate.since})`)];
+  return gate.state === 'active' ? [] : [fail(`${gate.reason} (since ${gate.since})`)];
 }
 
 /**
@@ -70,7 +70,7 @@ export async function sendingStalled(db: Db, { now }: Question): Promise<Found[]
     .limit(FOUND_AT_MOST)
     .execute();
   if (requests.length === 0 || (await wasFinishedSince(db, late))) return [];
-  if ((await readGate(db)).state === 'closed') return [];
+  if ((await readGate(db)).state === 'paused') return [];
   return requests.map(({ request_id, kind, due_at }) => ({
     example: `${kind} ${request_id}: due since ${due_at}`,
     result: 'warn',

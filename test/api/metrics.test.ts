@@ -93,7 +93,7 @@ t.test('a lost tail is told until somebody has accepted it', async (t) => {
     ...{ noted_position: 2, noted_seq: 2, noted_received_at: null },
     ...{ accepted_at: null, accepted_reason: null },
   };
-  await transact(running.db, (trx) => trx.insertInto('lost_tails').values(lost).execute());
+  await transact(running.db, (trx) => trx.insertInto('data_losses').values(lost).execute());
   t.equal(await open(), 1);
   await transact(running.db, (trx) => acceptLosses(trx, 'replayed', found_at));
   t.equal(await open(), 0);

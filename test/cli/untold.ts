@@ -7,11 +7,11 @@ export const ROWS: readonly (readonly [table: string, where: string, untold?: st
   // Its id is in nothing that it led to, for it led to nothing.
   ['inbox', "state = 'quarantined'", 'inbox.event_id'],
   ['inbox', "source = 'import'"],
-  ['conflicts', 'true'],
+  ['event_conflicts', 'true'],
   ['ledger_head', 'true'],
-  ['versions', "event_id = 'd-1.1'"],
-  ['versions', "event_id = 'd-1.4'"],
-  ['versions', "event_id = 'd-1.6'"],
+  ['deduction_versions', "event_id = 'd-1.1'"],
+  ['deduction_versions', "event_id = 'd-1.4'"],
+  ['deduction_versions', "event_id = 'd-1.6'"],
   ['deductions', "deduction_id = 'd-1'"],
   ['deduction_employees', "deduction_id = 'd-1' and employee_id = 'e-2'"],
   ['roster_facts', "source = 'termination' and employee_id = 'many-0000'"],
@@ -35,8 +35,8 @@ export const ROWS: readonly (readonly [table: string, where: string, untold?: st
 export const UNTOLD: ReadonlySet<string> = new Set([
   'inbox.seq',
   'inbox.reprocessed',
-  'conflicts.conflict_id',
-  'conflicts.received_at',
+  'event_conflicts.conflict_id',
+  'event_conflicts.received_at',
   ...[
     'hire_date',
     'termination_date',

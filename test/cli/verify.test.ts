@@ -24,17 +24,21 @@ t.test('a database of all fixtures, and one with a row of everything else, is cl
 t.test('what differs is named without any value, and the exit code says so', async (t) => {
   const { env } = await withFixtures(t);
   const by = await altering(t, env.DATABASE_URL as string);
-  await by.run("update versions set member_contribution = '77.77' where position = 1");
+  await by.run("update deduction_versions set member_contribution = '77.77' where position = 1");
   const ran = await here(t, env, ['verify']);
   t.equal(ran.code, 1);
   t.match(
     ran.stdout,
-    /^versions 1: member_contribution: is not what event \S+ and the versions before it make it$/m,
+    /^deduction_versions 1: member_contribution: is not what event \S+ and the versions before it make it$/m,
   );
   t.match(ran.stdout, /NOT clean: 1 differences/);
   t.notMatch(ran.stdout, /77\.77|emp-/);
   const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
-  t.match(differences, { count: 1, by_field: { 'versions.member_contribution': 1 }, named: [{ id: '1' }] });
+  t.match(differences, {
+    count: 1,
+    by_field: { 'deduction_versions.member_contribution': 1 },
+    named: [{ id: '1' }],
+  });
 });
 
 t.test('an altered schema is reported, and clean after it is undone', async (t) => {
@@ -83,8 +87,8 @@ t.test('where retention dropped a body its version is proved as far as the rest 
     ['late', 1],
     ['previous', 3],
   ] as const) {
-    const row = await by.row('versions', "event_id = 'd-1.4'");
-    const change = { table: 'versions', row, column, to: value };
+    const row = await by.row('deduction_versions', "event_id = 'd-1.4'");
+    const change = { table: 'deduction_versions', row, column, to: value };
     if (!(await by.alter(change))) continue;
     t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: false }, column);
     await by.undo(change);

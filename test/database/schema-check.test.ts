@@ -57,16 +57,16 @@ const ON_SQLITE: Case[] = [
   },
   {
     name: 'a dropped trigger',
-    statements: ['drop trigger versions_are_never_changed'],
-    found: ['trigger versions_are_never_changed is missing'],
+    statements: ['drop trigger deduction_versions_are_never_changed'],
+    found: ['trigger deduction_versions_are_never_changed is missing'],
   },
   {
     name: 'a trigger of the same name that does nothing',
     statements: [
-      'drop trigger versions_are_never_changed',
-      'create trigger versions_are_never_changed before update on versions begin select 1; end',
+      'drop trigger deduction_versions_are_never_changed',
+      'create trigger deduction_versions_are_never_changed before update on deduction_versions begin select 1; end',
     ],
-    found: ['trigger versions_are_never_changed is not what the migrations create'],
+    found: ['trigger deduction_versions_are_never_changed is not what the migrations create'],
   },
 ];
 
@@ -93,8 +93,10 @@ const ON_POSTGRES: Case[] = [
   },
   {
     name: 'a disabled trigger',
-    statements: ['alter table versions disable trigger versions_are_append_only'],
-    found: ['trigger versions.versions_are_append_only is not what the migrations create'],
+    statements: ['alter table deduction_versions disable trigger deduction_versions_are_append_only'],
+    found: [
+      'trigger deduction_versions.deduction_versions_are_append_only is not what the migrations create',
+    ],
   },
   {
     name: 'a trigger function that does nothing',

@@ -11,8 +11,11 @@ const IN_THE_TABLES = engineOfTests() === 'sqlite' ? 'the database-wal' : 'the t
 /** What keeps versions from being changed. */
 const UNGUARD =
   engineOfTests() === 'sqlite'
-    ? ['drop trigger versions_are_never_changed', 'drop trigger versions_are_never_removed']
-    : ['drop trigger versions_are_append_only on versions'];
+    ? [
+        'drop trigger deduction_versions_are_never_changed',
+        'drop trigger deduction_versions_are_never_removed',
+      ]
+    : ['drop trigger deduction_versions_are_append_only on deduction_versions'];
 
 t.test('a good ledger has no breaches, and each breach is found', async (t) => {
   const { db, url: databaseUrl } = await scratch(t);
@@ -41,9 +44,9 @@ t.test('a good ledger has no breaches, and each breach is found', async (t) => {
   };
   for (const text of UNGUARD)
     await db.transaction().execute((trx) => trx.executeQuery(CompiledQuery.raw(text)));
-  const last = '(select max(position) from versions)';
+  const last = '(select max(position) from deduction_versions)';
   await spoiled(
-    `update versions set member_contribution = '0' where position = ${last}`,
+    `update deduction_versions set member_contribution = '0' where position = ${last}`,
     /is not what the events say/,
   );
   await spoiled('update ledger_head set position = position + 1', /is a gap in the positions/);
@@ -58,7 +61,7 @@ t.test('a good ledger has no breaches, and each breach is found', async (t) => {
     /has a latest state and no versions/,
   );
   await spoiled(
-    `delete from versions where event_id = 'msg_judged_7'`,
+    `delete from deduction_versions where event_id = 'msg_judged_7'`,
     /msg_judged_7.* is applied and took no effect/,
   );
   await spoiled(

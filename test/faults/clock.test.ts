@@ -39,7 +39,7 @@ t.test('the clock jumps by two days, ahead and back: no storm, and nothing is st
   const handle = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
   t.teardown(() => handle.close());
   const leases = handle.prepare<[], string>("select lease_until from outbox where state = 'sending'").pluck();
-  const attempts = handle.prepare<[], number>('select count(*) from attempts').pluck();
+  const attempts = handle.prepare<[], number>('select count(*) from delivery_attempts').pluck();
   const allCompleted = (count: number) =>
     eventually(
       'every sync is completed',

@@ -19,7 +19,7 @@ const timeOf = (n: number) => `2026-03-01T12:00:00.${String(n).padStart(9, '0')}
 /** One deduction, `long`, with all its versions in order. */
 const HISTORY = [
   `with recursive series (n) as (select 1 union all select n + 1 from series where n < ${VERSIONS})
-   insert into versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
+   insert into deduction_versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
      member_contribution, employer_contribution, period, taxability, created_at, event_time, decided_by, late,
      tie_changed, ahead, recorded_at)
    select n, 'long', n, case when n > 1 then n - 1 end, 'history-' || n, 'emp-1', 'medical', '1.00', '2.00', 'monthly',
@@ -45,7 +45,7 @@ t.test(
     t.match(await loop.runOnce(), { applied: 3 });
     t.strictSame(await states(), ['late: applied', 'other: applied', 'oldest: applied']);
     const versions = await db
-      .selectFrom('versions')
+      .selectFrom('deduction_versions')
       .select(['event_id', 'version', 'late', 'decided_by', 'tie_changed'])
       .where('position', '>', VERSIONS)
       .orderBy('position')

@@ -5,4 +5,3 @@ usePostgres();
 await import('../database/bulk.test.ts');
 await import('../database/transaction.test.ts');
 await import('../database/migrate.test.ts');
-await import('../database/upgrade.test.ts');

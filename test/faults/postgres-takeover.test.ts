@@ -42,7 +42,7 @@ async function inTheMiddle(t: Test) {
     front,
     others,
     outbox: () => db.selectFrom('outbox').selectAll().execute(),
-    attempts: () => db.selectFrom('attempts').selectAll().orderBy('attempt').execute(),
+    attempts: () => db.selectFrom('delivery_attempts').selectAll().orderBy('attempt').execute(),
   };
 }
 

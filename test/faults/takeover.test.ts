@@ -64,7 +64,7 @@ t.test('a sender that was stopped and goes on after its claim was taken over cha
   const { stage, front, handle } = await inTheMiddle(t);
   const outbox = () => handle.prepare('select * from outbox').all() as Record<string, unknown>[];
   const attempts = () =>
-    handle.prepare('select * from attempts order by attempt').all() as Record<string, unknown>[];
+    handle.prepare('select * from delivery_attempts order by attempt').all() as Record<string, unknown>[];
 
   stopOutsideTransactions(stage.sidecar, handle);
   const child = fileURLToPath(new URL('child-sends.ts', import.meta.url));

@@ -32,7 +32,7 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
       const name = `${table}.${column}`;
       if (found.total > 0) {
         told.add(name);
-        if (table === 'versions')
+        if (table === 'deduction_versions')
           t.ok(
             found.named.some((one) => one.table === table && one.id === String(row.position)),
             name,
@@ -51,10 +51,10 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
 
 /** What somebody removed, or put in: each is missed, or seen to be too much. */
 const MISSING: readonly (readonly [statement: string, told: string])[] = [
-  ["delete from inbox where event_id = 'd-1.3'", 'versions.event_id'],
-  ["delete from versions where event_id = 'd-1.3'", 'versions.position'],
-  ["delete from versions where event_id = 'd-1.6'", 'inbox.state'],
-  ["delete from deductions where deduction_id = 'd-1'", 'versions.position'],
+  ["delete from inbox where event_id = 'd-1.3'", 'deduction_versions.event_id'],
+  ["delete from deduction_versions where event_id = 'd-1.3'", 'deduction_versions.position'],
+  ["delete from deduction_versions where event_id = 'd-1.6'", 'inbox.state'],
+  ["delete from deductions where deduction_id = 'd-1'", 'deduction_versions.position'],
   [
     "delete from deduction_employees where employee_id = 'e-1' and deduction_id = 'd-1'",
     'deduction_employees.employee_id',
@@ -66,7 +66,10 @@ const MISSING: readonly (readonly [statement: string, told: string])[] = [
   ["delete from roster where employee_id = 'many-0000'", 'roster.position'],
   ["insert into roster (employee_id, employer_id, position) values ('e-9', 'acme', 1)", 'roster.employee_id'],
   ["delete from outbox where subject = 'employee:many-0000'", 'roster_facts.source_id'],
-  ["insert into attempts (request_id, attempt, started_at) values ('none', 1, '')", 'attempts.request_id'],
+  [
+    "insert into delivery_attempts (request_id, attempt, started_at) values ('none', 1, '')",
+    'delivery_attempts.request_id',
+  ],
   ['delete from census_syncs where event_id is not null', 'census_syncs.employer_id'],
   ["delete from run_employees where employee_id = 'many-0001'", 'run_employees.roster_position'],
   ["delete from payroll_runs where run_id = '2026-07-03'", 'run_employees.freeze_id'],

@@ -76,7 +76,7 @@ async function statesOf(db: Db): Promise<string[]> {
 
 async function ledgerOf(db: Db): Promise<string[]> {
   const versions = await db
-    .selectFrom('versions')
+    .selectFrom('deduction_versions')
     .select(['position', 'event_id'])
     .orderBy('position')
     .execute();

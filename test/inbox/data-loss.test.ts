@@ -69,7 +69,7 @@ t.test(
       code: 1,
       stderr: /nothing to accept/,
     });
-    t.match(await db.selectFrom('lost_tails').select('accepted_reason').execute(), [
+    t.match(await db.selectFrom('data_losses').select('accepted_reason').execute(), [
       { accepted_reason: 'replayed' },
     ]);
   },
@@ -90,7 +90,7 @@ t.test(
     t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
     t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
     t.strictSame(readHint(url), hint);
-    t.strictSame(await db.selectFrom('lost_tails').selectAll().execute(), []);
+    t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
     t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
       code: 1,
       stderr: /start "serve"/,

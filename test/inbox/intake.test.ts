@@ -40,7 +40,7 @@ async function inbox({ commits }: Taking): Promise<string[]> {
 }
 
 async function conflicts({ commits }: Taking): Promise<string[]> {
-  const rows = await commits.db.selectFrom('conflicts').selectAll().orderBy('conflict_id').execute();
+  const rows = await commits.db.selectFrom('event_conflicts').selectAll().orderBy('conflict_id').execute();
   return rows.map(({ event_id, body }) => `${event_id} ${body}`);
 }
 

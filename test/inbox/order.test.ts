@@ -42,7 +42,7 @@ t.test('any order and duplication of deliveries, in any batches, gives the same 
 
       const latest = await db
         .selectFrom('deductions')
-        .innerJoin('versions', 'versions.position', 'deductions.position')
+        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
         .select(['deductions.deduction_id', 'member_contribution', 'versions'])
         .where('deductions.deduction_id', 'like', `${run}-%`)
         .orderBy('deductions.deduction_id')

@@ -14,7 +14,7 @@ t.test('an event that is applied again has no second effect in the ledger', asyn
   await loop.runOnce();
   const tables = () =>
     Promise.all([
-      db.selectFrom('versions').selectAll().orderBy('position').execute(),
+      db.selectFrom('deduction_versions').selectAll().orderBy('position').execute(),
       db.selectFrom('deductions').selectAll().orderBy('deduction_id').execute(),
     ]);
   const before = await tables();

@@ -16,14 +16,14 @@ import { cut, expectedLatest, expectedVersions, SEED, someEvents } from './model
 const TIME = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T13:00:00Z';
 
-const versionsOf = (db: Db) => db.selectFrom('versions').selectAll().orderBy('position').execute();
+const versionsOf = (db: Db) => db.selectFrom('deduction_versions').selectAll().orderBy('position').execute();
 const headsOf = (db: Db) => db.selectFrom('deductions').selectAll().orderBy('deduction_id').execute();
 
 /** The amount of the latest state of the sample deduction. */
 async function latest(db: Db): Promise<string | undefined> {
   const row = await db
     .selectFrom('deductions')
-    .innerJoin('versions', 'versions.position', 'deductions.position')
+    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
     .select('member_contribution')
     .executeTakeFirst();
   return row?.member_contribution;
@@ -125,9 +125,9 @@ t.test('an event is recorded once, and versions are never changed or removed', a
   await record(db, [incoming('e1', TIME)]);
   const kept = await versionsOf(db);
   await t.rejects(record(db, [incoming('e2', LATER), incoming('e1', TIME)]), notUnique());
-  const changed = transact(db, (trx) => trx.updateTable('versions').set({ late: 1 }).execute());
+  const changed = transact(db, (trx) => trx.updateTable('deduction_versions').set({ late: 1 }).execute());
   await t.rejects(changed, { message: /append-only/ });
-  const removed = transact(db, (trx) => trx.deleteFrom('versions').execute());
+  const removed = transact(db, (trx) => trx.deleteFrom('deduction_versions').execute());
   await t.rejects(removed, { message: /append-only/ });
   t.strictSame(await versionsOf(db), kept);
   t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 1 }]);
@@ -213,7 +213,7 @@ t.test('the ledger is the same however its events are cut into transactions', as
     const { position: base } = await db.selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
     for (const batch of cut(events, places)) await record(db, batch);
     const versions = await db
-      .selectFrom('versions')
+      .selectFrom('deduction_versions')
       .selectAll()
       .where('position', '>', base)
       .orderBy('position')

@@ -51,7 +51,7 @@ t.test('the bodies of old events go; ids, hashes and what the events did stay fo
   const first = of('old');
   await deliver(db, [first, eventOf('old-ignored', 'moon.landed', {})], OLD);
   await deliver(db, [of('new')], NEW);
-  const versions = () => db.selectFrom('versions').selectAll().orderBy('position').execute();
+  const versions = () => db.selectFrom('deduction_versions').selectAll().orderBy('position').execute();
   const before = await versions();
   t.match(await due(db), { events: { count: 2, oldest: OLD }, conflicts: { count: 0 } });
   t.ok(((await due(db)).events?.bytes ?? 0) > first.body.length);
@@ -83,7 +83,7 @@ t.test('an event whose body was dropped still tells a duplicate from a conflict'
   await deliver(db, [first], OLD);
   await drop({ db, url });
   await deliver(db, [first, of('other')], NEW);
-  const conflicts = () => db.selectFrom('conflicts').select(['event_id', 'body']).execute();
+  const conflicts = () => db.selectFrom('event_conflicts').select(['event_id', 'body']).execute();
   t.strictSame(await conflicts(), [], 'the same again is a duplicate');
   const second = of('e', { member_contribution: '1' });
   await deliver(db, [second, first], NEW);
@@ -105,7 +105,7 @@ t.test('an event that a person may have to look at keeps its body until that is 
   await transact(db, (trx) => dismissEvent(trx, 'quarantined', 'seen', OLD));
   t.match(await drop({ db, url }), { events: 1 });
   t.strictSame(await withBody(db), ['quarantined'], 'what was never understood stays, dismissed or not');
-  const [conflict] = await db.selectFrom('conflicts').selectAll().execute();
+  const [conflict] = await db.selectFrom('event_conflicts').selectAll().execute();
   t.match(conflict, { body: null, body_hash: sha256(of('conflict', { member_contribution: '1' }).body) });
 });
 
@@ -148,7 +148,7 @@ t.test('the schema itself lets no event lose its body that may still be needed',
   for (const id of ['pending', 'quarantined']) await t.rejects(lose(id, sha256(Buffer.from(id))), id);
   await t.rejects(lose('applied', null), 'nor without a hash in its place');
   await t.rejects(
-    transact(db, (trx) => trx.updateTable('conflicts').set({ body: null }).execute()),
+    transact(db, (trx) => trx.updateTable('event_conflicts').set({ body: null }).execute()),
     'nor a conflict that nobody settled',
   );
   await t.resolves(lose('applied', sha256(Buffer.from('x'))));
@@ -179,7 +179,7 @@ t.test('of old requests nothing is left but what tells that they were made', asy
 
   t.match(await due(db), { requests: { count: 2, attempts: 2, oldest: at } });
   t.match(await drop({ db, url }), { requests: 2 });
-  const attempts = await db.selectFrom('attempts').select('request_id').execute();
+  const attempts = await db.selectFrom('delivery_attempts').select('request_id').execute();
   t.strictSame(attempts.map(({ request_id }) => request_id).sort(), [refused, late].sort());
   const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
   const left = rows.map(({ answer, erased_at, body_hash }) => [answer, erased_at, body_hash !== null]);
@@ -203,15 +203,15 @@ t.test('a request with very many attempts is erased in several steps', async (t)
   if (!checked.ok) throw new Error();
   await acceptChange({ db, sealer, now: setClock(daysAgo(200)) }, checked.change, null);
   await send();
-  const { request_id } = await db.selectFrom('attempts').selectAll().executeTakeFirstOrThrow();
+  const { request_id } = await db.selectFrom('delivery_attempts').selectAll().executeTakeFirstOrThrow();
   const more = Array.from({ length: ATTEMPTS_AT_ONCE + 100 }, (_, index) => index + 2);
   await transact(db, async (trx) => {
     for (const attempt of more) {
-      await trx.insertInto('attempts').values({ request_id, attempt, started_at: OLD }).execute();
+      await trx.insertInto('delivery_attempts').values({ request_id, attempt, started_at: OLD }).execute();
     }
   });
   t.match(await drop({ db, url }), { requests: 1 });
-  t.strictSame(await db.selectFrom('attempts').selectAll().execute(), []);
+  t.strictSame(await db.selectFrom('delivery_attempts').selectAll().execute(), []);
 });
 
 t.test('a year of events is dropped day by day, in transactions that each do little', async (t) => {

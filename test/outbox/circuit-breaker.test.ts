@@ -21,7 +21,7 @@ for (const [name, status, body, headers] of closing) {
     const loop = sendLoop(t, db, url, clock);
     t.equal((await loop.runOnce())['close-gate'], 1);
     t.match(await readGate(db), {
-      state: 'closed',
+      state: 'paused',
       reason: `answered ${status}`,
       since: clock().toISOString(),
     });
@@ -43,7 +43,7 @@ t.test('a 404 with a JSON error rejects its own request only', async (t) => {
   const { url } = await stubService(t, (response) => json(response, 404, { error: 'no such employee' }));
   await owe(db, 'r-1', 'e-1');
   t.equal((await sendLoop(t, db, url, setClock()).runOnce()).rejected, 1);
-  t.match(await readGate(db), { state: 'open' });
+  t.match(await readGate(db), { state: 'active' });
 });
 
 t.test('a mended key is read from its file by the next probe, and all flows again', async (t) => {
@@ -69,7 +69,7 @@ t.test('a mended key is read from its file by the next probe, and all flows agai
   }
   t.strictSame(steps, [1, 2, 4, 8, 5], 'slowly at first: each answer allows one more');
   t.equal(received.length - before, 20);
-  t.match(await readGate(db), { state: 'open', reason: null, probe_at: null });
+  t.match(await readGate(db), { state: 'active', reason: null, probe_at: null });
 });
 
 t.test('a key file that can not be read leaves the old key in use', async (t) => {
@@ -93,7 +93,7 @@ for (const status of [200, 422, 429, 503, 403]) {
     await sendAll(loop);
     clock.advance(1_000);
     await sendAll(loop);
-    t.match(await readGate(db), { state: 'open' });
+    t.match(await readGate(db), { state: 'active' });
   });
 }
 
@@ -108,7 +108,7 @@ t.test('a probe without an answer leaves the gate closed', async (t) => {
   await sendAll(loop);
   clock.advance(1_000);
   t.equal((await loop.runOnce()).retry, 1);
-  t.match(await readGate(db), { state: 'closed', probes: 1 });
+  t.match(await readGate(db), { state: 'paused', probes: 1 });
 });
 
 t.test('one request that always closes the gate does not keep the others out', async (t) => {

@@ -43,7 +43,7 @@ t.test('a claim is taken over when its lease expired, not before', async (t) => 
   clock.advance(1);
   t.match(await take(db, 'second', clock()), [{ requestId: 'r-1', attempt: 2 }]);
   t.match(await request(db, 'r-1'), { claimed_by: 'second', unknown_outcome: 1 });
-  const attempts = await db.selectFrom('attempts').selectAll().orderBy('attempt').execute();
+  const attempts = await db.selectFrom('delivery_attempts').selectAll().orderBy('attempt').execute();
   t.match(attempts, [
     { attempt: 1, reason: /stopped in the middle/ },
     { attempt: 2, finished_at: null },

@@ -98,8 +98,8 @@ function outcomeOf(status: number): Outcome {
 
 async function empty(db: Db): Promise<void> {
   await transact(db, async (trx) => {
-    await trx.deleteFrom('attempts').execute();
+    await trx.deleteFrom('delivery_attempts').execute();
     await trx.deleteFrom('outbox').execute();
-    await trx.updateTable('gate').set({ state: 'open', probe_at: null, probes: 0 }).execute();
+    await trx.updateTable('circuit_breaker').set({ state: 'active', probe_at: null, probes: 0 }).execute();
   });
 }

@@ -98,7 +98,7 @@ t.test('what may pass is tried again with backoff, under the same idempotency ke
   t.equal((await loop.runOnce()).delivered, 1);
   t.strictSame(new Set(received.map(({ headers }) => headers['idempotency-key'])), new Set(['r-1']));
   const attempts = await db
-    .selectFrom('attempts')
+    .selectFrom('delivery_attempts')
     .select(['attempt', 'status', 'reason'])
     .orderBy('attempt')
     .execute();
@@ -130,7 +130,11 @@ t.test('a success that is not JSON, or too long, is retried like a 503, with its
   }
   t.equal((await loop.runOnce()).delivered, 1);
   t.strictSame(new Set(received.map(({ headers }) => headers['idempotency-key'])), new Set(['r-1']));
-  const attempts = await db.selectFrom('attempts').select(['status', 'reason']).orderBy('attempt').execute();
+  const attempts = await db
+    .selectFrom('delivery_attempts')
+    .select(['status', 'reason'])
+    .orderBy('attempt')
+    .execute();
   t.strictSame(attempts, [
     ...reasons.map((reason) => ({ status: 200, reason })),
     { status: 200, reason: 'answered 200' },

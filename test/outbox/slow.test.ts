@@ -121,6 +121,6 @@ t.test('a probe that hangs lets another request probe after 30 s', async (t) => 
   t.strictSame(sent(), ['hang-1']);
   clock.advance(1);
   t.equal((await loop.runOnce()).delivered, 1);
-  t.match(await readGate(db), { state: 'open' });
+  t.match(await readGate(db), { state: 'active' });
   await release();
 });

@@ -88,7 +88,7 @@ const SPOILT: Record<string, Spoilt> = {
     spoil: (db) =>
       transact(db, (trx) =>
         trx
-          .insertInto('lost_tails')
+          .insertInto('data_losses')
           .values({
             found_at: LATELY,
             position: 2,
@@ -152,8 +152,8 @@ const SPOILT: Record<string, Spoilt> = {
     spoil: (db) =>
       transact(db, (trx) =>
         trx
-          .updateTable('gate')
-          .set({ state: 'closed', reason: 'status 401', since: LATELY, probe_at: LATELY })
+          .updateTable('circuit_breaker')
+          .set({ state: 'paused', reason: 'status 401', since: LATELY, probe_at: LATELY })
           .execute(),
       ),
     result: 'fail',

@@ -84,7 +84,7 @@ t.test('two sidecars receive and apply at once: each event once, on positions wi
 
   t.equal(applied, events.length);
   const versions = await db
-    .selectFrom('versions')
+    .selectFrom('deduction_versions')
     .select(['position', 'event_id'])
     .orderBy('position')
     .execute();
@@ -100,7 +100,7 @@ t.test('two sidecars receive and apply at once: each event once, on positions wi
   );
   const latest = await db
     .selectFrom('deductions')
-    .innerJoin('versions', 'versions.position', 'deductions.position')
+    .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
     .select('member_contribution')
     .execute();
   t.strictSame(
@@ -122,7 +122,7 @@ async function follow(db: Db, until: number): Promise<number[]> {
   const seen: number[] = [];
   while (seen.length < until) {
     const rows = await db
-      .selectFrom('versions')
+      .selectFrom('deduction_versions')
       .select('position')
       .where('position', '>', seen.at(-1) ?? 0)
       .orderBy('position')
@@ -187,7 +187,7 @@ for (const [name, bodies] of [
       const rows = await db.selectFrom('inbox').select('body').execute();
       t.equal(rows.length, rounds * ids.length, 'each id is one row');
       t.ok(rows.every(({ body }) => body?.equals(Buffer.from('first'))));
-      const conflicts = await db.selectFrom('conflicts').select('event_id').execute();
+      const conflicts = await db.selectFrom('event_conflicts').select('event_id').execute();
       t.equal(conflicts.length, (bodies.length - 1) * rows.length, 'and one conflict, where it is one');
       t.equal(transactionsRetried() - before, 0, 'no two waited for each other');
     },

@@ -50,7 +50,7 @@ t.test('any flipped bit and any cut is noticed', async (t) => {
 t.test('a value moved to another table, row or column does not open', async (t) => {
   const sealer = createSealer([fresh]);
   const sealed = sealer.seal(plain, place);
-  for (const other of [{ table: 'attempts' }, { row: 'r-2' }, { column: 'answer' }]) {
+  for (const other of [{ table: 'delivery_attempts' }, { row: 'r-2' }, { column: 'answer' }]) {
     t.throws(() => sealer.open(sealed, { ...place, ...other }), { code: 'SEAL_BROKEN' });
   }
 });

@@ -50,23 +50,23 @@ type Row = Record<string, string | number | null>;
 const QUESTIONS: readonly (readonly [string, string])[] = [
   ['has not ended', "select event_id from inbox where state = 'pending'"],
   ['is stored twice', 'select event_id from inbox group by event_id having count(*) > 1'],
-  ['took effect twice', 'select event_id from versions group by event_id having count(*) > 1'],
+  ['took effect twice', 'select event_id from deduction_versions group by event_id having count(*) > 1'],
   [
     'took effect twice',
     'select event_id from census_syncs where event_id is not null group by event_id having count(*) > 1',
   ],
   [
     'took effect and is not stored',
-    'select event_id from versions where event_id not in (select event_id from inbox)',
+    'select event_id from deduction_versions where event_id not in (select event_id from inbox)',
   ],
   [
     'took effect and is not applied',
-    "select event_id from inbox where state <> 'applied' and (event_id in (select event_id from versions) or event_id in (select event_id from census_syncs))",
+    "select event_id from inbox where state <> 'applied' and (event_id in (select event_id from deduction_versions) or event_id in (select event_id from census_syncs))",
   ],
   [
     'is applied and took no effect',
     `select event_id from inbox where state = 'applied' and (
-       event_type like 'employee.deduction-%' and event_id not in (select event_id from versions)
+       event_type like 'employee.deduction-%' and event_id not in (select event_id from deduction_versions)
        or event_type = 'employee-census.sync-request' and event_id not in (select event_id from census_syncs where event_id is not null))`,
   ],
   [
@@ -74,23 +74,23 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
     `with ranked as (
        select deduction_id, position,
          row_number() over (partition by deduction_id order by event_time desc, position desc) as place
-       from versions)
+       from deduction_versions)
      select deduction_id, deductions.position from deductions join ranked using (deduction_id)
      where place = 1 and ranked.position <> deductions.position`,
   ],
   [
     'counts its versions wrongly',
     `select deduction_id, versions from deductions
-     join (select deduction_id, count(*) as counted from versions group by deduction_id) as found using (deduction_id)
+     join (select deduction_id, count(*) as counted from deduction_versions group by deduction_id) as found using (deduction_id)
      where versions <> counted`,
   ],
   [
     'has versions and no latest state',
-    'select distinct deduction_id from versions where deduction_id not in (select deduction_id from deductions)',
+    'select distinct deduction_id from deduction_versions where deduction_id not in (select deduction_id from deductions)',
   ],
   [
     'has a latest state and no versions',
-    'select deduction_id from deductions where deduction_id not in (select deduction_id from versions)',
+    'select deduction_id from deductions where deduction_id not in (select deduction_id from deduction_versions)',
   ],
 ];
 
@@ -111,7 +111,7 @@ async function gaps(trx: Trx): Promise<string[]> {
   const [head] = await rows(trx, 'select position from ledger_head');
   const positions = await rows(
     trx,
-    'select position from versions union all select position from roster_facts order by position',
+    'select position from deduction_versions union all select position from roster_facts order by position',
   );
   const wrong = positions.findIndex(({ position }, index) => position !== index + 1);
   if (wrong >= 0) return [`at ${wrong + 1}: ${positions[wrong]?.position}`];
@@ -139,7 +139,7 @@ async function wrongStates(trx: Trx): Promise<string[]> {
   }
   const states = await rows(
     trx,
-    'select deductions.deduction_id as id, member_contribution as amount from deductions join versions using (position)',
+    'select deductions.deduction_id as id, member_contribution as amount from deductions join deduction_versions using (position)',
   );
   const wrong = states.filter(
     ({ id, amount }) => !untimed.has(id as string) && latest.get(id as string)?.amount !== amount,

@@ -90,7 +90,7 @@ async function checkWritable(db: Db, now: Date): Promise<Finding> {
 /** What the serving process last heard from the service; its configuration may not be that of this shell. */
 async function checkGate(db: Db): Promise<Finding[]> {
   const { state, reason, since } = await readGate(db);
-  if (state === 'open') return [pass('gate', 'nothing keeps requests from the service')];
+  if (state === 'active') return [pass('gate', 'nothing keeps requests from the service')];
   return [
     fail(
       'gate',

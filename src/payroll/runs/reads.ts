@@ -95,7 +95,7 @@ function deductionsOf(db: Db | Trx, employees: readonly string[]) {
 
 async function versionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, RunVersion>> {
   const rows = await db
-    .selectFrom('versions')
+    .selectFrom('deduction_versions')
     .select(RUN_COLUMNS)
     .where(isOneOf(db, 'position', positions))
     .execute();
@@ -117,17 +117,17 @@ async function longerHistories(
 
 /** The versions at some positions and all that came before each, by their links. */
 function versionsBack(db: Db | Trx, positions: readonly number[]): Promise<RunVersion[]> {
-  const columns = RUN_COLUMNS.map((column) => `versions.${column}` as const);
+  const columns = RUN_COLUMNS.map((column) => `deduction_versions.${column}` as const);
   return db
     .withRecursive('back', (qb) =>
       qb
-        .selectFrom('versions')
-        .where(isOneOf(db, 'versions.position', positions))
+        .selectFrom('deduction_versions')
+        .where(isOneOf(db, 'deduction_versions.position', positions))
         .select(columns)
         .unionAll((union) =>
           union
             .selectFrom('back')
-            .innerJoin('versions', 'versions.position', 'back.previous')
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'back.previous')
             .select(columns),
         ),
     )
