@@ -4,12 +4,12 @@
  */
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { PayrollRunSummary } from '../src/api/run-schemas.ts';
 import { type Stage, setStage } from '../src/cli/demo/stage.ts';
 import { playDemo } from '../src/cli/demo.ts';
 import { createOutput } from '../src/cli/output.ts';
 import type { EventView } from '../src/inbox/event-view.ts';
 import type { VersionView } from '../src/ledger/deduction-view.ts';
+import type { PayrollRunSummary } from '../src/payroll/run-view.ts';
 import { launchBrowser } from '../test/support/browser.ts';
 
 const FOLDER = fileURLToPath(new URL('../docs/images/', import.meta.url));

@@ -255,7 +255,6 @@ export const PayrollRunOutline = closed(
   },
   'A payroll run as it was put, and what became of it.',
 );
-export type PayrollRunOutline = Static<typeof PayrollRunOutline>;
 
 /** Without what would have to be computed, and without its lists of ids. */
 export const PayrollRunSummary = closed(
@@ -274,7 +273,6 @@ export const PayrollRunSummary = closed(
   },
   'A payroll run in a list.',
 );
-export type PayrollRunSummary = Static<typeof PayrollRunSummary>;
 
 export const Line = closed(
   {
@@ -355,4 +353,3 @@ export const PayrollRunPreview = closed(
   },
   'What a run would come to. Nothing of it is kept.',
 );
-export type PayrollRunPreview = Static<typeof PayrollRunPreview>;

@@ -1,6 +1,7 @@
 import { userInfo } from 'node:os';
 import { currentCensus } from '../census/staged.ts';
 import { type CensusSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
+import { viewSync } from '../census/view.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import { describe } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
@@ -44,7 +45,7 @@ export function censusShow(
     };
     const answer = isAnswerAsked ? await answerOf(context, db, syncs[0]) : undefined;
     if (json) {
-      out.json({ census, syncs: syncs.map(syncShape), ...(answer !== undefined && { answer }) });
+      out.json({ census, syncs: syncs.map(viewSync), ...(answer !== undefined && { answer }) });
     } else {
       if (census === null) out.print('no census is staged');
       else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
@@ -86,11 +87,6 @@ function printAnswer(out: Output, answer: string | null): void {
   if (answer === null) out.note('the service rejected no upload of the latest sync');
   else if (answer === '') out.note('the service rejected the upload with a response that has no body');
   else for (const line of answer.split('\n')) out.print(printable(line));
-}
-
-/** As the API shows a sync. */
-export function syncShape({ request_id: _, ...sync }: CensusSync) {
-  return sync;
 }
 
 function printSyncs(out: Output, syncs: readonly CensusSync[]): void {

@@ -1,10 +1,11 @@
 import { stageCensus } from '../census/staging.ts';
+import { viewFindings } from '../census/view.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { readReadiness } from '../readiness/report.ts';
 import { createSealer } from '../security/encryption.ts';
 import { openCensusFile } from './census-file.ts';
-import { findingsShape, printProblems } from './census-problems.ts';
+import { printProblems } from './census-problems.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';
@@ -23,7 +24,7 @@ export async function censusStage(
   return withDatabase(context, async (db) => {
     const staged = await stageCensus({ db, sealer, now }, id, content);
     if (!staged.ok) {
-      if (json) out.json(findingsShape(staged));
+      if (json) out.json(viewFindings(staged));
       else printProblems(out, staged);
       return 1;
     }

@@ -1,8 +1,8 @@
 import { listSyncs } from '../census/sync-list.ts';
 import { requestSyncByHand } from '../census/syncs.ts';
+import { viewSync } from '../census/view.ts';
 import { readCensus } from '../config.ts';
 import { transact } from '../database/transaction.ts';
-import { syncShape } from './census-show.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';
@@ -25,7 +25,7 @@ export function censusSync(
     if (json) {
       const page = { limit: JUST_OPENED };
       const { syncs } = await listSyncs(db, { employerId: id }, page, { now, overdueMs });
-      out.json(syncs.filter((sync) => sync.sync_id === syncId).map(syncShape)[0]);
+      out.json(syncs.filter((sync) => sync.sync_id === syncId).map(viewSync)[0]);
     } else out.print(syncId);
     out.note(
       'a running "serve" uploads it as soon as it has a fresh census; "benefits-sidecar census show" tells how it went',

@@ -1,11 +1,11 @@
-import { comparedShape } from '../api/census-view.ts';
 import { checkCensus } from '../census/check.ts';
 import { type Compared, compareCensus } from '../census/diff.ts';
+import { viewComparison, viewFindings } from '../census/view.ts';
 import { readDataKeys } from '../config.ts';
 import { createSealer } from '../security/encryption.ts';
 import { printChanges } from './census-changes.ts';
 import { openCensusFile } from './census-file.ts';
-import { findingsShape, printProblems } from './census-problems.ts';
+import { printProblems } from './census-problems.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { employerId } from './employer.ts';
@@ -22,7 +22,7 @@ export async function censusValidate(
   const { out } = context;
   const compared = employer === undefined ? null : await compare(context, employerId(employer), file);
   const report = compared?.report ?? (await checkCensus(await openCensusFile(file)));
-  if (json) out.json(compared === null ? findingsShape(report) : comparedShape(compared));
+  if (json) out.json(compared === null ? viewFindings(report) : viewComparison(compared));
   else if (report.problemCount > 0) printProblems(out, report);
   else {
     out.print(`${report.employees} employees, no problem`);

@@ -1,6 +1,5 @@
-import { shownReadiness } from '../api/routes/readiness.ts';
 import { readCensus } from '../config.ts';
-import { type CheckResult, type ReadinessReport, readReadiness } from '../readiness/report.ts';
+import { type CheckResult, type ReadinessReport, readReadiness, viewReadiness } from '../readiness/report.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type Output, printable } from './output.ts';
@@ -21,7 +20,7 @@ export function readiness(
   const { overdueMs } = readCensus(env);
   return withDatabase(context, async (db) => {
     const report = await readReadiness(db, { now: now(), employerId: employer, overdueMs });
-    if (json) out.json(shownReadiness(report));
+    if (json) out.json(viewReadiness(report));
     else printReadiness(out, report);
     return report.ready ? 0 : 1;
   });

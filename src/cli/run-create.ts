@@ -1,4 +1,4 @@
-import { runOfView } from '../api/run-view.ts';
+import { viewStoredRun } from '../payroll/run-view.ts';
 import { beginRun } from '../payroll/runs/begin.ts';
 import { RUN_ID_PATTERN } from '../payroll/runs/body.ts';
 import type { Context } from './context.ts';
@@ -28,7 +28,7 @@ export async function runCreate(
         `another run has the id ${printable(runId)}: use another id, or "benefits-sidecar run delete" that one while it is open`,
       );
     }
-    const shown = await runOfView(db, begun.view, begun.stored);
+    const shown = await viewStoredRun(db, begun.view, begun.stored);
     if (options.json) out.json(shown);
     else printRun(out, shown);
     if (begun.outcome === 'same') out.note('the run was there already, and nothing was changed');

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { runOfView } from '../api/run-view.ts';
 import { readCensus } from '../config.ts';
 import type { Db } from '../database/tables.ts';
+import { viewStoredRun } from '../payroll/run-view.ts';
 import type { Acceptance } from '../payroll/runs/acceptances.ts';
 import type { Finalized } from '../payroll/runs/finalize.ts';
 import { bodyOf, viewRun } from '../payroll/runs/store.ts';
@@ -36,7 +36,7 @@ export async function runFinalize(context: Context, runId: string, options: Opti
     const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
     if (!('stored' in finalized)) throw await refusalOf(context, db, finalized, runId);
     const { stored } = finalized;
-    const shown = await runOfView(db, await viewRun(db, stored), stored);
+    const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
     if (options.json) out.json(shown);
     else printRun(out, shown);
     return 0;

@@ -1,6 +1,5 @@
-import { runPosition } from '../api/routes/payroll-runs.ts';
-import { summaryOf } from '../api/run-view.ts';
 import type { RunState } from '../database/tables.ts';
+import { runCursor, viewRunSummary } from '../payroll/run-view.ts';
 import { listRuns } from '../payroll/runs/store.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -13,11 +12,11 @@ type Options = { employer?: string; state?: RunState; limit: number; cursor?: st
 export function runList(context: Context, options: Options): Promise<number> {
   const { out } = context;
   const { employer, state, limit, cursor, json } = options;
-  const after = runPosition.decode(cursor);
+  const after = runCursor.decode(cursor);
   return withDatabase(context, async (db) => {
     const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
-    const shown = runs.map(summaryOf);
-    const next_cursor = runPosition.encode(next);
+    const shown = runs.map(viewRunSummary);
+    const next_cursor = runCursor.encode(next);
     if (json) out.json({ data: shown, next_cursor });
     else if (shown.length === 0) out.note('no such runs');
     else {

@@ -1,4 +1,4 @@
-import { computedOf, fieldsOf } from '../api/run-view.ts';
+import { viewPreview } from '../payroll/run-view.ts';
 import { PREVIEWED_LINES, previewWithLines } from '../payroll/runs/begin.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -12,12 +12,12 @@ export async function runPreview(context: Context, options: RunOptions & { json?
   const run = await askedRun(options);
   return withDatabase(context, async (db) => {
     const { view, lines } = await previewWithLines(db, run);
-    const shown = { ...fieldsOf(view.run, run), ...(await computedOf(db, view)), lines };
+    const shown = await viewPreview(db, view, run, lines);
     if (options.json) {
       out.json(shown);
       return 0;
     }
-    printPreview(out, shown as Parameters<typeof printPreview>[1]);
+    printPreview(out, shown);
     if (lines === null) out.note('with --employee their lines are shown, and how each came about');
     else {
       out.print('');

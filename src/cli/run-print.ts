@@ -1,5 +1,5 @@
 /** A run as people see it: how it was asked for, and what it comes to. */
-import type { PayrollRun, PayrollRunPreview } from '../api/run-schemas.ts';
+import type { PayrollRun, PayrollRunPreview } from '../payroll/run-view.ts';
 import type { Sum, Totals } from '../payroll/runs/totals.ts';
 import type { Output } from './output.ts';
 import { printPairs, printTable } from './table.ts';

@@ -1,6 +1,6 @@
-import { shownReadiness } from '../api/routes/readiness.ts';
 import { readCensus } from '../config.ts';
 import { bodyOf } from '../payroll/runs/store.ts';
+import { viewReadiness } from '../readiness/report.ts';
 import { readinessOfRun } from '../readiness/run-report.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -20,7 +20,7 @@ export function runReadiness(context: Context, runId: string, { json }: { json?:
       );
     }
     const report = await readinessOfRun(db, bodyOf(stored), runId, { now: now(), overdueMs });
-    if (json) out.json(shownReadiness(report));
+    if (json) out.json(viewReadiness(report));
     else {
       printReadiness(out, report);
       out.print(`etag: ${report.etag}`);

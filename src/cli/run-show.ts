@@ -1,4 +1,4 @@
-import { runOfView } from '../api/run-view.ts';
+import { viewStoredRun } from '../payroll/run-view.ts';
 import { viewRun } from '../payroll/runs/store.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -10,7 +10,7 @@ export function runShow(context: Context, runId: string, { json }: { json?: true
   const { out } = context;
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
-    const shown = await runOfView(db, await viewRun(db, stored), stored);
+    const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
     if (json) out.json(shown);
     else printRun(out, shown);
     return 0;

@@ -1,5 +1,5 @@
-import { runOfView } from '../api/run-view.ts';
 import { transact } from '../database/transaction.ts';
+import { viewStoredRun } from '../payroll/run-view.ts';
 import { settledBy } from '../payroll/runs/compute.ts';
 import { viewRun, voidRun } from '../payroll/runs/store.ts';
 import type { Context } from './context.ts';
@@ -28,7 +28,8 @@ export async function runVoid(
       throw new CommandFailed(`the run is ${stored.state}, not finalized: ${todo}`);
     }
     const settled_by = await settledBy(db, stored);
-    if (options.json) out.json({ ...(await runOfView(db, await viewRun(db, stored), stored)), settled_by });
+    if (options.json)
+      out.json({ ...(await viewStoredRun(db, await viewRun(db, stored), stored)), settled_by });
     else out.print(`voided ${printable(runId)}`);
     if (settled_by.length > 0) {
       out.note(`Finalized runs that settled something for it: ${settled_by.map(printable).join(', ')}`);

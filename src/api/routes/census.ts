@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
 import { stageCensus } from '../../census/staging.ts';
+import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
 import { identifier } from '../../contract/fields.ts';
@@ -12,7 +13,6 @@ import {
   readCensusStreams,
   streamedCensus,
 } from '../census-body.ts';
-import { comparedShape } from '../census-view.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { type Api, closed, FieldProblem, named } from '../schemas.ts';
@@ -153,7 +153,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
     },
     async (request) => {
       const { employer_id } = request.params;
-      return comparedShape(
+      return viewComparison(
         await inTurn(() => compareCensus({ db, sealer }, employer_id, streamedCensus(request))),
       );
     },

@@ -2,13 +2,14 @@ import Type from 'typebox';
 import { nullable } from '../../contract/fields.ts';
 import { bodyOf } from '../../payroll/runs/store.ts';
 import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
+import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import type { ApiParts } from '../parts.ts';
 import { Refusal } from '../problem.ts';
 import { RunId } from '../run-schemas.ts';
 import { type Api, closed, named } from '../schemas.ts';
 import { storedRun, withEtag } from './payroll-runs.ts';
-import { type Readiness, shownReadiness } from './readiness.ts';
+import type { Readiness } from './readiness.ts';
 
 const Verification = closed(
   {
@@ -59,7 +60,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs }: ApiParts
       const question = { now: now(), overdueMs };
       const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, question);
       withEtag(reply, report.etag);
-      return shownReadiness(report);
+      return viewReadiness(report);
     },
   );
 

@@ -1,6 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { transact } from '../../database/transaction.ts';
 import { keyProblem } from '../../employment/accept.ts';
+import { viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
@@ -12,7 +13,6 @@ import { ifMatchOf } from '../if-match.ts';
 import type { ApiParts } from '../parts.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
-import { runOfView } from '../run-view.ts';
 import { type Api, closed } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, RunAnswer, storedRun, withEtag } from './payroll-runs.ts';
@@ -106,7 +106,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
         log.info(fields, `a payroll run was finalized${how}`);
       }
       withEtag(reply, view.etag);
-      return runOfView(db, view, stored);
+      return viewStoredRun(db, view, stored);
     },
   );
 
@@ -138,7 +138,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
       const fields = { run_id, employer_id: stored.employer_id, count: view.totals.lines, ...by(request) };
       log.info(fields, 'a payroll run was voided');
       withEtag(reply, view.etag);
-      return { ...(await runOfView(db, view, stored)), settled_by: await settledBy(db, stored) };
+      return { ...(await viewStoredRun(db, view, stored)), settled_by: await settledBy(db, stored) };
     },
   );
 

@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { identifier, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { cursorOf } from '../../formats/cursor.ts';
+import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { deleteRun, findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
@@ -19,7 +19,6 @@ import {
   RunId,
   Totals,
 } from '../run-schemas.ts';
-import { computedOf, fieldsOf, outlineOf, runOfView, summaryOf } from '../run-view.ts';
 import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
 
@@ -32,11 +31,6 @@ const RunQuery = closed({
   cursor,
   limit,
 });
-
-export const runPosition = cursorOf(
-  'payroll-runs',
-  Type.Object({ payDate: Type.String(), runId: Type.String() }),
-);
 
 /** The names of the schemas in the reference, for the routes that answer them. */
 export const RunAnswer = Type.Unsafe<PayrollRun>({ $ref: 'PayrollRun#' });
@@ -91,7 +85,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         log.info({ run_id, employer_id: run.employer_id, ...by(request) }, 'a payroll run was put');
       }
       withEtag(reply, begun.view.etag).code(begun.outcome === 'created' ? 201 : 200);
-      return runOfView(db, begun.view, begun.stored);
+      return viewStoredRun(db, begun.view, begun.stored);
     },
   );
 
@@ -113,7 +107,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
     async ({ body }) => {
       const stated = runIn(body);
       const { view, lines } = await previewWithLines(db, stated);
-      return { ...fieldsOf(view.run, stated), ...(await computedOf(db, view)), lines };
+      return viewPreview(db, view, stated, lines);
     },
   );
 
@@ -133,9 +127,9 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
     },
     async ({ query }) => {
       const { employer_id, state } = query;
-      const page = { after: runPosition.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const page = { after: runCursor.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
       const { runs, next } = await listRuns(db, { employerId: employer_id, state }, page);
-      return { data: runs.map(summaryOf), next_cursor: runPosition.encode(next) };
+      return { data: runs.map(viewRunSummary), next_cursor: runCursor.encode(next) };
     },
   );
 
@@ -157,7 +151,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       const stored = await storedRun(db, params.run_id);
       const view = await viewRun(db, stored);
       withEtag(reply, view.etag);
-      return runOfView(db, view, stored);
+      return viewStoredRun(db, view, stored);
     },
   );
 

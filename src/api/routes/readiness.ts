@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { identifier } from '../../contract/fields.ts';
-import { type ReadinessReport, readReadiness } from '../../readiness/report.ts';
+import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import type { ApiParts } from '../parts.ts';
 import { type Api, closed, named, ownInstant } from '../schemas.ts';
 
@@ -58,11 +58,6 @@ export function readinessRoutes(app: Api, { db, now, overdueMs }: ApiParts): voi
       },
     },
     async ({ query }) =>
-      shownReadiness(await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs })),
+      viewReadiness(await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs })),
   );
-}
-
-/** A report as the API and the CLI show it. */
-export function shownReadiness({ failures: _, ...report }: ReadinessReport): Readiness {
-  return report;
 }

@@ -1,7 +1,7 @@
 /** What is said before the first act and after the last one: where everything is, and how to try it. */
 
-import type { PayrollRunSummary } from '../../api/run-schemas.ts';
 import type { VersionView } from '../../ledger/deduction-view.ts';
+import type { PayrollRunSummary } from '../../payroll/run-view.ts';
 import type { Output } from '../output.ts';
 import { printPairs } from '../table.ts';
 import type { Stage } from './stage.ts';

@@ -1,7 +1,8 @@
 /** Acts 8 and 9: payroll asks what to deduct, finalizes it, and settles what changed afterwards. */
-import type { PayrollRun } from '../../api/run-schemas.ts';
+
 import type { PayFrequency } from '../../contract/employee.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
+import type { PayrollRun } from '../../payroll/run-view.ts';
 import type { Verification } from '../../payroll/runs/verify.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
 import type { CheckResult, ReadinessReport } from '../../readiness/report.ts';

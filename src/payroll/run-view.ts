@@ -1,20 +1,36 @@
-/** Runs as the API shows them. */
+/** Payroll runs as the API and the command line show them. */
+import Type from 'typebox';
 import type { Db } from '../database/tables.ts';
-import { readTaken } from '../payroll/reconciliation/taken.ts';
-import { planOfBasis, planWith, runUnder } from '../payroll/runs/basis.ts';
-import type { Run, StatedRun } from '../payroll/runs/body.ts';
-import { bodyOf, frozenOf, type RunRow, type RunView, type StoredRun } from '../payroll/runs/store.ts';
-import { OPTIONS, readPolicies } from '../payroll/settings/policy.ts';
-import { readSchedules } from '../payroll/settings/schedules.ts';
-import type { PayrollRun, PayrollRunOutline, PayrollRunSummary } from './run-schemas.ts';
+import { cursorOf } from '../formats/cursor.ts';
+import type { Line } from './calculation/line.ts';
+import { readTaken } from './reconciliation/taken.ts';
+import { planOfBasis, planWith, runUnder } from './runs/basis.ts';
+import type { Run, StatedRun } from './runs/body.ts';
+import { bodyOf, frozenOf, type RunRow, type RunView, type StoredRun } from './runs/store.ts';
+import type { Totals } from './runs/totals.ts';
+import { OPTIONS, readPolicies } from './settings/policy.ts';
+import { readSchedules } from './settings/schedules.ts';
 
-/** A stored run with what it comes to. */
-export async function runOfView(db: Db, view: RunView, stored: StoredRun): Promise<PayrollRun> {
+/** The position of a page in the list of runs. */
+export const runCursor = cursorOf(
+  'payroll-runs',
+  Type.Object({ payDate: Type.String(), runId: Type.String() }),
+);
+
+/** A stored run with its computed values. */
+export type PayrollRun = Awaited<ReturnType<typeof viewStoredRun>>;
+/** A stored run in a list. */
+export type PayrollRunSummary = ReturnType<typeof viewRunSummary>;
+/** A run that is not stored, with its lines. */
+export type PayrollRunPreview = Awaited<ReturnType<typeof viewPreview>>;
+
+/** Returns a stored run with its computed values. */
+export async function viewStoredRun(db: Db, view: RunView, stored: StoredRun) {
   return { ...(await outlineOf(db, stored)), ...(await computedOf(db, view)) };
 }
 
-/** A stored run with all that needs no computing. */
-export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOutline> {
+/** Returns a stored run without its computed values. */
+export async function outlineOf(db: Db, stored: StoredRun) {
   return {
     run_id: stored.run_id,
     ...fieldsOf(await effectiveRun(db, stored), bodyOf(stored)),
@@ -28,8 +44,16 @@ export async function outlineOf(db: Db, stored: StoredRun): Promise<PayrollRunOu
   };
 }
 
-/** What a run comes to, whether it is stored or not. */
-export async function computedOf(db: Db, { run, stored, ...view }: RunView) {
+/** Returns a run that is not stored, with its lines. */
+export async function viewPreview(db: Db, view: RunView, stated: StatedRun, lines: readonly Line[] | null) {
+  return {
+    ...fieldsOf(view.run, stated),
+    ...(await computedOf(db, view)),
+    lines: lines === null ? null : [...lines],
+  };
+}
+
+async function computedOf(db: Db, { run, stored, ...view }: RunView) {
   const plan =
     stored === null || stored.state === 'open'
       ? planWith(run, await readSchedules(db, run.employer_id))
@@ -48,8 +72,8 @@ export async function computedOf(db: Db, { run, stored, ...view }: RunView) {
   };
 }
 
-/** A stored run without anything that must be computed. */
-export function summaryOf(stored: RunRow): PayrollRunSummary {
+/** Returns a stored run as a list shows it: without computed values and lists of ids. */
+export function viewRunSummary(stored: RunRow) {
   const { run_id, employer_id, kind, pay_group, period_start, period_end, pay_date, etag } = stored;
   return {
     run_id,
@@ -66,8 +90,8 @@ export function summaryOf(stored: RunRow): PayrollRunSummary {
   };
 }
 
-function totalsOf({ totals }: RunRow): PayrollRunSummary['totals'] {
-  return totals === null ? null : (JSON.parse(totals) as PayrollRunSummary['totals']);
+function totalsOf({ totals }: RunRow): Totals | null {
+  return totals === null ? null : (JSON.parse(totals) as Totals);
 }
 
 async function effectiveRun(db: Db, stored: StoredRun): Promise<Run> {
@@ -76,7 +100,7 @@ async function effectiveRun(db: Db, stored: StoredRun): Promise<Run> {
 }
 
 /** Returns the run with its effective options, and the names of those that it states itself. */
-export function fieldsOf(run: Run, stated: StatedRun) {
+function fieldsOf(run: Run, stated: StatedRun) {
   return {
     employer_id: run.employer_id,
     kind: run.kind,
