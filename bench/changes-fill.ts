@@ -3,8 +3,8 @@ import { openDatabase } from '../src/database/open.ts';
 import type { Db } from '../src/database/tables.ts';
 import { transact } from '../src/database/transaction.ts';
 import { claim } from '../src/outbox/claims.ts';
-import { employeeSubject, enqueueMany, sealBody } from '../src/outbox/queue.ts';
-import { createSealer } from '../src/security/encryption.ts';
+import { employeeSubject, encryptBody, enqueueMany } from '../src/outbox/queue.ts';
+import { createEncryptor } from '../src/security/encryption.ts';
 import { openHasher } from '../src/security/hashing.ts';
 import { environment } from './server.ts';
 
@@ -13,7 +13,7 @@ export const CHANGES_EACH = 4;
 const AT_ONCE = 1_000;
 
 const key = Buffer.from((environment('').DATA_KEYS ?? '').split(':')[1] ?? '', 'base64');
-const sealer = createSealer([{ id: 'bench', key }]);
+const encryptor = createEncryptor([{ id: 'bench', key }]);
 
 /** The name of the nth that was owed, counted from 0, and whose it is. */
 export function nthOf(requestId: string): number {
@@ -25,19 +25,19 @@ export async function owe(databaseUrl: string, count: number): Promise<void> {
   const employees = count / CHANGES_EACH;
   const db = openDatabase(databaseUrl);
   try {
-    const hasher = await openHasher(db, sealer);
+    const hasher = await openHasher(db, encryptor);
     for (let from = 0; from < count; from += AT_ONCE) {
       const requests = Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, index) => {
         const nth = from + index;
         const requestId = `owed-${nth}`;
         const employeeId = `owed-${nth % employees}`;
-        const sealed = sealBody(
-          sealer,
+        const encrypted = encryptBody(
+          encryptor,
           hasher,
           requestId,
           Buffer.from(JSON.stringify(bodyOf(employeeId, nth))),
         );
-        return { requestId, kind: 'demographic' as const, subject: employeeSubject(employeeId), sealed };
+        return { requestId, kind: 'demographic' as const, subject: employeeSubject(employeeId), encrypted };
       });
       await transact(db, (trx) => enqueueMany(trx, requests, new Date().toISOString()));
     }

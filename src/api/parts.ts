@@ -3,7 +3,7 @@ import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
 import type { NotReady } from '../operations/health.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import type { PrivateCounts } from '../telemetry/api-counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';
@@ -14,7 +14,7 @@ export type ApiParts = {
   readonly db: Db;
   readonly now: Clock;
   readonly log: Log;
-  readonly sealer: Sealer;
+  readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, allowed everything; null: none. */
   readonly firstToken: string | null;
   /** A census sync that is not completed after this long is overdue. */

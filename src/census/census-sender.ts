@@ -4,7 +4,7 @@ import { pathSegment } from '../outbox/client.ts';
 import { idOf } from '../outbox/queue.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, NotNow, Patience, Prepared, Sender, Settlement } from '../outbox/sender.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import { keyTrouble } from '../security/hashing.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 import { currentCensus, openChunks, recordUpload, type StagedCensus, uploadBody } from './staged.ts';
@@ -21,7 +21,7 @@ const CLOCK_SKEW_MS = 5 * 60_000;
 
 export type CensusSending = {
   db: Db;
-  sealer: Sealer;
+  encryptor: Encryptor;
   now: Clock;
   /** Null for push. */
   source: CensusSource | null;
@@ -40,7 +40,7 @@ class CensusCut extends Error {
 
 /** Uploads an employer's census: with push the staged one while it is fresh, else one fetched for the purpose. */
 export function createCensusSender(sending: CensusSending): Sender {
-  const { db, sealer, now, source, maxAgeMs } = sending;
+  const { db, encryptor, now, source, maxAgeMs } = sending;
   /** Why the body of an attempt broke off here, for its sync. */
   const unopened = new WeakMap<Claim, string>();
   /** The census that an attempt uploads. */
@@ -99,7 +99,7 @@ export function createCensusSender(sending: CensusSending): Sender {
   ): Promise<Prepared> {
     try {
       // One key sealed all of it: the first chunk shows, before a byte is sent, whether it is there.
-      await openChunks(db, sealer, censusId).next();
+      await openChunks(db, encryptor, censusId).next();
     } catch (error) {
       const reason = whyUnopened(error);
       if (reason === null) throw error;
@@ -110,7 +110,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       kind: 'post',
       path: ['employer', employerId, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
-      body: { length: bodyBytes, chunks: noted(claim, bodyBytes, uploadBody(db, sealer, censusId)) },
+      body: { length: bodyBytes, chunks: noted(claim, bodyBytes, uploadBody(db, encryptor, censusId)) },
       patience: PATIENCE,
     };
   }

@@ -1,7 +1,7 @@
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
 import type { Place } from '../security/encryption.ts';
-import type { SealedColumn } from '../security/rotation.ts';
+import type { EncryptedColumn } from '../security/rotation.ts';
 import type { CensusRow } from './check.ts';
 
 /**
@@ -21,7 +21,7 @@ export function chunkPlace(censusId: string, chunk: number): Place {
 }
 
 /** For sealing chunks again: some 5 MiB at once. */
-export const SEALED_CHUNKS: SealedColumn = {
+export const ENCRYPTED_CHUNKS: EncryptedColumn = {
   table: 'census_chunks',
   column: 'sealed',
   key: ['census_id', 'chunk'],

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusReport, type CensusRow, checkCensus } from './check.ts';
 import {
@@ -45,15 +45,15 @@ const ROWS_AT_ONCE = 256;
 
 /**
  * Checks a whole census and compares it, row by row, with the last one of the employer that the service took. Keeps
- * nothing. Throws what the content, the database and the sealer throw.
+ * nothing. Throws what the content, the database and the encryptor throw.
  */
 export async function compareCensus(
-  { db, sealer }: { db: Db; sealer: Sealer },
+  { db, encryptor }: { db: Db; encryptor: Encryptor },
   employerId: string,
   content: CensusContent,
 ): Promise<Compared> {
   const upload = await lastUpload(db, employerId);
-  const comparison = upload === null ? null : await begin(db, sealer, employerId, upload);
+  const comparison = upload === null ? null : await begin(db, encryptor, employerId, upload);
   if (comparison === null) return { report: await checkCensus(content), lastUpload: upload, changes: null };
   const report = await checkCensus(content, comparison.add);
   if (report.organization === null || report.problemCount > 0) {
@@ -65,8 +65,8 @@ export async function compareCensus(
   return { report, lastUpload: upload, changes: isStillLast ? changes : null };
 }
 
-async function begin(db: Db, sealer: Sealer, employerId: string, upload: Upload) {
-  const hasher = await openHasher(db, sealer);
+async function begin(db: Db, encryptor: Encryptor, employerId: string, upload: Upload) {
+  const hasher = await openHasher(db, encryptor);
   return upload.fingerprintKey === hasher.keyId ? compare(db, hasher, employerId, upload) : null;
 }
 

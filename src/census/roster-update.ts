@@ -7,12 +7,12 @@ import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
 import { employerSubject } from '../outbox/queue.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import type { CensusRow } from './check.ts';
 import { rowsOf } from './chunks.ts';
 import { openChunks } from './staged.ts';
 
-type Learning = { db: Db; sealer: Sealer; now: Clock };
+type Learning = { db: Db; encryptor: Encryptor; now: Clock };
 
 /** Learns the censuses whose learning was broken off; called at start. Answers how many. */
 export async function learnRest(learning: Learning): Promise<number> {
@@ -31,7 +31,7 @@ export async function learnRest(learning: Learning): Promise<number> {
  * employee of the employer whom the census lacks. Facts that came after the census was staged stand. Broken off,
  * it may begin again: what is known already is not written twice. A census that is replaced meanwhile is left.
  */
-export async function learnCensus({ db, sealer, now }: Learning, censusId: string): Promise<void> {
+export async function learnCensus({ db, encryptor, now }: Learning, censusId: string): Promise<void> {
   const census = await findCurrent(db, censusId);
   if (census === undefined) return;
   const { employer_id, staged_at } = census;
@@ -47,7 +47,7 @@ export async function learnCensus({ db, sealer, now }: Learning, censusId: strin
     });
 
   const present = new Set<string>();
-  for await (const { chunk, plain } of openChunks(db, sealer, censusId)) {
+  for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) {
     if (chunk === 0) continue;
     const facts = rowsOf(plain).map((row) => factOf(employer_id, row));
     for (const fact of facts) present.add(fact.employee_id);

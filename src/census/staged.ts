@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import { bodyPart, chunkPlace, END } from './chunks.ts';
 
 /** Reads the staged census: the newest one of an employer that passed the check. */
@@ -34,24 +34,28 @@ export async function currentCensus(db: Db | Trx, employerId: string): Promise<S
 /** The body that is uploaded for an employer, as it passed the check; null when no census is staged. */
 export async function readUploadBody(
   db: Db,
-  sealer: Sealer,
+  encryptor: Encryptor,
   employerId: string,
 ): Promise<{ census: StagedCensus; length: number; chunks: AsyncIterable<Uint8Array> } | null> {
   const census = await currentCensus(db, employerId);
   if (census === null) return null;
-  return { census, length: census.bodyBytes, chunks: uploadBody(db, sealer, census.censusId) };
+  return { census, length: census.bodyBytes, chunks: uploadBody(db, encryptor, census.censusId) };
 }
 
 /** The bytes of a census's upload body. A chunk that was tidied away, or is missing, ends them early, short of their length. */
-export async function* uploadBody(db: Db, sealer: Sealer, censusId: string): AsyncGenerator<Uint8Array> {
-  for await (const { chunk, plain } of openChunks(db, sealer, censusId)) yield bodyPart(chunk, plain);
+export async function* uploadBody(
+  db: Db,
+  encryptor: Encryptor,
+  censusId: string,
+): AsyncGenerator<Uint8Array> {
+  for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) yield bodyPart(chunk, plain);
   yield END;
 }
 
 /** Each chunk of a census, opened, in order; one in memory at a time. */
 export async function* openChunks(
   db: Db,
-  sealer: Sealer,
+  encryptor: Encryptor,
   censusId: string,
 ): AsyncGenerator<{ chunk: number; plain: Buffer }> {
   for (let chunk = 0; ; chunk += 1) {
@@ -62,7 +66,7 @@ export async function* openChunks(
       .where('chunk', '=', chunk)
       .executeTakeFirst();
     if (row === undefined) return;
-    yield { chunk, plain: sealer.open(row.sealed, chunkPlace(censusId, chunk)) };
+    yield { chunk, plain: encryptor.decrypt(row.sealed, chunkPlace(censusId, chunk)) };
   }
 }
 

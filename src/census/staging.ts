@@ -8,7 +8,7 @@ import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { employerSubject } from '../outbox/queue.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusRow, checkCensus } from './check.ts';
 import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
@@ -20,7 +20,7 @@ import { dropCensus, tidyCensuses } from './tidy.ts';
 
 export type Staging = {
   db: Db;
-  sealer: Sealer;
+  encryptor: Encryptor;
   now: Clock;
 };
 
@@ -34,10 +34,10 @@ export type Staged =
  * waited for a good census are requested again. A census that breaks the contract leaves nothing behind.
  *
  * `uploading`: the request that is about to upload it, where it was fetched for one.
- * Throws what the content, the database or the sealer throws.
+ * Throws what the content, the database or the encryptor throws.
  */
 export async function stageCensus(
-  { db, sealer, now }: Staging,
+  { db, encryptor, now }: Staging,
   employerId: string,
   content: CensusContent,
   { uploading = null, signal = null }: { uploading?: string | null; signal?: AbortSignal | null } = {},
@@ -46,7 +46,7 @@ export async function stageCensus(
   await begin(db, censusId, employerId, now());
   let staged: Staged;
   try {
-    staged = await write({ db, sealer, now }, { censusId, employerId, uploading }, content, signal);
+    staged = await write({ db, encryptor, now }, { censusId, employerId, uploading }, content, signal);
   } catch (error) {
     // What can't be removed now is tidied away later; the error says more than this one would. Where the answer to the
     // last commit was lost the census may be the current one.
@@ -54,20 +54,20 @@ export async function stageCensus(
     throw error;
   }
   if (!staged.ok) await dropCensus(db, censusId);
-  else await learnCensus({ db, sealer, now }, censusId);
+  else await learnCensus({ db, encryptor, now }, censusId);
   await tidyCensuses(db, now());
   return staged;
 }
 
 async function write(
-  { db, sealer, now }: Staging,
+  { db, encryptor, now }: Staging,
   ids: { censusId: string; employerId: string; uploading: string | null },
   content: CensusContent,
   signal: AbortSignal | null,
 ): Promise<Staged> {
   const { censusId, employerId, uploading } = ids;
-  const hasher = await openHasher(db, sealer);
-  const writer = createChunkWriter({ db, sealer, hasher }, ids);
+  const hasher = await openHasher(db, encryptor);
+  const writer = createChunkWriter({ db, encryptor, hasher }, ids);
   const report = await checkCensus(content, writer.add, signal);
   const { employees, problemCount, problems, organization } = report;
   if (problemCount > 0 || organization === null) return { ok: false, employees, problemCount, problems };
@@ -133,7 +133,7 @@ async function makeCurrent(
  * may come last, is chunk 0.
  */
 function createChunkWriter(
-  { db, sealer, hasher }: { db: Db; sealer: Sealer; hasher: Hasher },
+  { db, encryptor, hasher }: { db: Db; encryptor: Encryptor; hasher: Hasher },
   { censusId, employerId }: { censusId: string; employerId: string },
 ) {
   const packer = createPacker();
@@ -142,7 +142,7 @@ function createChunkWriter(
   let bodyBytes = END.length;
 
   const write = async (chunk: number, plain: Buffer): Promise<void> => {
-    const sealed = sealer.seal(plain, chunkPlace(censusId, chunk));
+    const sealed = encryptor.encrypt(plain, chunkPlace(censusId, chunk));
     const rows = fingerprints;
     fingerprints = [];
     await transact(db, async (trx) => {

@@ -3,7 +3,7 @@ import type { Problem } from '../contract/check.ts';
 import { maskSsnsIn } from '../contract/employee.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
 import { placeOf } from '../outbox/queue.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 
 /** A sync as people see it. */
 export type CensusSync = Pick<
@@ -95,9 +95,9 @@ export async function findSync(
 
 /**
  * Returns the first 4 KiB of the response with which the service rejected a sync's upload, with SSNs masked; null if it
- * rejected none. The caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `SealBroken`.
+ * rejected none. The caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
  */
-export async function readSyncAnswer(db: Db, sealer: Sealer, syncId: string): Promise<string | null> {
+export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
   const row = await db
     .selectFrom('census_syncs')
     .innerJoin('outbox', 'outbox.request_id', 'census_syncs.request_id')
@@ -105,7 +105,7 @@ export async function readSyncAnswer(db: Db, sealer: Sealer, syncId: string): Pr
     .where('sync_id', '=', syncId)
     .executeTakeFirst();
   if (row === undefined || row.answer === null) return null;
-  return maskSsnsIn(sealer.open(row.answer, placeOf(row.request_id, 'answer')).toString('utf8'));
+  return maskSsnsIn(encryptor.decrypt(row.answer, placeOf(row.request_id, 'answer')).toString('utf8'));
 }
 
 function syncOf(row: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {

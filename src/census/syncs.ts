@@ -92,7 +92,7 @@ async function owedUpload(
   const pending = await pendingRequest(trx, 'census', subject);
   if (pending !== null) return pending;
   const requestId = randomUUID();
-  await enqueue(trx, { requestId, kind: 'census', subject, sealed: null }, now);
+  await enqueue(trx, { requestId, kind: 'census', subject, encrypted: null }, now);
   return requestId;
 }
 

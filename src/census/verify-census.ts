@@ -2,20 +2,20 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { DataKeyMissing, SealBroken, type Sealer } from '../security/encryption.ts';
+import { DataKeyMissing, DecryptionFailed, type Encryptor } from '../security/encryption.ts';
 import { bodyPart, END } from './chunks.ts';
 import { openChunks } from './staged.ts';
 
 type Staged = { census_id: string; body_bytes: number };
 
-/** All current censuses; their bytes only with a sealer that opens them. */
-export async function verifyCensuses(db: Db, sealer: Sealer | null, on: Verifying): Promise<void> {
+/** All current censuses; their bytes only with a encryptor that opens them. */
+export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<void> {
   await verifyEmployers(db, on);
-  if (sealer === null) return;
+  if (encryptor === null) return;
   const censuses = await currentOnes(db);
   for (const census of censuses) {
     on.signal.throwIfAborted();
-    const bytes = await bytesOf(db, sealer, census.census_id);
+    const bytes = await bytesOf(db, encryptor, census.census_id);
     if (bytes === null || bytes === census.body_bytes) continue;
     // One that was replaced meanwhile may have lost its chunks by now, as it should.
     const still = await currentOnes(db, census.census_id);
@@ -52,14 +52,14 @@ function currentOnes(db: Db, censusId?: string): Promise<Staged[]> {
 }
 
 /** Bytes of the upload body; null where a chunk can't be opened, of which those who open all of them tell. */
-async function bytesOf(db: Db, sealer: Sealer, censusId: string): Promise<number | null> {
+async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<number | null> {
   let bytes = END.length;
   try {
-    for await (const { chunk, plain } of openChunks(db, sealer, censusId)) {
+    for await (const { chunk, plain } of openChunks(db, encryptor, censusId)) {
       bytes += bodyPart(chunk, plain).length;
     }
   } catch (error) {
-    if (error instanceof DataKeyMissing || error instanceof SealBroken) return null;
+    if (error instanceof DataKeyMissing || error instanceof DecryptionFailed) return null;
     throw error;
   }
   return bytes;

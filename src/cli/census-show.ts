@@ -7,7 +7,7 @@ import { describe } from '../contract/check.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { employerSubject } from '../outbox/queue.ts';
-import { createSealer } from '../security/encryption.ts';
+import { createEncryptor } from '../security/encryption.ts';
 import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
 import type { Context } from './context.ts';
@@ -59,7 +59,7 @@ export function censusShow(
 /** Records the read before it opens anything. */
 async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefined): Promise<string | null> {
   if (sync === undefined) return null;
-  const sealer = createSealer(readDataKeys(env));
+  const encryptor = createEncryptor(readDataKeys(env));
   const read = {
     caller: commandCaller(),
     what: 'census',
@@ -68,7 +68,7 @@ async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefi
     now: now().toISOString(),
   } as const;
   await transact(db, (trx) => recordPiiRead(trx, read));
-  return readSyncAnswer(db, sealer, sync.sync_id);
+  return readSyncAnswer(db, encryptor, sync.sync_id);
 }
 
 /** A command has no token: the audit log names the user of the system instead. */

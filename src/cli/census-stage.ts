@@ -3,7 +3,7 @@ import { viewFindings } from '../census/view.ts';
 import { readCensus, readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { readReadiness } from '../readiness/report.ts';
-import { createSealer } from '../security/encryption.ts';
+import { createEncryptor } from '../security/encryption.ts';
 import { openCensusFile } from './census-file.ts';
 import { printProblems } from './census-problems.ts';
 import type { Context } from './context.ts';
@@ -19,10 +19,10 @@ export async function censusStage(
 ): Promise<number> {
   const { out, env, now } = context;
   const id = employerId(employer);
-  const sealer = createSealer(readDataKeys(env));
+  const encryptor = createEncryptor(readDataKeys(env));
   const content = await openCensusFile(file);
   return withDatabase(context, async (db) => {
-    const staged = await stageCensus({ db, sealer, now }, id, content);
+    const staged = await stageCensus({ db, encryptor, now }, id, content);
     if (!staged.ok) {
       if (json) out.json(viewFindings(staged));
       else printProblems(out, staged);

@@ -2,7 +2,7 @@ import { checkCensus } from '../census/check.ts';
 import { type Compared, compareCensus } from '../census/diff.ts';
 import { viewComparison, viewFindings } from '../census/view.ts';
 import { readDataKeys } from '../config.ts';
-import { createSealer } from '../security/encryption.ts';
+import { createEncryptor } from '../security/encryption.ts';
 import { printChanges } from './census-changes.ts';
 import { openCensusFile } from './census-file.ts';
 import { printProblems } from './census-problems.ts';
@@ -32,7 +32,7 @@ export async function censusValidate(
 }
 
 async function compare(context: Context, employer: string, file: string): Promise<Compared> {
-  const sealer = createSealer(readDataKeys(context.env));
+  const encryptor = createEncryptor(readDataKeys(context.env));
   const content = await openCensusFile(file);
-  return withDatabase(context, (db) => compareCensus({ db, sealer }, employer, content));
+  return withDatabase(context, (db) => compareCensus({ db, encryptor }, employer, content));
 }

@@ -12,7 +12,7 @@ import {
 import { type ChangeKind, checkChange } from '../employment/change.ts';
 import { Unreadable } from '../formats/bytes.ts';
 import { createProblems } from '../formats/rows.ts';
-import { createSealer } from '../security/encryption.ts';
+import { createEncryptor } from '../security/encryption.ts';
 import { type GivenChange, givenChanges } from './changes-file.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -35,12 +35,12 @@ export function changeReport(kind: ChangeKind) {
   return async (context: Context, { file: path, keyPrefix, json }: Options): Promise<number> => {
     const { out, env, now } = context;
     assertPrefix(keyPrefix);
-    const sealer = createSealer(readDataKeys(env));
+    const encryptor = createEncryptor(readDataKeys(env));
     const file = await findRowsFile(path);
     return withDatabase(context, async (db) => {
       const { rows, digest } = await checkFile(context, file, kind);
       const keys = keysOf(kind, keyPrefix ?? `file-${digest}`);
-      const results = await accept(context, { db, sealer, now }, { file, kind, rows, keys });
+      const results = await accept(context, { db, encryptor, now }, { file, kind, rows, keys });
       tell(context, results, { rows, json: json === true });
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
       if (conflicts.length > 0) throw new Conflicts(conflicts.map(conflictOf));
@@ -147,7 +147,7 @@ type Pending = Submission & { path: string };
 /** Accepts row after row, some hundred in a transaction, until the end or until the command is stopped. */
 async function accept(
   { out, stopped }: Context,
-  accepting: { db: Db; sealer: ReturnType<typeof createSealer>; now: Context['now'] },
+  accepting: { db: Db; encryptor: ReturnType<typeof createEncryptor>; now: Context['now'] },
   { file, kind, rows, keys }: Work,
 ): Promise<Result[]> {
   const signal = stopped();

@@ -1,5 +1,4 @@
 import { transact } from '../database/transaction.ts';
-import { viewStartDecision } from '../ledger/deduction-view.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -23,7 +22,8 @@ export async function deductionsDecide(
       throw new CommandFailed(`${printable(deductionId)} has no version ${version}`);
     if (decided.outcome === 'not-undecided')
       throw new CommandFailed(`version ${version} of ${printable(deductionId)} needs no decision`);
-    if (json) out.json(viewStartDecision(decided.row));
+    const { version_position: _, ...row } = decided.row;
+    if (json) out.json(row);
     else out.print(`${decision}: version ${version} of ${printable(deductionId)}`);
     return 0;
   });

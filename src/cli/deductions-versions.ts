@@ -1,6 +1,6 @@
 import type { Db } from '../database/tables.ts';
 import { viewVersion } from '../ledger/deduction-view.ts';
-import { type VersionState, versionsOf } from '../ledger/deductions.ts';
+import { type DeductionState, versionsOf } from '../ledger/deductions.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed } from './failure.ts';
@@ -37,10 +37,9 @@ export function deductionsVersions(
           'from',
           'to',
           'late',
-          'start decision',
           'event',
         ],
-        states.map(({ version, startDecision }) => [
+        states.map(({ version }) => [
           version.version,
           version.event_time,
           version.decided_by,
@@ -49,7 +48,6 @@ export function deductionsVersions(
           version.starts_on,
           version.ends_on,
           version.late === 1 ? 'late' : '',
-          startDecision === null ? '' : `${startDecision.decision}: ${startDecision.reason}`,
           version.event_id,
         ]),
       );
@@ -58,8 +56,8 @@ export function deductionsVersions(
   });
 }
 
-async function allVersionsOf(db: Db, deductionId: string, today: string): Promise<VersionState[]> {
-  const all: VersionState[] = [];
+async function allVersionsOf(db: Db, deductionId: string, today: string): Promise<DeductionState[]> {
+  const all: DeductionState[] = [];
   let after: number | null | undefined;
   while (after !== null) {
     const { versions, next } = await versionsOf(db, deductionId, { after, limit: VERSIONS_AT_ONCE }, today);

@@ -1,14 +1,14 @@
 import { readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { FORMER_HASHES } from '../outbox/queue.ts';
-import { createSealer, type Sealer } from '../security/encryption.ts';
-import { countRows, type KeysInUse, keysInUse, type Resealed, reseal } from '../security/rotation.ts';
+import { createEncryptor, type Encryptor } from '../security/encryption.ts';
+import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/rotation.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { ifStopped } from './failure.ts';
 import { printable } from './output.ts';
 import { adding, showProgress } from './progress.ts';
-import { SEALED } from './sealed.ts';
+import { ENCRYPTED_COLUMNS } from './sealed.ts';
 import { printTable } from './table.ts';
 
 /** Another one while a `serve` seals with an older key, or had a row locked; more would not help. */
@@ -21,40 +21,45 @@ const PASSES_MOST = 3;
 export async function keysRotate(context: Context, { json }: { json?: true }): Promise<number> {
   const { out, env, stopped } = context;
   const dataKeys = readDataKeys(env);
-  const sealer = createSealer(dataKeys);
+  const encryptor = createEncryptor(dataKeys);
   const given = dataKeys.map(({ id }) => id);
   return withDatabase(context, async (db) => {
     out.note(
-      `Sealing under ${sealer.keyId}: a sidecar that was not restarted with it can open nothing of this any more.`,
+      `Sealing under ${encryptor.keyId}: a sidecar that was not restarted with it can open nothing of this any more.`,
     );
-    const progress = await showProgress(out, 'values', await countRows(db, SEALED));
+    const progress = await showProgress(out, 'values', await countRows(db, ENCRYPTED_COLUMNS));
     const signal = stopped();
-    const rotated = await rotate(db, sealer, given, { looked: adding(progress), signal })
+    const rotated = await rotate(db, encryptor, given, { looked: adding(progress), signal })
       .catch(ifStopped(signal, 'stopped: what is done is done, and the next run goes on from there'))
       .finally(progress.end);
     const keys = summary(rotated.inUse, await keysInUse(db, [FORMER_HASHES]), given);
     const { resealed, broken } = rotated;
-    if (json) out.json({ first_key: sealer.keyId, resealed, keys, broken: Object.fromEntries(broken) });
-    else tell(context, sealer.keyId, rotated, keys);
+    if (json) out.json({ first_key: encryptor.keyId, resealed, keys, broken: Object.fromEntries(broken) });
+    else tell(context, encryptor.keyId, rotated, keys);
     return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
   });
 }
 
-type Rotated = Resealed & { inUse: KeysInUse };
+type Rotated = Reencrypted & { inUse: KeysInUse };
 
 async function rotate(
   db: Db,
-  sealer: Sealer,
+  encryptor: Encryptor,
   given: readonly string[],
   on: { looked: (rows: number) => void; signal: AbortSignal },
 ): Promise<Rotated> {
   let resealed = 0;
   for (let pass = 1; ; pass += 1) {
     // The bar is for the first one: what is left after it is little.
-    const done = await reseal(db, sealer, SEALED, pass === 1 ? on : { ...on, looked: () => {} });
+    const done = await reencrypt(
+      db,
+      encryptor,
+      ENCRYPTED_COLUMNS,
+      pass === 1 ? on : { ...on, looked: () => {} },
+    );
     resealed += done.resealed;
-    const inUse = await keysInUse(db, SEALED);
-    const isLeft = given.some((id) => id !== sealer.keyId && inUse.has(id));
+    const inUse = await keysInUse(db, ENCRYPTED_COLUMNS);
+    const isLeft = given.some((id) => id !== encryptor.keyId && inUse.has(id));
     if (!isLeft || pass === PASSES_MOST) return { resealed, broken: done.broken, inUse };
   }
 }

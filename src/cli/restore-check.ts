@@ -11,7 +11,7 @@ import { keysInUse } from '../security/rotation.ts';
 import type { Context } from './context.ts';
 import { checkDataKeys } from './doctor/data-keys.ts';
 import { CommandFailed } from './failure.ts';
-import { SEALED } from './sealed.ts';
+import { ENCRYPTED_COLUMNS } from './sealed.ts';
 
 /** `due`: migrations that the next start will bring. */
 export type Checked = { tail: Tail; due: number };
@@ -59,10 +59,10 @@ const WITHOUT =
 
 async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void> {
   const given = new Set(readDataKeys(env).map(({ id }) => id));
-  const there = await Promise.all(SEALED.map(({ table }) => tableExists(db, table)));
+  const there = await Promise.all(ENCRYPTED_COLUMNS.map(({ table }) => tableExists(db, table)));
   const inUse = await keysInUse(
     db,
-    SEALED.filter((_, index) => there[index]),
+    ENCRYPTED_COLUMNS.filter((_, index) => there[index]),
   );
   for (const [id, values] of inUse) {
     if (given.has(id)) continue;

@@ -12,10 +12,10 @@ import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-posi
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
 import { verifyTaken } from '../payroll/reconciliation/verify-taken.ts';
 import { type RunsVerified, verifyRuns } from '../payroll/runs/verify-runs.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import { countRows } from '../security/rotation.ts';
-import { type SealedVerified, verifySealed } from '../security/verify-encrypted.ts';
-import { SEALED } from './sealed.ts';
+import { type EncryptedVerified, verifyEncrypted } from '../security/verify-encrypted.ts';
+import { ENCRYPTED_COLUMNS } from './sealed.ts';
 
 export type Found = {
   engine: EngineCheck[];
@@ -28,7 +28,7 @@ export type Found = {
   runs: RunsVerified;
   requests: number;
   /** Null: DATA_KEYS is not set, and nothing was opened. */
-  sealed: SealedVerified | null;
+  sealed: EncryptedVerified | null;
 };
 
 /** The tables whose rows are looked at, each once. */
@@ -44,21 +44,21 @@ const LOOKED_AT = [
 ] as const;
 
 /** How many rows will be looked at, as far as it can be told. */
-export function rowsToVerify(db: Db, sealer: Sealer | null): Promise<number> {
+export function rowsToVerify(db: Db, encryptor: Encryptor | null): Promise<number> {
   const tables = LOOKED_AT.map((table) => ({ table }));
-  return countRows(db, sealer === null ? tables : [...tables, ...SEALED]);
+  return countRows(db, encryptor === null ? tables : [...tables, ...ENCRYPTED_COLUMNS]);
 }
 
 /** Looks at everything that was there when it began: of what comes meanwhile nothing is said. */
-export async function verifyAll(db: Db, sealer: Sealer | null, on: Verifying): Promise<Found> {
-  const [engine, rows] = await Promise.all([checkEngine(db, on), verifyRows(db, sealer, on)]);
+export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<Found> {
+  const [engine, rows] = await Promise.all([checkEngine(db, on), verifyRows(db, encryptor, on)]);
   return { engine, ...rows };
 }
 
 /** All but what the engine itself says of its files. */
 export async function verifyRows(
   db: Db,
-  sealer: Sealer | null,
+  encryptor: Encryptor | null,
   on: Verifying,
 ): Promise<Omit<Found, 'engine'>> {
   const part = partsOf(on);
@@ -75,15 +75,17 @@ export async function verifyRows(
   const facts = await part(0, () => verifyRoster(db, on));
   await part(undefined, () => verifyFacts(db, position, on));
   await part(undefined, () => verifySyncs(db, on));
-  await part(undefined, () => verifyCensuses(db, sealer, on));
+  await part(undefined, () => verifyCensuses(db, encryptor, on));
   const requests = await part(0, () => verifyOutbox(db, on));
   const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   const runs = await part(none, () => verifyRuns(db, on));
   await part(undefined, () => verifyTaken(db, on));
   const sealed =
-    sealer === null
+    encryptor === null
       ? null
-      : await part({ opened: 0, unopened: new Map() }, () => verifySealed(db, sealer, SEALED, on));
+      : await part({ opened: 0, unopened: new Map() }, () =>
+          verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on),
+        );
   return {
     ...{ position, versions, events_without_version: others, deductions, roster_facts: facts },
     ...{ runs, requests, sealed },

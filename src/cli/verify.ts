@@ -1,7 +1,7 @@
 import { readDataKeys } from '../config.ts';
 import { createDifferences, type Differences } from '../database/difference.ts';
 import type { Environment } from '../environment.ts';
-import { createSealer, type Sealer } from '../security/encryption.ts';
+import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { ifStopped } from './failure.ts';
@@ -19,13 +19,13 @@ const NAMED = 100;
  */
 export function verify(context: Context, { json }: { json?: true }): Promise<number> {
   const { out, env, stopped } = context;
-  const sealer = sealerOf(env);
+  const encryptor = encryptorOf(env);
   return withDatabase(context, async (db) => {
     const began = performance.now();
-    const progress = await showProgress(out, 'rows', await rowsToVerify(db, sealer));
+    const progress = await showProgress(out, 'rows', await rowsToVerify(db, encryptor));
     const differences = createDifferences(NAMED);
     const signal = stopped();
-    const found = await verifyAll(db, sealer, { tell: differences.tell, looked: adding(progress), signal })
+    const found = await verifyAll(db, encryptor, { tell: differences.tell, looked: adding(progress), signal })
       .catch(ifStopped(signal, 'stopped before the end: nothing was changed, and nothing is proved'))
       .finally(progress.end);
     const ms = Math.round(performance.now() - began);
@@ -36,9 +36,9 @@ export function verify(context: Context, { json }: { json?: true }): Promise<num
 }
 
 /** What is sealed can be opened only with the keys; everything else can be looked at without. */
-function sealerOf(env: Environment): Sealer | null {
+function encryptorOf(env: Environment): Encryptor | null {
   const isGiven = [env.DATA_KEYS, env.DATA_KEYS_FILE].some((value) => value !== undefined && value !== '');
-  return isGiven ? createSealer(readDataKeys(env)) : null;
+  return isGiven ? createEncryptor(readDataKeys(env)) : null;
 }
 
 function isClean({ engine }: Found, { total }: Differences): boolean {

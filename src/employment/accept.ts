@@ -5,15 +5,15 @@ import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
-import { employeeSubject, enqueueMany, placeOf, type SealedBody, sealBody } from '../outbox/queue.ts';
-import type { Place, Sealer } from '../security/encryption.ts';
+import { type EncryptedBody, employeeSubject, encryptBody, enqueueMany, placeOf } from '../outbox/queue.ts';
+import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change, type ChangeKind } from './change.ts';
 import { learnChanges } from './facts.ts';
 
 /** Accepting employment changes: from here on they are owed to the service, and payroll may forget them. */
 
-export type Accepting = { db: Db; sealer: Sealer; now: Clock };
+export type Accepting = { db: Db; encryptor: Encryptor; now: Clock };
 
 /** A change as it comes in. Its key is checked by `keyProblem`. */
 export type Submission = { readonly change: Change; readonly idempotencyKey: string | null };
@@ -45,11 +45,11 @@ export async function acceptChange(
  * and with it one sync to disk; a failure of the database is the failure of all. At most `CHANGES_AT_ONCE`.
  */
 export async function acceptChanges(
-  { db, sealer, now }: Accepting,
+  { db, encryptor, now }: Accepting,
   submissions: readonly Submission[],
 ): Promise<Accepted[]> {
-  const hasher = await openHasher(db, sealer);
-  const prepared = submissions.map((submission) => prepare(sealer, hasher, submission));
+  const hasher = await openHasher(db, encryptor);
+  const prepared = submissions.map((submission) => prepare(encryptor, hasher, submission));
   return transact(db, async (trx) => {
     // One at a time accepts, as one at a time writes the roster: what is known of a key or an employee stays true.
     await lockLedger(trx);
@@ -62,7 +62,7 @@ export async function acceptChanges(
       if (one.keyHash !== null)
         first.set(one.keyHash, {
           ...one,
-          ...one.sealed,
+          ...one.encrypted,
           effective_on: one.change.effectiveOn,
           createdAt: at,
         });
@@ -83,7 +83,7 @@ type Prepared = {
   change: Change;
   bytes: Buffer;
   keyHash: string | null;
-  sealed: SealedBody;
+  encrypted: EncryptedBody;
 };
 
 /** What a key led to. */
@@ -95,13 +95,13 @@ type First = {
   createdAt: string;
 };
 
-function prepare(sealer: Sealer, hasher: Hasher, { change, idempotencyKey }: Submission): Prepared {
+function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey }: Submission): Prepared {
   const changeId = randomUUID();
   const bytes = bytesOf(change);
-  const sealed = sealBody(sealer, hasher, changeId, bytes);
+  const encrypted = encryptBody(encryptor, hasher, changeId, bytes);
   const keyHash =
     idempotencyKey === null ? null : hasher.hash(Buffer.from(idempotencyKey), KEY_PLACE).toString('base64');
-  return { changeId, kind: change.kind, change, bytes, keyHash, sealed };
+  return { changeId, kind: change.kind, change, bytes, keyHash, encrypted };
 }
 
 /** The hash is what a key is looked up by: it can't depend on the row. */
@@ -131,9 +131,9 @@ function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepare
   return { outcome: 'repeated', changeId: first.changeId, createdAt: first.createdAt };
 }
 
-function requestOf({ changeId, kind, change, sealed }: Prepared) {
+function requestOf({ changeId, kind, change, encrypted }: Prepared) {
   const { body, effectiveOn } = change;
-  return { requestId: changeId, kind, subject: employeeSubject(body.employee_id), sealed, effectiveOn };
+  return { requestId: changeId, kind, subject: employeeSubject(body.employee_id), encrypted, effectiveOn };
 }
 
 /** Idempotency keys, as payroll gives them. Pure. */

@@ -3,7 +3,7 @@ import type { Db } from '../database/tables.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import { placeOf } from '../outbox/queue.ts';
 import type { Patience, Sender, Senders } from '../outbox/sender.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 
 /** What a change says, for a person who may read personal data. SSNs are masked. */
 export type ChangeBody = {
@@ -15,10 +15,10 @@ export type ChangeBody = {
 };
 
 /**
- * Opens what is stored of a change; null when there is none of this id. Throws `DataKeyMissing` or `SealBroken`. The
+ * Opens what is stored of a change; null when there is none of this id. Throws `DataKeyMissing` or `DecryptionFailed`. The
  * caller writes the read down first (pii-reads.ts in security).
  */
-export async function readBody(db: Db, sealer: Sealer, changeId: string): Promise<ChangeBody | null> {
+export async function readBody(db: Db, encryptor: Encryptor, changeId: string): Promise<ChangeBody | null> {
   const row = await db
     .selectFrom('outbox')
     .select(['state', 'body', 'answer'])
@@ -27,12 +27,13 @@ export async function readBody(db: Db, sealer: Sealer, changeId: string): Promis
     .executeTakeFirst();
   if (row === undefined) return null;
   const { state, body, answer } = row;
-  const said = answer === null ? null : sealer.open(answer, placeOf(changeId, 'answer')).toString('utf8');
+  const said =
+    answer === null ? null : encryptor.decrypt(answer, placeOf(changeId, 'answer')).toString('utf8');
   if (body === null) {
     const absent = ABSENT[state] ?? 'there is none';
     return { body: null, absent, answer: said === null ? null : maskSsnsIn(said) };
   }
-  const given = JSON.parse(sealer.open(body, placeOf(changeId, 'body')).toString('utf8'));
+  const given = JSON.parse(encryptor.decrypt(body, placeOf(changeId, 'body')).toString('utf8'));
   const shown = typeof given.ssn === 'string' ? { ...given, ssn: maskSsn(given.ssn) } : given;
   return { body: shown, absent: null, answer: said === null ? null : maskSsnsIn(said, given.ssn) };
 }
@@ -46,7 +47,7 @@ const ABSENT: Readonly<Record<string, string>> = {
 const PATIENCE: Patience = { silenceMs: 30_000, wholeMs: 60_000 };
 
 /** Sends the four employment changes: the path by the kind, the body as it was accepted. */
-export function createChangeSenders(sealer: Sealer): Senders {
+export function createChangeSenders(encryptor: Encryptor): Senders {
   const sender: Sender = {
     async prepare(claim) {
       const reason = 'has no body';
@@ -57,7 +58,7 @@ export function createChangeSenders(sealer: Sealer): Senders {
         kind: 'post',
         path: ['employee-changes', claim.kind],
         idempotencyKey: claim.requestId,
-        body: sealer.open(claim.body, placeOf(claim.requestId, 'body')),
+        body: encryptor.decrypt(claim.body, placeOf(claim.requestId, 'body')),
         patience: PATIENCE,
       };
     },

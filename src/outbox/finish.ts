@@ -2,7 +2,7 @@ import type { Updateable } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import { type Said, tellGate } from './circuit-breaker.ts';
 import { after, backToPending, endAttempt } from './claims.ts';
 import { placeOf, settleHeads } from './queue.ts';
@@ -15,7 +15,7 @@ export const ANSWER_KEPT_BYTES = 4 * 1024;
 export type Finishing = {
   owner: string;
   senders: Senders;
-  sealer: Sealer;
+  encryptor: Encryptor;
   random: () => number;
 };
 
@@ -176,12 +176,12 @@ async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): P
 }
 
 /** The body stays: a person may send it again. */
-function rejection({ sealer }: Finishing, { end, unknown }: Judged): Updateable<OutboxTable> {
+function rejection({ encryptor }: Finishing, { end, unknown }: Judged): Updateable<OutboxTable> {
   const { requestId, kind } = end.claim;
   const answer = 'outcome' in end && end.outcome.answered ? end.outcome.answer : Buffer.alloc(0);
   return {
     state: 'rejected',
-    answer: sealer.seal(answer.subarray(0, ANSWER_KEPT_BYTES), placeOf(requestId, 'answer')),
+    answer: encryptor.encrypt(answer.subarray(0, ANSWER_KEPT_BYTES), placeOf(requestId, 'answer')),
     may_have_been_applied: unknown ? 1 : 0,
     // Without the employee the later changes would all be rejected too: a person decides.
     holding: kind === 'new-hire' ? 1 : 0,

@@ -6,9 +6,9 @@ import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, lockNames } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
-import type { Place, Sealer } from '../security/encryption.ts';
+import type { Encryptor, Place } from '../security/encryption.ts';
 import type { Hasher } from '../security/hashing.ts';
-import type { SealedColumn } from '../security/rotation.ts';
+import type { EncryptedColumn } from '../security/rotation.ts';
 
 const EMPLOYER = 'employer:';
 const EMPLOYEE = 'employee:';
@@ -28,15 +28,15 @@ export function idOf(subject: string): string {
 
 /** Puts requests into the outbox. What takes them out again: claims.ts, finish.ts and by-hand.ts. */
 
-/** A body at rest: sealed, and its keyed hash, which stays when the body is erased. */
-export type SealedBody = { body: Buffer; body_hash: Buffer };
+/** A body at rest: encrypted, and its keyed hash, which stays when the body is erased. */
+export type EncryptedBody = { body: Buffer; body_hash: Buffer };
 
 export type NewRequest = {
   requestId: string;
   kind: RequestKind;
   subject: string;
   /** Null when the sender makes the body at the time of sending. */
-  sealed: SealedBody | null;
+  encrypted: EncryptedBody | null;
   /** The date that the caller of an employment change added for payroll. It is never sent. */
   effectiveOn?: string | null;
 };
@@ -47,13 +47,18 @@ export function placeOf(requestId: string, column: 'body' | 'answer'): Place {
 }
 
 /** Seals a request's body, before the transaction that enqueues it. */
-export function sealBody(sealer: Sealer, hasher: Hasher, requestId: string, body: Uint8Array): SealedBody {
+export function encryptBody(
+  encryptor: Encryptor,
+  hasher: Hasher,
+  requestId: string,
+  body: Uint8Array,
+): EncryptedBody {
   const place = placeOf(requestId, 'body');
-  return { body: sealer.seal(body, place), body_hash: hasher.hash(body, place) };
+  return { body: encryptor.encrypt(body, place), body_hash: hasher.hash(body, place) };
 }
 
 /** For sealing bodies and answers again. A page of a thousand is a few megabytes. */
-export const SEALED_REQUESTS: readonly SealedColumn[] = (['body', 'answer'] as const).map((column) => ({
+export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'answer'] as const).map((column) => ({
   table: 'outbox',
   column,
   key: ['seq'],
@@ -78,7 +83,7 @@ export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now
   const subjects = [...new Set(requests.map(({ subject }) => subject))];
   await lockNames(trx, subjects);
   const taken = await withHeadOrHeld(trx, subjects);
-  const rows = requests.map(({ requestId, kind, subject, sealed, effectiveOn = null }) => {
+  const rows = requests.map(({ requestId, kind, subject, encrypted, effectiveOn = null }) => {
     const head = taken.has(subject) ? 0 : 1;
     taken.add(subject);
     return [
@@ -89,8 +94,8 @@ export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now
       head,
       now,
       now,
-      sealed?.body ?? null,
-      sealed?.body_hash ?? null,
+      encrypted?.body ?? null,
+      encrypted?.body_hash ?? null,
       effectiveOn,
     ];
   });

@@ -5,7 +5,7 @@ import { codeOf, isFatal } from '../database/errors.ts';
 import { createBell } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { Sealer } from '../security/encryption.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Attempted, createAttempt } from './attempt.ts';
 import { claim, type Room } from './claims.ts';
@@ -26,7 +26,7 @@ const GRACE_MS = 6_000;
 export type SendLoopParts = {
   db: Db;
   client: BenefitsClient;
-  sealer: Sealer;
+  encryptor: Encryptor;
   senders: Senders;
   /** The instant that leases and due times are compared by, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;

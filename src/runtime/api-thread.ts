@@ -24,7 +24,7 @@ import { runRetention } from '../operations/retention.ts';
 import { createClient } from '../outbox/client.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
 import type { Senders } from '../outbox/sender.ts';
-import { createSealer, type Sealer } from '../security/encryption.ts';
+import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyTrouble } from '../security/hashing.ts';
 import { addressOf, closeListener } from '../security/listener.ts';
 import { createPrivateCounts } from '../telemetry/api-counts.ts';
@@ -63,13 +63,13 @@ export async function startPrivateSide(
   const watch = watchThread();
   const counts = createPrivateCounts();
   const db = openDatabase(config.databaseUrl, on.failed);
-  const sealer = createSealer(config.dataKeys);
+  const encryptor = createEncryptor(config.dataKeys);
   const client = createClient(config.benefits, VERSION, now);
   const sendLoop = createSendLoop({
     db,
     client,
-    sealer,
-    senders: sendersOf(db, config.census, on.givenSource, sealer),
+    encryptor,
+    senders: sendersOf(db, config.census, on.givenSource, encryptor),
     sharedNow: (trx) => databaseNow(trx, now),
     elapsedMs: () => performance.now(),
     random: Math.random,
@@ -95,7 +95,7 @@ export async function startPrivateSide(
     censusFrom: on.givenSource === null ? config.census.source.kind : 'function',
     version: VERSION,
     whyNotReady: createReadiness(db, now),
-    sealer,
+    encryptor,
     receiving: on.receiving,
     thread: watch.read,
     counts,
@@ -121,7 +121,7 @@ export async function startPrivateSide(
   const heard = hearCalls(config.databaseUrl, (call) => wake[call](), running.signal);
   const sent = sendLoop.run(running.signal).catch(on.failed);
   const applied = appliesHere ? applyLoop.run(running.signal).catch(on.failed) : null;
-  const learned = learn(db, sealer, log);
+  const learned = learn(db, encryptor, log);
   const { databaseUrl, retention } = config;
   const retained = runRetention({ db, databaseUrl, retention, now, log, failed: on.failed }, running.signal);
   const stopCheckpoints =
@@ -141,18 +141,18 @@ export async function startPrivateSide(
   };
 }
 
-function sendersOf(db: Db, census: CensusConfig, given: CensusSource | null, sealer: Sealer): Senders {
+function sendersOf(db: Db, census: CensusConfig, given: CensusSource | null, encryptor: Encryptor): Senders {
   const source = given ?? censusSource(census);
   return {
-    census: createCensusSender({ db, sealer, now: systemClock, source, maxAgeMs: census.maxAgeMs }),
-    ...createChangeSenders(sealer),
+    census: createCensusSender({ db, encryptor, now: systemClock, source, maxAgeMs: census.maxAgeMs }),
+    ...createChangeSenders(encryptor),
   };
 }
 
 /** What an earlier process had begun to learn. Never rejects. */
-async function learn(db: Db, sealer: Sealer, log: Log): Promise<void> {
+async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
   try {
-    await learnRest({ db, sealer, now: systemClock });
+    await learnRest({ db, encryptor, now: systemClock });
   } catch (error) {
     const reason = keyTrouble(error) ?? codeOf(error);
     log.error(

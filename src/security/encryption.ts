@@ -11,18 +11,18 @@ import {
 import type { DataKey } from '../config.ts';
 
 /**
- * Encryption at rest: AES-256-GCM under the data keys. A sealed value is
+ * Encryption at rest: AES-256-GCM under the data keys. A encrypted value is
  * `format (1 byte) | length of the key id (1 byte) | key id | nonce (12 bytes) | ciphertext | tag (16 bytes)`.
  */
 
 /** Where a value is stored. It is authenticated with it, so that a value moved to another row does not open. */
 export type Place = { readonly table: string; readonly row: string; readonly column: string };
 
-export type Sealer = {
+export type Encryptor = {
   /** Encrypts under the first key. */
-  seal(plain: Uint8Array, place: Place): Buffer;
-  /** Throws `DataKeyMissing` or `SealBroken`; their messages hold nothing of the value. */
-  open(sealed: Uint8Array, place: Place): Buffer;
+  encrypt(plain: Uint8Array, place: Place): Buffer;
+  /** Throws `DataKeyMissing` or `DecryptionFailed`; their messages hold nothing of the value. */
+  decrypt(encrypted: Uint8Array, place: Place): Buffer;
   /** The id of the key that seals. */
   readonly keyId: string;
   /**
@@ -32,7 +32,7 @@ export type Sealer = {
   isFormerHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
 };
 
-/** The value was sealed with a key that DATA_KEYS does not have. */
+/** The value was encrypted with a key that DATA_KEYS does not have. */
 export class DataKeyMissing extends Error {
   readonly code = 'DATA_KEY_MISSING';
   readonly keyId: string;
@@ -42,8 +42,8 @@ export class DataKeyMissing extends Error {
   }
 }
 
-/** The value is not what was sealed at this place. */
-export class SealBroken extends Error {
+/** The value is not what was encrypted at this place. */
+export class DecryptionFailed extends Error {
   readonly code = 'SEAL_BROKEN';
   constructor(place: Place) {
     super(`${place.table}.${place.column} of ${place.row} is not what was sealed there: restore a backup`);
@@ -61,9 +61,9 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HASH_BYTES = 32;
 
-type Key = { id: string; sealing: KeyObject; hashing: KeyObject };
+type Key = { id: string; encryption: KeyObject; hashing: KeyObject };
 
-export function createSealer(dataKeys: readonly DataKey[]): Sealer {
+export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
   const keys = new Map(dataKeys.map((dataKey) => [dataKey.id, keyOf(dataKey)]));
   const [first] = keys.values();
   if (first === undefined) throw new Error('there is no data key to seal with');
@@ -76,24 +76,24 @@ export function createSealer(dataKeys: readonly DataKey[]): Sealer {
 
   return {
     keyId: first.id,
-    seal(plain, place) {
+    encrypt(plain, place) {
       const header = headerOf(first.id);
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(CIPHER, first.sealing, nonce, { authTagLength: TAG_BYTES });
+      const cipher = createCipheriv(CIPHER, first.encryption, nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(placeBytes(header, place));
       return Buffer.concat([header, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
     },
-    open(sealed, place) {
-      const { keyId, header, rest } = split(sealed, place, NONCE_BYTES + TAG_BYTES);
+    decrypt(encrypted, place) {
+      const { keyId, header, rest } = split(encrypted, place, NONCE_BYTES + TAG_BYTES);
       const nonce = rest.subarray(0, NONCE_BYTES);
-      const cipher = createDecipheriv(CIPHER, find(keyId).sealing, nonce, { authTagLength: TAG_BYTES });
+      const cipher = createDecipheriv(CIPHER, find(keyId).encryption, nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(placeBytes(header, place));
       cipher.setAuthTag(rest.subarray(-TAG_BYTES));
       const plain = cipher.update(rest.subarray(NONCE_BYTES, -TAG_BYTES));
       try {
         cipher.final();
       } catch {
-        throw new SealBroken(place);
+        throw new DecryptionFailed(place);
       }
       return plain;
     },
@@ -105,10 +105,10 @@ export function createSealer(dataKeys: readonly DataKey[]): Sealer {
   };
 }
 
-/** One key for each use: what hashes tell must say nothing about what is sealed. */
+/** One key for each use: what hashes tell must say nothing about what is encrypted. */
 function keyOf({ id, key }: DataKey): Key {
   const hashing = Buffer.from(hkdfSync('sha256', key, '', 'benefits-sidecar keyed hash', HASH_BYTES));
-  return { id, sealing: createSecretKey(key), hashing: createSecretKey(hashing) };
+  return { id, encryption: createSecretKey(key), hashing: createSecretKey(hashing) };
 }
 
 function digest(key: Key, header: Uint8Array, plain: Uint8Array, place: Place): Buffer {
@@ -116,23 +116,23 @@ function digest(key: Key, header: Uint8Array, plain: Uint8Array, place: Place): 
   return mac.update('\n').update(plain).digest();
 }
 
-/** The key id that a sealed value, or a hash of the former form, names in its first bytes; null when it is neither. */
-export function keyIdOf(sealed: Uint8Array): string | null {
-  const end = HEADER_FIXED_BYTES + (sealed[1] ?? 0);
-  if (sealed[0] !== FORMAT || end === HEADER_FIXED_BYTES || sealed.length < end) return null;
-  return Buffer.from(sealed.subarray(HEADER_FIXED_BYTES, end)).toString('utf8');
+/** The key id that a encrypted value, or a hash of the former form, names in its first bytes; null when it is neither. */
+export function keyIdOf(encrypted: Uint8Array): string | null {
+  const end = HEADER_FIXED_BYTES + (encrypted[1] ?? 0);
+  if (encrypted[0] !== FORMAT || end === HEADER_FIXED_BYTES || encrypted.length < end) return null;
+  return Buffer.from(encrypted.subarray(HEADER_FIXED_BYTES, end)).toString('utf8');
 }
 
-/** What every value begins with that is sealed with this key. */
+/** What every value begins with that is encrypted with this key. */
 export function headerOf(keyId: string): Buffer {
   const id = Buffer.from(keyId);
   return Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
 }
 
-function split(sealed: Uint8Array, place: Place, least: number) {
-  const bytes = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength);
+function split(encrypted: Uint8Array, place: Place, least: number) {
+  const bytes = Buffer.from(encrypted.buffer, encrypted.byteOffset, encrypted.byteLength);
   const end = HEADER_FIXED_BYTES + (bytes[1] ?? 0);
-  if (bytes[0] !== FORMAT || bytes.length < end + least) throw new SealBroken(place);
+  if (bytes[0] !== FORMAT || bytes.length < end + least) throw new DecryptionFailed(place);
   return {
     keyId: bytes.toString('utf8', HEADER_FIXED_BYTES, end),
     header: bytes.subarray(0, end),

@@ -1,8 +1,8 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { DataKeyMissing, type Place, placeBytes, SealBroken, type Sealer } from './encryption.ts';
-import type { SealedColumn } from './rotation.ts';
+import { DataKeyMissing, DecryptionFailed, type Encryptor, type Place, placeBytes } from './encryption.ts';
+import type { EncryptedColumn } from './rotation.ts';
 
 /**
  * Keyed hashes: they tell later whether a value is the same, and can't be guessed back without the key, however few
@@ -16,7 +16,7 @@ export type Hasher = {
   /** The hash of a value that is stored, or was, at a place. */
   hash(plain: Uint8Array, place: Place): Buffer;
   /**
-   * Whether a hash, also one of the former form, is that of this value. Throws `HashKeyGone`, `SealBroken`, and for
+   * Whether a hash, also one of the former form, is that of this value. Throws `HashKeyGone`, `DecryptionFailed`, and for
    * the former form `DataKeyMissing`.
    */
   isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
@@ -47,21 +47,21 @@ const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
 
 /** Opened once for a connection and the keys that it was opened with: the key itself never changes. */
-const opened = new WeakMap<Db, WeakMap<Sealer, Promise<Hasher>>>();
+const opened = new WeakMap<Db, WeakMap<Encryptor, Promise<Hasher>>>();
 
 /**
  * The hasher of a database. The first use of all makes its key; of several at once one does. Call it outside of a
- * transaction. Throws `DataKeyMissing` or `SealBroken` when the key can't be opened, and what the database throws:
+ * transaction. Throws `DataKeyMissing` or `DecryptionFailed` when the key can't be opened, and what the database throws:
  * the next call tries again.
  */
-export function openHasher(db: Db, sealer: Sealer): Promise<Hasher> {
-  const bySealer = opened.get(db) ?? new WeakMap<Sealer, Promise<Hasher>>();
-  opened.set(db, bySealer);
-  const known = bySealer.get(sealer);
+export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
+  const byEncryptor = opened.get(db) ?? new WeakMap<Encryptor, Promise<Hasher>>();
+  opened.set(db, byEncryptor);
+  const known = byEncryptor.get(encryptor);
   if (known !== undefined) return known;
-  const opening = readOrMake(db, sealer);
-  bySealer.set(sealer, opening);
-  opening.catch(() => bySealer.delete(sealer));
+  const opening = readOrMake(db, encryptor);
+  byEncryptor.set(encryptor, opening);
+  opening.catch(() => byEncryptor.delete(encryptor));
   return opening;
 }
 
@@ -71,7 +71,7 @@ export function hashKeyPlace(keyId: string): Place {
 }
 
 /** For sealing it again. */
-export const HASH_KEY: SealedColumn = {
+export const HASH_KEY: EncryptedColumn = {
   table: 'hash_keys',
   column: 'sealed',
   key: ['one'],
@@ -80,19 +80,19 @@ export const HASH_KEY: SealedColumn = {
   rowsAtOnce: 1,
 };
 
-async function readOrMake(db: Db, sealer: Sealer): Promise<Hasher> {
-  const row = (await read(db).executeTakeFirst()) ?? (await make(db, sealer));
-  const key = sealer.open(row.sealed, hashKeyPlace(row.key_id));
-  return createHasher(row.key_id, createSecretKey(key), sealer);
+async function readOrMake(db: Db, encryptor: Encryptor): Promise<Hasher> {
+  const row = (await read(db).executeTakeFirst()) ?? (await make(db, encryptor));
+  const key = encryptor.decrypt(row.sealed, hashKeyPlace(row.key_id));
+  return createHasher(row.key_id, createSecretKey(key), encryptor);
 }
 
 function read(db: Db) {
   return db.selectFrom('hash_keys').select(['key_id', 'sealed']);
 }
 
-async function make(db: Db, sealer: Sealer): Promise<{ key_id: string; sealed: Buffer }> {
+async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; sealed: Buffer }> {
   const key_id = randomBytes(KEY_ID_BYTES).toString('hex');
-  const sealed = sealer.seal(randomBytes(KEY_BYTES), hashKeyPlace(key_id));
+  const sealed = encryptor.encrypt(randomBytes(KEY_BYTES), hashKeyPlace(key_id));
   await transact(db, async (trx) => {
     await trx
       .insertInto('hash_keys')
@@ -104,7 +104,7 @@ async function make(db: Db, sealer: Sealer): Promise<{ key_id: string; sealed: B
   return read(db).executeTakeFirstOrThrow();
 }
 
-function createHasher(keyId: string, key: KeyObject, sealer: Sealer): Hasher {
+function createHasher(keyId: string, key: KeyObject, encryptor: Encryptor): Hasher {
   const id = Buffer.from(keyId);
   const header = Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
   const hmac = (plain: Uint8Array, place: Place): Buffer =>
@@ -114,9 +114,9 @@ function createHasher(keyId: string, key: KeyObject, sealer: Sealer): Hasher {
     keyId,
     hash: (plain, place) => Buffer.concat([header, hmac(plain, place)]),
     isHashOf(hash, plain, place) {
-      if (hash[0] !== FORMAT) return sealer.isFormerHashOf(hash, plain, place);
+      if (hash[0] !== FORMAT) return encryptor.isFormerHashOf(hash, plain, place);
       const end = 2 + (hash[1] ?? 0);
-      if (hash.length !== end + HASH_BYTES) throw new SealBroken(place);
+      if (hash.length !== end + HASH_BYTES) throw new DecryptionFailed(place);
       const madeWith = Buffer.from(hash.subarray(2, end)).toString('utf8');
       if (madeWith !== keyId) throw new HashKeyGone(madeWith);
       return timingSafeEqual(hash.subarray(end), hmac(plain, place));
@@ -134,6 +134,6 @@ function createHasher(keyId: string, key: KeyObject, sealer: Sealer): Hasher {
  * nothing of a value. Null for every other error, whose message may hold anything.
  */
 export function keyTrouble(error: unknown): string | null {
-  const known = [DataKeyMissing, SealBroken, HashKeyGone].some((kind) => error instanceof kind);
+  const known = [DataKeyMissing, DecryptionFailed, HashKeyGone].some((kind) => error instanceof kind);
   return known ? (error as Error).message : null;
 }

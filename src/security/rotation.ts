@@ -4,12 +4,12 @@ import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import {
   DataKeyMissing,
+  DecryptionFailed,
+  type Encryptor,
   HEADER_BYTES_MAX,
   headerOf,
   keyIdOf,
   type Place,
-  SealBroken,
-  type Sealer,
 } from './encryption.ts';
 
 /**
@@ -20,7 +20,7 @@ import {
 type Row = Readonly<Record<string, unknown>>;
 
 /** A column of sealed values, and how to find and open them. */
-export type SealedColumn = {
+export type EncryptedColumn = {
   readonly table: keyof Tables & string;
   readonly column: string;
   /** The table's key, in whose order rows are looked at. */
@@ -35,7 +35,7 @@ export type SealedColumn = {
 /** How many rows need a data key: by its id, then by `table.column`. */
 export type KeysInUse = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
-export type Resealed = {
+export type Reencrypted = {
   resealed: number;
   /** Rows that do not open although their key is there, by `table.column`. */
   broken: ReadonlyMap<string, number>;
@@ -49,22 +49,22 @@ const ROWS_WRITTEN_AT_ONCE = 100;
  * Seals again what another key than the first sealed. A row that somebody changes or has locked just now is left, and
  * so is what does not open. `looked` is told how many more rows were looked at. Throws when `signal` aborts.
  */
-export async function reseal(
+export async function reencrypt(
   db: Db,
-  sealer: Sealer,
-  columns: readonly SealedColumn[],
+  encryptor: Encryptor,
+  columns: readonly EncryptedColumn[],
   { looked, signal }: { looked: (rows: number) => void; signal: AbortSignal },
-): Promise<Resealed> {
+): Promise<Reencrypted> {
   const broken = new Map<string, number>();
   let resealed = 0;
   for (const column of columns) {
-    const others = sql`case when ${startsWith(column, sealer.keyId)} then null else ${sql.ref(column.column)} end`;
+    const others = sql`case when ${startsWith(column, encryptor.keyId)} then null else ${sql.ref(column.column)} end`;
     for await (const rows of pages(db, column, others)) {
       signal.throwIfAborted();
       const found: Change[] = [];
       for (const { value: old, row } of rows) {
         if (old === null) continue;
-        const again = sealAgain(sealer, old, column.placeOf(row));
+        const again = encryptAgain(encryptor, old, column.placeOf(row));
         if (again === 'broken') add(broken, nameOf(column), 1);
         else if (again !== 'key-missing') found.push({ row, old, again });
       }
@@ -80,7 +80,7 @@ export async function reseal(
 /** Which data keys the values of some columns need, by what they begin with: nothing is opened. */
 export async function keysInUse(
   db: Db,
-  columns: readonly Pick<SealedColumn, 'table' | 'column' | 'key' | 'also'>[],
+  columns: readonly Pick<EncryptedColumn, 'table' | 'column' | 'key' | 'also'>[],
 ): Promise<KeysInUse> {
   const found = new Map<string, Map<string, number>>();
   for (const column of columns) {
@@ -102,7 +102,7 @@ export async function keysInUse(
 const HEADERS_AT_ONCE = 5_000;
 
 /** How many rows there are in some tables, those without a sealed value too. */
-export async function countRows(db: Db, columns: readonly Pick<SealedColumn, 'table'>[]): Promise<number> {
+export async function countRows(db: Db, columns: readonly Pick<EncryptedColumn, 'table'>[]): Promise<number> {
   let rows = 0;
   for (const { table } of columns) {
     const counted = await sql<{ rows: number }>`select count(*) as rows from ${sql.table(table)}`.execute(db);
@@ -113,12 +113,12 @@ export async function countRows(db: Db, columns: readonly Pick<SealedColumn, 'ta
 
 type Change = { row: Row; old: Buffer; again: Buffer };
 
-function sealAgain(sealer: Sealer, old: Buffer, place: Place): Buffer | 'key-missing' | 'broken' {
+function encryptAgain(encryptor: Encryptor, old: Buffer, place: Place): Buffer | 'key-missing' | 'broken' {
   try {
-    return sealer.seal(sealer.open(old, place), place);
+    return encryptor.encrypt(encryptor.decrypt(old, place), place);
   } catch (error) {
     if (error instanceof DataKeyMissing) return 'key-missing';
-    if (error instanceof SealBroken) return 'broken';
+    if (error instanceof DecryptionFailed) return 'broken';
     throw error;
   }
 }
@@ -138,7 +138,7 @@ function* batches(changes: readonly Change[]): Generator<readonly Change[]> {
 }
 
 /** Answers how many rows still held what was read. */
-async function replace(trx: Trx, of: SealedColumn, changes: readonly Change[]): Promise<number> {
+async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]): Promise<number> {
   const [table, column] = [sql.table(of.table), sql.ref(of.column)];
   const keys = sql.join(of.key.map((name) => sql.ref(name)));
   let replaced = 0;
@@ -158,7 +158,7 @@ async function replace(trx: Trx, of: SealedColumn, changes: readonly Change[]): 
 /** All rows in the order of the key, each with a value made from its column. Each page is a statement that ends soon. */
 async function* pages(
   db: Db,
-  { table, key, also, rowsAtOnce }: Pick<SealedColumn, 'table' | 'key' | 'also' | 'rowsAtOnce'>,
+  { table, key, also, rowsAtOnce }: Pick<EncryptedColumn, 'table' | 'key' | 'also' | 'rowsAtOnce'>,
   value: RawBuilder<unknown>,
 ): AsyncGenerator<{ row: Row; value: Buffer | null }[]> {
   const order = sql.join(key.map((name) => sql.ref(name)));
@@ -176,19 +176,19 @@ async function* pages(
 }
 
 /** All values of a sealed column, page by page. */
-export function pagesOfSealed(
+export function pagesOfEncrypted(
   db: Db,
-  column: SealedColumn,
+  column: EncryptedColumn,
 ): AsyncGenerator<{ row: Row; value: Buffer | null }[]> {
   return pages(db, column, sql`${sql.ref(column.column)}`);
 }
 
-function startsWith({ column }: SealedColumn, keyId: string): RawBuilder<boolean> {
+function startsWith({ column }: EncryptedColumn, keyId: string): RawBuilder<boolean> {
   const header = headerOf(keyId);
   return sql`substr(${sql.ref(column)}, 1, ${sql.lit(header.length)}) = ${header}`;
 }
 
-function nameOf({ table, column }: Pick<SealedColumn, 'table' | 'column'>): string {
+function nameOf({ table, column }: Pick<EncryptedColumn, 'table' | 'column'>): string {
   return `${table}.${column}`;
 }
 

@@ -76,7 +76,7 @@ async function requests(db: Db): Promise<void> {
         requestId: `r-${state}`,
         kind: 'termination',
         subject: `employee:${index}`,
-        sealed: null,
+        encrypted: null,
       };
       await enqueueMany(trx, [{ ...request, kind: 'termination' }], `2026-01-${19 + index}T00:00:00.000Z`);
       const finished = state === 'pending' || state === 'sending' ? null : NOW.toISOString();

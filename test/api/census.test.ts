@@ -6,9 +6,9 @@ import { failSyncs } from '../../src/census/sync-progress.ts';
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { address, census, employee, organization } from '../contract/samples.ts';
-import { sealer } from '../outbox/parts.ts';
+import { encryptor } from '../outbox/parts.ts';
 import { call as callOn, FIRST_TOKEN, NOW, type Running, start } from './start.ts';
 
 const URL = '/v1/employers/acme%20%2F%20co/census';
@@ -202,8 +202,8 @@ t.test(
 t.test('a data key that is missing is named where it is met, in 503', async (t) => {
   const first = await start(t);
   await put(first, census);
-  const sealer = createSealer([{ id: 'other', key: Buffer.alloc(32, 8) }]);
-  const app = createApi({ ...first.parts, sealer });
+  const encryptor = createEncryptor([{ id: 'other', key: Buffer.alloc(32, 8) }]);
+  const app = createApi({ ...first.parts, encryptor });
   t.teardown(() => app.close());
   for (const request of [
     { method: 'PUT', url: URL, body: census },
@@ -349,7 +349,7 @@ async function rejectedSync({ db }: Running, employerId: string, answer: string)
     await trx
       .updateTable('outbox')
       .set({ state: 'rejected', head: 0, status: 422, finished_at: HOUR_AGO })
-      .set({ answer: sealer.seal(Buffer.from(answer), placeOf(requestId, 'answer')) })
+      .set({ answer: encryptor.encrypt(Buffer.from(answer), placeOf(requestId, 'answer')) })
       .where('request_id', '=', requestId)
       .execute();
     await failSyncs(trx, requestId, { reason: 'the service answered 422', problemCount: 0, problems: null });
@@ -360,7 +360,7 @@ async function rejectedSync({ db }: Running, employerId: string, answer: string)
 t.test(
   'the response that failed an upload is shown with the scope for personal data, and recorded',
   async (t) => {
-    const running = await start(t, { sealer });
+    const running = await start(t, { encryptor });
     const { db, call, tokenWith, logged } = running;
     const syncId = await rejectedSync(running, 'acme', '{"error":"Canary Smith, 987-65-4321"}');
     const url = `/v1/census-syncs/${syncId}`;

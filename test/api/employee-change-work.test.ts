@@ -1,8 +1,8 @@
 import type { KyselyPlugin } from 'kysely';
 import t, { type Test } from 'tap';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { oweCensus, report, service } from '../employment/stage.ts';
-import { START, sealer } from '../outbox/parts.ts';
+import { encryptor, START } from '../outbox/parts.ts';
 import { type Request, type Running, start } from './start.ts';
 
 const CHANGES = '/v1/employee-changes';
@@ -22,7 +22,7 @@ const REFUSES_READS: KyselyPlugin = {
 };
 
 async function staged(t: Test) {
-  const running = await start(t, { sealer, now: () => START });
+  const running = await start(t, { encryptor, now: () => START });
   const { db } = running;
   return { ...running, ...(await service(t, db)) };
 }
@@ -136,7 +136,7 @@ t.test('without the scope for personal data nothing of it is shown, found or wri
 t.test('what can not be written down is not shown', async (t) => {
   const running = await staged(t);
   const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
-  const other = await start(t, { db: running.db.withPlugin(REFUSES_READS), sealer, now: () => START });
+  const other = await start(t, { db: running.db.withPlugin(REFUSES_READS), encryptor, now: () => START });
   const { status, text } = await other.call({ url: `${CHANGES}/${id}?body=true` });
   t.equal(status, 500);
   t.notMatch(text, MARKER);
@@ -257,7 +257,7 @@ t.test('a change whose key is missing names the key', async (t) => {
   const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
   const other = await start(t, {
     db: running.db,
-    sealer: createSealer([{ id: 'k2', key: Buffer.alloc(32, 8) }]),
+    encryptor: createEncryptor([{ id: 'k2', key: Buffer.alloc(32, 8) }]),
   });
   const { status, json } = await other.call({ url: `${CHANGES}/${id}?body=true` });
   t.equal(status, 503);

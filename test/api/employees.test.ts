@@ -1,6 +1,6 @@
 import t from 'tap';
 import { report } from '../employment/stage.ts';
-import { sealer } from '../outbox/parts.ts';
+import { encryptor } from '../outbox/parts.ts';
 import { taken } from '../payroll/finalized.ts';
 import { deduct, EMPLOYER, employ, LATELY, NOW } from '../payroll/ready.ts';
 import { deductionOf, deliver } from './deliver.ts';
@@ -14,7 +14,7 @@ const show = async ({ call }: Running, id: string, token?: string) =>
   call({ url: `${EMPLOYEES}/${encodeURIComponent(id)}`, ...(token !== undefined && { token }) });
 
 t.test('an employee is shown with the history of the roster, deductions, changes and arrears', async (t) => {
-  const payroll = await startPayroll(t, { sealer });
+  const payroll = await startPayroll(t, { encryptor });
   const { db, finalized } = payroll;
   const move = await report(db, 'demographic', 'emp-1', { clock });
   const fields = { termination_date: '2026-08-31' };
@@ -59,7 +59,7 @@ t.test('an employee is shown with the history of the roster, deductions, changes
 });
 
 t.test('arrears are what the report that stands leaves, less what later runs collected', async (t) => {
-  const payroll = await startPayroll(t, { sealer });
+  const payroll = await startPayroll(t, { encryptor });
   const { db, finalized, post } = payroll;
   const arrears = async () =>
     (await show(payroll, 'emp-1')).json.arrears.map((one: { amount: string }) => one.amount);
@@ -76,7 +76,7 @@ t.test('arrears are what the report that stands leaves, less what later runs col
 });
 
 t.test('a token sees the parts that it has the scopes for, and which are left out', async (t) => {
-  const payroll = await startPayroll(t, { sealer });
+  const payroll = await startPayroll(t, { encryptor });
   await report(payroll.db, 'demographic', 'emp-1', { clock });
   const some = await show(payroll, 'emp-1', await payroll.tokenWith('ledger:read', 'runs:read'));
   t.strictSame(some.json.left_out, [{ part: 'changes', scope: 'changes:read' }]);
@@ -92,7 +92,7 @@ t.test('a token sees the parts that it has the scopes for, and which are left ou
 });
 
 t.test('any id that payroll gives is found, percent-encoded', async (t) => {
-  const running = await start(t, { sealer });
+  const running = await start(t, { encryptor });
   for (const id of ['a/b', 'a b', 'a.b', '..x', 'Zoë 🙂', '50%', 'a+b', "o'neill", 'a\\b', '%2F', 'x?y#z']) {
     await employ(running.db, id);
     const { status, json } = await show(running, id);
@@ -104,7 +104,7 @@ t.test('any id that payroll gives is found, percent-encoded', async (t) => {
 });
 
 t.test('whoever has a fact, a deduction or a change is known; anybody else is 404', async (t) => {
-  const running = await start(t, { sealer });
+  const running = await start(t, { encryptor });
   const { db, tokenWith } = running;
   await deliver(db, [deductionOf('evt-1', { employee_id: 'deducted' })]);
   await report(db, 'demographic', 'moved');
@@ -123,7 +123,7 @@ t.test('whoever has a fact, a deduction or a change is known; anybody else is 40
 });
 
 t.test('of many deductions and changes the first are shown, and their lists go on', async (t) => {
-  const running = await start(t, { sealer });
+  const running = await start(t, { encryptor });
   const { db, call } = running;
   const many = Array.from({ length: 130 }, (_, index) => index);
   await deliver(
@@ -143,7 +143,7 @@ t.test('of many deductions and changes the first are shown, and their lists go o
 });
 
 t.test('an employee of two employers is shown with both, and with no employer of today', async (t) => {
-  const running = await start(t, { sealer });
+  const running = await start(t, { encryptor });
   const { db } = running;
   await employ(db, 'e', { employer_id: 'a' });
   await employ(db, 'e', { employer_id: 'b' });

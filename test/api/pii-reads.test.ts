@@ -2,11 +2,11 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { census } from '../contract/samples.ts';
 import { report } from '../employment/stage.ts';
-import { START, sealer } from '../outbox/parts.ts';
+import { encryptor, START } from '../outbox/parts.ts';
 import { start } from './start.ts';
 
 t.test('who reads a census back is written down; a census that there is not leaves nothing', async (t) => {
-  const { db, call, tokenWith } = await start(t, { sealer, now: () => START });
+  const { db, call, tokenWith } = await start(t, { encryptor, now: () => START });
   const url = '/v1/employers/acme%2F1/census';
   const token = await tokenWith('pii:read');
   const reads = () => db.selectFrom('pii_reads').selectAll().orderBy('seq').execute();
@@ -29,7 +29,7 @@ t.test('who reads a census back is written down; a census that there is not leav
 });
 
 t.test('the audit log can only be added to', async (t) => {
-  const { db, call } = await start(t, { sealer, now: () => START });
+  const { db, call } = await start(t, { encryptor, now: () => START });
   const id = await report(db, 'demographic', 'e');
   await call({ url: `/v1/employee-changes/${id}?body=true` });
   const change = () => transact(db, (trx) => trx.updateTable('pii_reads').set({ subject: 'x' }).execute());

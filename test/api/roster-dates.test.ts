@@ -13,7 +13,7 @@ import {
   payRate,
   termination,
 } from '../contract/samples.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
 import { deductionOf, deliver } from './deliver.ts';
@@ -25,7 +25,7 @@ const later = (day: string, days: number) =>
 
 async function begin(t: Test, now: string) {
   const clock = setClock(new Date(now));
-  const running = await start(t, { now: clock, sealer });
+  const running = await start(t, { now: clock, encryptor });
   const ok = (answer: Answer) => {
     if (answer.status >= 300) throw new Error(answer.text);
     return answer.json;
@@ -123,8 +123,8 @@ t.test(
 
     const service = await stubService(t, (response) => respond(response, 200));
     await transact(db, (trx) => requestSyncByHand(trx, { employerId: 'acme', now: clock().toISOString() }));
-    const sender = createCensusSender({ db, sealer, now: clock, source: null, maxAgeMs: 365 * DAY_MS });
-    const senders = { ...createChangeSenders(sealer), census: sender };
+    const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: 365 * DAY_MS });
+    const senders = { ...createChangeSenders(encryptor), census: sender };
     await sendAll(sendLoop(t, db, service.url, clock, { senders }));
     t.equal(service.received.length, 5);
     for (const { path, body } of service.received) t.notMatch(body, /effective_on|pay_group/, path);

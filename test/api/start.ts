@@ -6,7 +6,7 @@ import { createApi } from '../../src/api/server.ts';
 import { compile } from '../../src/contract/check.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { createToken } from '../../src/security/tokens.ts';
 import { createPrivateCounts } from '../../src/telemetry/api-counts.ts';
 import type { Log, LogFields } from '../../src/telemetry/log.ts';
@@ -57,7 +57,7 @@ export async function start(
     db,
     now: () => NOW,
     log: logInto(logged),
-    sealer: createSealer([{ id: 'test', key: Buffer.alloc(32, 7) }]),
+    encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,
     overdueMs: 3_600_000,
     censusFrom: 'push',

@@ -9,9 +9,9 @@ import { readSyncAnswer } from '../../src/census/sync-list.ts';
 import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { readGate } from '../../src/outbox/circuit-breaker.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { scratch } from '../database/scratch.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, type Received, stubService } from '../outbox/stub-service.ts';
 import { censusOf, contentOf, person, stage } from './parts.ts';
 
@@ -35,7 +35,7 @@ async function setUp(t: Test, { fetch, answer }: Options = {}) {
   );
   let fetched = 0;
   const source: CensusSource | null = fetch ? { fetch: async () => fetch(fetched++) } : null;
-  const census = createCensusSender({ db, sealer, now: clock, source, maxAgeMs: 24 * HOUR_MS });
+  const census = createCensusSender({ db, encryptor, now: clock, source, maxAgeMs: 24 * HOUR_MS });
   const loop = sendLoop(t, db, url, clock, { senders: { census } });
   return {
     db,
@@ -138,7 +138,7 @@ t.test('push: a census that nobody asked for is not uploaded', async (t) => {
 
 t.test('push: a census that comes while the loop finds none is not missed', async (t) => {
   const { db, clock, ask } = await setUp(t);
-  const sender = createCensusSender({ db, sealer, now: clock, source: null, maxAgeMs: HOUR_MS });
+  const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: HOUR_MS });
   await ask('event-1');
   const [request] = await db.selectFrom('outbox').selectAll().execute();
   const { request_id: requestId, kind, subject } = request!;
@@ -277,7 +277,7 @@ t.test('a rejection fails the syncs with its status; a new census tries again', 
   const reason = /^the service answered 422: read its response with "census show --answer"/;
   t.match(await syncs(), [{ state: 'failed', reason, problem_count: 0 }]);
   const [failed] = await syncs();
-  t.equal(await readSyncAnswer(db, sealer, failed!.sync_id), '{"error":"SECRET-VALUE"}');
+  t.equal(await readSyncAnswer(db, encryptor, failed!.sync_id), '{"error":"SECRET-VALUE"}');
   t.equal(await complete(), 0, 'it was certainly not processed');
   await put(censusOf([person('e-3')]));
   await send();
@@ -303,8 +303,8 @@ t.test('a success that is not JSON does not count as an upload', async (t) => {
 
 t.test('a census whose data key is missing is not sent, and people see which key', async (t) => {
   const { db, clock, ask, send, syncs, requests, received } = await setUp(t);
-  const old = createSealer([{ id: 'old', key: Buffer.alloc(32, 9) }]);
-  await stageCensus({ db, sealer: old, now: clock }, 'a', contentOf(good));
+  const old = createEncryptor([{ id: 'old', key: Buffer.alloc(32, 9) }]);
+  await stageCensus({ db, encryptor: old, now: clock }, 'a', contentOf(good));
   await ask('event-1');
   await send();
   t.equal(received.length, 0);

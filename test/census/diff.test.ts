@@ -9,7 +9,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { address } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { type SetClock, sealer, setClock } from '../outbox/parts.ts';
+import { encryptor, type SetClock, setClock } from '../outbox/parts.ts';
 import { rawBytes } from '../support/engine.ts';
 import { censusOf, contentOf, type Fields, organization, person, stage } from './parts.ts';
 
@@ -24,7 +24,7 @@ async function upload(db: Db, clock: SetClock, text: string, employerId = 'a'): 
 }
 
 const compare = (db: Db, text: string, employerId = 'a') =>
-  compareCensus({ db, sealer }, employerId, contentOf(text));
+  compareCensus({ db, encryptor }, employerId, contentOf(text));
 
 async function changesOf(db: Db, text: string): Promise<Changes> {
   const { changes } = await compare(db, text);

@@ -5,7 +5,7 @@ import { readUploadBody } from '../../src/census/staged.ts';
 import { type Staged, stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { type SetClock, sealer } from '../outbox/parts.ts';
+import { encryptor, type SetClock } from '../outbox/parts.ts';
 
 export { organization };
 
@@ -38,12 +38,12 @@ export function stage(
   text: string,
   { employerId = 'a', uploading = null }: { employerId?: string; uploading?: string | null } = {},
 ): Promise<Staged> {
-  return stageCensus({ db, sealer, now: clock }, employerId, contentOf(text), { uploading });
+  return stageCensus({ db, encryptor, now: clock }, employerId, contentOf(text), { uploading });
 }
 
 /** The upload body of an employer as text; checks the length that was promised. */
 export async function uploadText(t: Test, db: Db, employerId = 'a'): Promise<string | null> {
-  const body = await readUploadBody(db, sealer, employerId);
+  const body = await readUploadBody(db, encryptor, employerId);
   if (body === null) return null;
   const all: Uint8Array[] = [];
   for await (const part of body.chunks) all.push(part);

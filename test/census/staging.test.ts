@@ -9,7 +9,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { recordFacts, rosterOf } from '../../src/ledger/roster.ts';
 import { open, scratch } from '../database/scratch.ts';
-import { sealer, setClock } from '../outbox/parts.ts';
+import { encryptor, setClock } from '../outbox/parts.ts';
 import { rawBytes } from '../support/engine.ts';
 import { censusOf, contentOf, organization, person, stage, uploadText } from './parts.ts';
 
@@ -73,7 +73,7 @@ t.test('a source that breaks off leaves nothing behind', async (t) => {
     throw new Error('reset');
   }
   const content = { format: 'json', content: breaking() } as const;
-  await t.rejects(stageCensus({ db, sealer, now: setClock() }, 'a', content), { message: 'reset' });
+  await t.rejects(stageCensus({ db, encryptor, now: setClock() }, 'a', content), { message: 'reset' });
   t.equal(await count(db, 'staged_censuses'), 0);
   t.equal(await count(db, 'census_chunks'), 0);
 });
@@ -183,9 +183,9 @@ t.test(
     const clock = setClock();
     const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
     await stage(db, clock, censusOf(people));
-    t.equal(await learnRest({ db, sealer, now: clock }), 0);
+    t.equal(await learnRest({ db, encryptor, now: clock }), 0);
     await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
-    t.equal(await learnRest({ db, sealer, now: clock }), 1);
+    t.equal(await learnRest({ db, encryptor, now: clock }), 1);
     t.equal(await count(db, 'roster_facts'), 900);
     const { learned_at } = await db
       .selectFrom('staged_censuses')
@@ -209,7 +209,7 @@ t.test('a report received after the census was staged stands', async (t) => {
   const source = { source: 'termination', source_id: 'r-1' } as const;
   await transact(db, (trx) => recordFacts(trx, facts, source, now));
   clock.advance(HOUR_MS);
-  await learnCensus({ db, sealer, now: clock }, censusId);
+  await learnCensus({ db, encryptor, now: clock }, censusId);
   t.match(await roster(db, 'e-1'), [{ termination_date: null }, { termination_date: '2026-01-31' }]);
   t.match(await roster(db, 'hired since'), [{ absent: 0 }]);
 });
@@ -222,7 +222,7 @@ t.test('a census that was replaced is not learned', async (t) => {
   clock.advance(HOUR_MS);
   await stage(db, clock, censusOf([person('e-2')]));
   const facts = await count(db, 'roster_facts');
-  await learnCensus({ db, sealer, now: clock }, old);
+  await learnCensus({ db, encryptor, now: clock }, old);
   t.equal(await count(db, 'roster_facts'), facts);
 });
 
@@ -244,7 +244,7 @@ t.test('a census that is replaced while it is learned is learned no further', as
       return result;
     },
   });
-  await learnCensus({ db: racing, sealer, now: clock }, censusId);
+  await learnCensus({ db: racing, encryptor, now: clock }, censusId);
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
 });
 
@@ -254,7 +254,7 @@ t.test('two censuses of one employer at once: one of them is current, whole', as
   const texts = ['x', 'y'].map((name) =>
     censusOf(Array.from({ length: 900 }, (_, n) => person(`${name}-${n}`))),
   );
-  await Promise.all(texts.map((text) => stageCensus({ db, sealer, now: clock }, 'a', contentOf(text))));
+  await Promise.all(texts.map((text) => stageCensus({ db, encryptor, now: clock }, 'a', contentOf(text))));
   t.ok(texts.includes((await uploadText(t, db)) as string));
   const current = await db.selectFrom('staged_censuses').selectAll().where('state', '=', 'current').execute();
   t.equal(current.length, 1);

@@ -21,7 +21,7 @@ import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open
 import { acceptChange } from '../../src/employment/accept.ts';
 import { writeHint } from '../../src/inbox/high-water-mark.ts';
 import { backUp } from '../../src/operations/backup.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { environment, here, jsonOf, type Variables, withFixtures } from './surroundings.ts';
 
@@ -204,7 +204,7 @@ t.test('what is replaced is kept whole, with what was only in its log', async (t
 
 t.test('what is no good backup replaces nothing', async (t) => {
   const { env, db, folder, file, elsewhere } = await stage(t);
-  const accepting = { db, sealer: createSealer(readDataKeys(env)), now: () => new Date() };
+  const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), now: () => new Date() };
   const body = { employee_id: 'e-1', termination_date: '2026-08-01' };
   await acceptChange(accepting, { kind: 'termination', body, effectiveOn: null }, null);
   t.equal((await here(t, env, ['backup', file])).code, 0);

@@ -7,7 +7,7 @@ import { failSyncs } from '../../src/census/sync-progress.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { environment, FIXTURES, here, jsonOf, withDatabase } from './surroundings.ts';
 
 const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');
@@ -157,8 +157,8 @@ t.test(
     const show = (...more: string[]) => here(t, env, ['census', 'show', ...employer, ...more]);
     const [row] = await db.selectFrom('outbox').select('request_id').execute();
     const requestId = String(row?.request_id);
-    const sealer = createSealer(readDataKeys(env));
-    const answer = sealer.seal(
+    const encryptor = createEncryptor(readDataKeys(env));
+    const answer = encryptor.encrypt(
       Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`),
       placeOf(requestId, 'answer'),
     );

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { employ } from '../payroll/ready.ts';
 import { rawBytes } from '../support/engine.ts';
@@ -31,11 +31,13 @@ async function stage(t: Test) {
     /** What is owed, opened, in order. */
     async bodies(): Promise<Record<string, unknown>[]> {
       const [id = '', key = ''] = DATA_KEY.split(':');
-      const sealer = createSealer([{ id, key: Buffer.from(key, 'base64') }]);
+      const encryptor = createEncryptor([{ id, key: Buffer.from(key, 'base64') }]);
       const rows = await db.selectFrom('outbox').select(['request_id', 'body']).orderBy('seq').execute();
       return rows.map(({ request_id, body }) =>
         JSON.parse(
-          sealer.open(body as Buffer, { table: 'outbox', row: request_id, column: 'body' }).toString('utf8'),
+          encryptor
+            .decrypt(body as Buffer, { table: 'outbox', row: request_id, column: 'body' })
+            .toString('utf8'),
         ),
       );
     },

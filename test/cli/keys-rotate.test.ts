@@ -4,7 +4,7 @@ import { readDataKeys } from '../../src/config.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
 import type { Change } from '../../src/employment/change.ts';
-import { createSealer, type Place } from '../../src/security/encryption.ts';
+import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { open } from '../database/scratch.ts';
 import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './surroundings.ts';
@@ -24,7 +24,7 @@ async function sealed(t: Test) {
   const surroundings = await withDatabase(t);
   const { env, db } = surroundings;
   t.equal((await here(t, env, ['census', 'stage', CENSUS, '--employer', 'maple-bakery'])).code, 0);
-  const hasher = await openHasher(db, createSealer(readDataKeys(env)));
+  const hasher = await openHasher(db, createEncryptor(readDataKeys(env)));
   return { ...surroundings, hash: hasher.hash(Buffer.from('x'), PLACE) };
 }
 
@@ -36,7 +36,11 @@ t.test(
   async (t) => {
     const { env, db, hash } = await sealed(t);
     const accept = (on: Db, keys: string, change: Change = CHANGE) =>
-      acceptChange({ db: on, sealer: createSealer(readDataKeys({ DATA_KEYS: keys })), now }, change, 'key-1');
+      acceptChange(
+        { db: on, encryptor: createEncryptor(readDataKeys({ DATA_KEYS: keys })), now },
+        change,
+        'key-1',
+      );
     const { changeId } = (await accept(db, DATA_KEY)) as { changeId: string };
     const ran = await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`);
     t.equal(ran.code, 0);
@@ -61,7 +65,10 @@ t.test(
       { result: 'pass' },
     );
     // A connection that has not opened the hash key yet.
-    const hasher = await openHasher(open(t, env.DATABASE_URL as string), createSealer(readDataKeys(without)));
+    const hasher = await openHasher(
+      open(t, env.DATABASE_URL as string),
+      createEncryptor(readDataKeys(without)),
+    );
     t.equal(hasher.isHashOf(hash, Buffer.from('x'), PLACE), true);
     const restarted = open(t, env.DATABASE_URL as string);
     t.match(await accept(restarted, NEW_KEY), { outcome: 'repeated', changeId });

@@ -8,7 +8,7 @@ import { acceptChange } from '../../src/employment/accept.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { importDeductions } from '../../src/inbox/import.ts';
 import { putSchedules } from '../../src/payroll/settings/schedules.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { finalized, hireMany, put, taken, voided } from '../payroll/finalized.ts';
@@ -70,7 +70,7 @@ async function outside(t: Test, env: Variables, db: Db): Promise<void> {
   const census = join(FIXTURES, 'census/json/maple-bakery.json');
   const ran = await here(t, env, ['census', 'stage', census, '--employer', 'maple-bakery']);
   if (ran.code !== 0) throw new Error(ran.stderr);
-  const accepting = { db, sealer: createSealer(readDataKeys(env)), now };
+  const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), now };
   const bodies = [
     { employee_id: 'many-0000', termination_date: '2026-08-01' },
     { employee_id: 'many-0001', termination_date: '2026-09-01' },

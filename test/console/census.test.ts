@@ -9,7 +9,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { FIRST_TOKEN, NOW } from '../api/start.ts';
 import { employee, organization } from '../contract/samples.ts';
-import { sealer } from '../outbox/parts.ts';
+import { encryptor } from '../outbox/parts.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page, type Stage } from './stage.ts';
 
@@ -181,10 +181,10 @@ t.test(
 t.test(
   'the response that failed an upload is shown on request, as text, and the read is recorded',
   async (t) => {
-    const stage = await openConsole(t, { sealer });
+    const stage = await openConsole(t, { encryptor });
     const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(2));
     await transact(stage.db, async (trx) => {
-      const answer = sealer.seal(Buffer.from(HOSTILE), placeOf(upload, 'answer'));
+      const answer = encryptor.encrypt(Buffer.from(HOSTILE), placeOf(upload, 'answer'));
       const rejected = { state: 'rejected', head: 0, status: 422, finished_at: hoursAgo(1), answer } as const;
       await trx.updateTable('outbox').set(rejected).execute();
       await failSyncs(trx, upload, { reason: 'the service answered 422', problemCount: 0, problems: null });

@@ -2,13 +2,13 @@ import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { closeGate } from '../../src/outbox/circuit-breaker.ts';
 import { report, service } from '../employment/stage.ts';
-import { START, sealer } from '../outbox/parts.ts';
+import { encryptor, START } from '../outbox/parts.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
 const SECRET = 'Marker-7f3a';
 
 async function staged(t: Test) {
-  const stage = await openConsole(t, { sealer, now: () => START });
+  const stage = await openConsole(t, { encryptor, now: () => START });
   return { ...stage, ...(await service(t, stage.db)) };
 }
 type Staged = Awaited<ReturnType<typeof staged>>;

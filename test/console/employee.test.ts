@@ -1,6 +1,6 @@
 import t from 'tap';
 import { report } from '../employment/stage.ts';
-import { sealer } from '../outbox/parts.ts';
+import { encryptor } from '../outbox/parts.ts';
 import { employ } from '../payroll/ready.ts';
 import { cells, listed, put } from './deductions.ts';
 import { assertAccessible, assertGood, HOSTILE, openConsole } from './stage.ts';
@@ -41,7 +41,7 @@ t.test('an id leads to its deduction or its employee, whatever it holds', async 
 t.test(
   'an employee is shown with employments, deductions, changes, arrears, and where each is from',
   async (t) => {
-    const { db, signedIn, tokenWith } = await openConsole(t, { sealer });
+    const { db, signedIn, tokenWith } = await openConsole(t, { encryptor });
     await employ(db, 'emp-1', { pay_group: HOSTILE });
     await employ(db, 'emp-1', {
       employer_id: 'before',

@@ -14,10 +14,10 @@ import { type Change, checkChange } from '../../src/employment/change.ts';
 import { employmentsOf } from '../../src/ledger/employment.ts';
 import { recordFacts, rosterAt, rosterOf } from '../../src/ledger/roster.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 import { rawBytes } from '../support/engine.ts';
 
@@ -26,7 +26,7 @@ const START = new Date('2026-03-01T09:30:00.000Z');
 async function begin(t: Parameters<typeof scratch>[0]) {
   const { db, url } = await scratch(t);
   const now = setClock(START);
-  const accepting: Accepting = { db, sealer, now };
+  const accepting: Accepting = { db, encryptor, now };
   return { db, url, now, accepting };
 }
 
@@ -54,7 +54,7 @@ const ends = async (db: Db) =>
 const idOf = (accepted: Accepted | undefined) =>
   accepted === undefined || accepted.outcome === 'conflict' ? null : accepted.changeId;
 
-t.test('an accepted change is owed, sealed, and teaches the roster, all in one', async (t) => {
+t.test('an accepted change is owed, encrypted, and teaches the roster, all in one', async (t) => {
   const { db, accepting } = await begin(t);
   const accepted = await acceptChange(accepting, hire({ employer: 'Acme Inc.' }), 'key-1');
   t.match(accepted, { outcome: 'accepted', createdAt: START.toISOString() });
@@ -63,7 +63,7 @@ t.test('an accepted change is owed, sealed, and teaches the roster, all in one',
     { request_id: changeId, kind: 'new-hire', subject: 'employee:emp-1', state: 'pending', head: 1 },
   ]);
   const { body } = await db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
-  const sent = JSON.parse(sealer.open(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
+  const sent = JSON.parse(encryptor.decrypt(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
   t.strictSame(sent, { ...newHire, employer: 'Acme Inc.' }, 'the employer is passed on when given');
   t.match(await facts(db), [
     { position: 1, employee_id: 'emp-1', employer_id: 'employer-1', source: 'new-hire', source_id: changeId },
@@ -81,11 +81,11 @@ t.test(
       { state: 'delivered', body: null },
     ]);
     now.advance(400 * 86_400_000);
-    const rotated = createSealer([
+    const rotated = createEncryptor([
       { id: 'k2', key: Buffer.alloc(32, 9) },
       { id: 'k1', key: Buffer.alloc(32, 7) },
     ]);
-    for (const later of [accepting, { ...accepting, sealer: rotated }]) {
+    for (const later of [accepting, { ...accepting, encryptor: rotated }]) {
       t.strictSame(await acceptChange(later, leave(), 'key-1'), { ...first, outcome: 'repeated' });
       t.strictSame(await acceptChange(later, leave({ employee_id: 'emp-2' }), 'key-1'), {
         outcome: 'conflict',

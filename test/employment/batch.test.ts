@@ -6,7 +6,7 @@ import type { LogFields } from '../../src/telemetry/log.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { termination } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { sealer, setClock } from '../outbox/parts.ts';
+import { encryptor, setClock } from '../outbox/parts.ts';
 
 const LINES = 2 * CHANGES_AT_ONCE + 10;
 const lines = Array.from({ length: LINES }, (_, at) =>
@@ -23,7 +23,7 @@ async function failingIn(t: Test, transaction: number) {
   const counts = { transactions: 0, woken: 0 };
   const parts: BatchParts = {
     db,
-    sealer,
+    encryptor,
     now: () => {
       counts.transactions += 1;
       if (counts.transactions === transaction) throw new Error('the disk is away');

@@ -6,7 +6,7 @@ import { acceptChange } from '../../src/employment/accept.ts';
 import { type ChangeKind, checkChange } from '../../src/employment/change.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
-import { type SetClock, START, sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { encryptor, type SetClock, START, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
 
 const SAMPLES: Readonly<Record<ChangeKind, object>> = {
@@ -25,7 +25,7 @@ export async function report(
 ): Promise<string> {
   const checked = checkChange(kind, { ...SAMPLES[kind], employee_id: employeeId, ...fields });
   if (!checked.ok) throw new Error(JSON.stringify(checked.problems));
-  const accepted = await acceptChange({ db, sealer, now: clock }, checked.change, null);
+  const accepted = await acceptChange({ db, encryptor, now: clock }, checked.change, null);
   if (accepted.outcome !== 'accepted') throw new Error(accepted.outcome);
   return accepted.changeId;
 }
@@ -36,7 +36,7 @@ export async function oweCensus(db: Db): Promise<string> {
     requestId: 'census-1',
     kind: 'census',
     subject: employerSubject('e'),
-    sealed: null,
+    encrypted: null,
   } as const;
   await transact(db, (trx) => enqueue(trx, request, START.toISOString()));
   return request.requestId;

@@ -8,7 +8,7 @@ import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { type Answer, start } from '../api/start.ts';
 import { organization, person } from '../census/parts.ts';
 import { compensationChange, newHire, payRate } from '../contract/samples.ts';
-import { sealer, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
+import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json as respond, stubService } from '../outbox/stub-service.ts';
 import { every } from '../payroll/calendars.ts';
 
@@ -38,9 +38,9 @@ const BIWEEKLY = { pay_frequency: 'biweekly', pay_dates: FRIDAYS };
 
 async function begin(t: Test, now = '2026-05-25') {
   const clock = setClock(new Date(`${now}T09:00:00.000Z`));
-  const running = await start(t, { now: clock, sealer });
+  const running = await start(t, { now: clock, encryptor });
   const service = await stubService(t, (response) => respond(response, 200));
-  const loop = sendLoop(t, running.db, service.url, clock, { senders: createChangeSenders(sealer) });
+  const loop = sendLoop(t, running.db, service.url, clock, { senders: createChangeSenders(encryptor) });
   const { call } = running;
   let events = 0;
   const ok = (answer: Answer): Json => {

@@ -10,7 +10,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { organization, person } from '../census/parts.ts';
 
@@ -20,8 +20,8 @@ const ROWS_A_PART = 100;
 const now = () => new Date();
 const db = openDatabase(databaseUrl);
 await migrate(db, 'sandbox', now());
-const sealer = createSealer([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
-const staged = await stageCensus({ db, sealer, now }, 'a', {
+const encryptor = createEncryptor([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
+const staged = await stageCensus({ db, encryptor, now }, 'a', {
   format: 'json',
   content: rows(Number(employees)),
 });
@@ -29,12 +29,12 @@ await transact(db, (trx) =>
   requestSync(trx, { employerId: 'a', eventId: 'event-1', now: now().toISOString() }),
 );
 const client = createClient({ baseUrl: serviceUrl, apiKey: 'key', apiKeyFile: null }, '9.9.9', now);
-const census = createCensusSender({ db, sealer, now, source: null, maxAgeMs: 3_600_000 });
+const census = createCensusSender({ db, encryptor, now, source: null, maxAgeMs: 3_600_000 });
 const senders = { census };
 const loop = createSendLoop({
   db,
   client,
-  sealer,
+  encryptor,
   senders,
   sharedNow: async () => now(),
   elapsedMs: () => performance.now(),

@@ -6,19 +6,19 @@ import { databaseNow } from '../../src/database/engine.ts';
 import { openDatabase } from '../../src/database/open.ts';
 import { createClient } from '../../src/outbox/client.ts';
 import { createSendLoop } from '../../src/outbox/send-loop.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 
 const config = readConfig(process.env);
 const now = systemClock;
 const db = openDatabase(config.databaseUrl);
-const sealer = createSealer(config.dataKeys);
+const encryptor = createEncryptor(config.dataKeys);
 const { maxAgeMs } = config.census;
 const loop = createSendLoop({
   db,
   client: createClient(config.benefits, '0.0.0', now),
-  sealer,
-  senders: { census: createCensusSender({ db, sealer, now, source: null, maxAgeMs }) },
+  encryptor,
+  senders: { census: createCensusSender({ db, encryptor, now, source: null, maxAgeMs }) },
   sharedNow: (trx) => databaseNow(trx, now),
   elapsedMs: () => performance.now(),
   random: Math.random,

@@ -4,8 +4,8 @@ import t from 'tap';
 import { type Call, hearCalls } from '../../src/database/calls.ts';
 import type { Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { employeeSubject, enqueue, sealBody } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { employeeSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { seededRandom, shuffle } from '../../src/simulator/random.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
@@ -163,7 +163,7 @@ t.test('three sidecars on one database', async (t) => {
 
   await t.test('send the changes of an employee in order, each once', async (t) => {
     const [id = '', key = ''] = keys.dataKey.split(':');
-    const sealer = createSealer([{ id, key: Buffer.from(key, 'base64') }]);
+    const encryptor = createEncryptor([{ id, key: Buffer.from(key, 'base64') }]);
     const employees =
       census?.employees.slice(0, 8).map(({ employee_id, address }) => ({ employee_id, address })) ?? [];
     const sent = simulator.requests().length;
@@ -172,12 +172,17 @@ t.test('three sidecars on one database', async (t) => {
         employees.map(async ({ employee_id, address }) => {
           const requestId = `${employee_id}-change-${nth}`;
           const body = JSON.stringify({ employee_id, address: { ...address, line1: `${nth} Main Street` } });
-          const sealed = sealBody(sealer, await openHasher(db, sealer), requestId, Buffer.from(body));
+          const encrypted = encryptBody(
+            encryptor,
+            await openHasher(db, encryptor),
+            requestId,
+            Buffer.from(body),
+          );
           const change = {
             requestId,
             kind: 'demographic',
             subject: employeeSubject(employee_id),
-            sealed,
+            encrypted,
           } as const;
           return transact(db, (trx) => enqueue(trx, change, new Date().toISOString()));
         }),

@@ -4,21 +4,21 @@ import { verifyRows } from '../../src/cli/verify-parts.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { createDifferences, type Differences } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
-import { createSealer, type Sealer } from '../../src/security/encryption.ts';
+import { createEncryptor, type Encryptor } from '../../src/security/encryption.ts';
 import { altered, altering } from '../cli/alter.ts';
 import { ROWS, UNTOLD } from '../cli/untold.ts';
 import { staged } from '../cli/verify-stage.ts';
 
-async function look(db: Db, sealer: Sealer): Promise<Differences> {
+async function look(db: Db, encryptor: Encryptor): Promise<Differences> {
   const differences = createDifferences(1_000);
   const { signal } = new AbortController();
-  await verifyRows(db, sealer, { tell: differences.tell, looked: () => {}, signal });
+  await verifyRows(db, encryptor, { tell: differences.tell, looked: () => {}, signal });
   return differences;
 }
 
 t.test('a value that is altered is told, whichever column it is in', async (t) => {
   const { env, db } = await staged(t);
-  const sealer = createSealer(readDataKeys(env));
+  const encryptor = createEncryptor(readDataKeys(env));
   const by = await altering(t, env.DATABASE_URL as string);
   const told = new Set<string>();
   const silent = new Set<string>();
@@ -28,7 +28,7 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
       const change = { table, row, column, to: altered(value) };
       // What the engine refuses to store can't be there.
       if (!(await by.alter(change))) continue;
-      const found = await look(db, sealer);
+      const found = await look(db, encryptor);
       const name = `${table}.${column}`;
       if (found.total > 0) {
         told.add(name);
@@ -45,7 +45,7 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
     [...silent].filter((name) => !UNTOLD.has(name)),
     [],
   );
-  t.equal((await look(db, sealer)).total, 0, 'and nothing is told when all is as it was');
+  t.equal((await look(db, encryptor)).total, 0, 'and nothing is told when all is as it was');
   t.ok(told.size > 80, `${told.size} columns`);
 });
 
@@ -81,7 +81,7 @@ t.test('a row that is missing, or too much, is told', async (t) => {
     const { env, db } = await staged(t);
     const by = await altering(t, env.DATABASE_URL as string);
     await by.run(statement);
-    const found = await look(db, createSealer(readDataKeys(env)));
+    const found = await look(db, createEncryptor(readDataKeys(env)));
     t.ok(found.counts.has(told), `${statement}: ${[...found.counts.keys()]}`);
   }
 });

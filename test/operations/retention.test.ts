@@ -21,7 +21,7 @@ import { demographic } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
 import { service } from '../employment/stage.ts';
 import { type Commits, countedCommits } from '../inbox/commits.ts';
-import { sealer, setClock } from '../outbox/parts.ts';
+import { encryptor, setClock } from '../outbox/parts.ts';
 import { finalized } from '../payroll/finalized.ts';
 import { deduct, readyEmployer } from '../payroll/ready.ts';
 import { engineOfTests, rawBytes } from '../support/engine.ts';
@@ -163,7 +163,7 @@ t.test('of old requests nothing is left but what tells that they were made', asy
     return checked.change;
   };
   const accept = async (employee: string, key = employee) => {
-    const accepted = await acceptChange({ db, sealer, now: clock }, change(employee), key);
+    const accepted = await acceptChange({ db, encryptor, now: clock }, change(employee), key);
     if (accepted.outcome === 'conflict') throw new Error('conflict');
     return accepted.changeId;
   };
@@ -201,7 +201,7 @@ t.test('a request with very many attempts is erased in several steps', async (t)
   clock.advance(daysAgo(200).getTime() - clock().getTime());
   const checked = checkChange('demographic', demographic);
   if (!checked.ok) throw new Error();
-  await acceptChange({ db, sealer, now: setClock(daysAgo(200)) }, checked.change, null);
+  await acceptChange({ db, encryptor, now: setClock(daysAgo(200)) }, checked.change, null);
   await send();
   const { request_id } = await db.selectFrom('delivery_attempts').selectAll().executeTakeFirstOrThrow();
   const more = Array.from({ length: ATTEMPTS_AT_ONCE + 100 }, (_, index) => index + 2);

@@ -5,7 +5,7 @@ import { createAttempt } from '../../src/outbox/attempt.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
-import { client, owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { client, encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 t.test('an attempt that is abandoned at the end of the process leaves its claim to expire', async (t) => {
@@ -16,7 +16,7 @@ t.test('an attempt that is abandoned at the end of the process leaves its claim 
     index === 0 ? abandon.abort() : json(response, 200),
   );
   await owe(db, 'r-1', 'e-1');
-  const senders = createChangeSenders(sealer);
+  const senders = createChangeSenders(encryptor);
   const wish = {
     owner: 'ending',
     limit: 1,
@@ -84,7 +84,7 @@ t.test('an attempt that can not be written down harms no other that ended with i
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'odd', 'e-2', 'termination');
   await owe(db, 'r-3', 'e-3');
-  const usual = createChangeSenders(sealer);
+  const usual = createChangeSenders(encryptor);
   const finished = () => Promise.reject(new Error('it can not be'));
   const senders = { ...usual, termination: { ...usual.termination!, finished } };
   const clock = setClock();

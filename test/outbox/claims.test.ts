@@ -10,7 +10,7 @@ import { type Outcome, RETRY_AFTER_MAX_MS } from '../../src/outbox/retry.ts';
 import type { Claim, Senders } from '../../src/outbox/sender.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { engineOfTests } from '../support/engine.ts';
-import { owe, PATIENT, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { encryptor, owe, PATIENT, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const DAY_MS = 86_400_000;
@@ -29,7 +29,7 @@ async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[
 
 /** What finishing one claim as `owner` says. */
 async function end(db: Db, owner: string, one: End, now: Date) {
-  const by = { owner, senders: {}, sealer, random: () => 0 };
+  const by = { owner, senders: {}, encryptor, random: () => 0 };
   return (await transact(db, (trx) => finish(trx, by, [one], now)))[0];
 }
 
@@ -255,7 +255,11 @@ t.test('a kind that coalesces takes in the newer pending request when it is retr
   };
   const census = (requestId: string) =>
     transact(db, (trx) =>
-      enqueue(trx, { requestId, kind: 'census', subject: 'employer:a', sealed: null }, clock().toISOString()),
+      enqueue(
+        trx,
+        { requestId, kind: 'census', subject: 'employer:a', encrypted: null },
+        clock().toISOString(),
+      ),
     );
   const { url } = await stubService(t, async (response, _, index) => {
     if (index === 0) await census('newer');

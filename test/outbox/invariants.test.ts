@@ -9,7 +9,7 @@ import { enqueue } from '../../src/outbox/queue.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
-import { sealer, setClock } from './parts.ts';
+import { encryptor, setClock } from './parts.ts';
 
 const SUBJECTS = ['employee:a', 'employee:b'];
 const KINDS: RequestKind[] = ['new-hire', 'demographic'];
@@ -41,7 +41,7 @@ t.test('whatever happens, a subject has the head that it should have, or is held
           if (now.do === 'enqueue') {
             const kind = KINDS[now.kind] as RequestKind;
             const subject = SUBJECTS[now.subject] as string;
-            await enqueue(trx, { requestId: `r-${count++}`, kind, subject, sealed: null }, iso);
+            await enqueue(trx, { requestId: `r-${count++}`, kind, subject, encrypted: null }, iso);
           } else if (now.do === 'claim') {
             const wish = {
               owner: 'o',
@@ -54,7 +54,7 @@ t.test('whatever happens, a subject has the head that it should have, or is held
             claims.push(...(await claim(trx, wish, at)).claims);
           } else if (now.do === 'finish') {
             const [claimed] = claims.splice(now.pick % Math.max(1, claims.length), 1);
-            const by = { owner: 'o', senders: {}, sealer, random: () => 0 };
+            const by = { owner: 'o', senders: {}, encryptor, random: () => 0 };
             if (claimed) {
               const outcome = outcomeOf(STATUSES[now.status] as number);
               await finish(trx, by, [{ claim: claimed, outcome }], at);

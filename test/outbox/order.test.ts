@@ -60,7 +60,9 @@ t.test('an employer and an employee of the same id are two subjects', async (t) 
   const { db } = await scratch(t);
   await owe(db, 'r-1', '42');
   const subject = employerSubject('42');
-  await transact(db, (trx) => enqueue(trx, { requestId: 'r-2', kind: 'census', subject, sealed: null }, now));
+  await transact(db, (trx) =>
+    enqueue(trx, { requestId: 'r-2', kind: 'census', subject, encrypted: null }, now),
+  );
   t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ head: 1 }, { head: 1 }]);
 });
 

@@ -6,7 +6,7 @@ import { fullRamp, rampAfter, roomIn } from '../../src/outbox/concurrency-limite
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import { scratch } from '../database/scratch.ts';
-import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const SECOND_MS = 1_000;
@@ -84,7 +84,7 @@ t.test('what failed together does not come back together', async (t) => {
     seed = (seed * 48_271) % 2_147_483_647;
     return seed / 2_147_483_647;
   };
-  const by = { owner: 'o', senders: {}, sealer, random };
+  const by = { owner: 'o', senders: {}, encryptor, random };
   await transact(db, (trx) => trx.updateTable('outbox').set({ attempts: 9 }).execute());
   const wish = {
     owner: 'o',

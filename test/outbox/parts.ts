@@ -1,13 +1,13 @@
-/** What the tests of sending share: a clock that they set, a sealer, a send loop on a real database. */
+/** What the tests of sending share: a clock that they set, a encryptor, a send loop on a real database. */
 import type { Test } from 'tap';
 import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { type BenefitsClient, createClient } from '../../src/outbox/client.ts';
-import { employeeSubject, enqueue, sealBody } from '../../src/outbox/queue.ts';
+import { employeeSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
 import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbox/send-loop.ts';
 import type { Patience } from '../../src/outbox/sender.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 
@@ -26,7 +26,7 @@ export function setClock(start = START): SetClock {
   });
 }
 
-export const sealer = createSealer([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
+export const encryptor = createEncryptor([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
 
 /** Far beyond what a stub takes on a busy machine. */
 export const PATIENT: Patience = { silenceMs: 120_000, wholeMs: 120_000 };
@@ -48,8 +48,8 @@ export function sendLoop(
   return createSendLoop({
     db,
     client: options.client ?? client(t, url),
-    sealer,
-    senders: createChangeSenders(sealer),
+    encryptor,
+    senders: createChangeSenders(encryptor),
     sharedNow: async () => clock(),
     elapsedMs: () => clock().getTime(),
     random: () => 0.999,
@@ -68,9 +68,9 @@ export async function owe(
   now = START,
 ): Promise<void> {
   const body = Buffer.from(JSON.stringify({ request: requestId }));
-  const sealed = sealBody(sealer, await openHasher(db, sealer), requestId, body);
+  const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), requestId, body);
   const subject = employeeSubject(employeeId);
-  return transact(db, (trx) => enqueue(trx, { requestId, kind, subject, sealed }, now.toISOString()));
+  return transact(db, (trx) => enqueue(trx, { requestId, kind, subject, encrypted }, now.toISOString()));
 }
 
 /** Sends until nothing more is due. */

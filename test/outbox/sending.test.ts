@@ -2,13 +2,13 @@ import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { ANSWER_READ_BYTES } from '../../src/outbox/client.ts';
-import { enqueue, placeOf, sealBody } from '../../src/outbox/queue.ts';
-import { createSealer } from '../../src/security/encryption.ts';
+import { encryptBody, enqueue, placeOf } from '../../src/outbox/queue.ts';
+import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { scratch } from '../database/scratch.ts';
 import { rawBytes } from '../support/engine.ts';
-import { owe, request, sealer, sendAll, sendLoop, setClock } from './parts.ts';
+import { encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const HOUR_MS = 3_600_000;
@@ -18,7 +18,7 @@ t.test('a request whose data key is missing waits, and says which key it is', as
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const clock = setClock();
   await owe(db, 'r-1', '1');
-  const without = createSealer([{ id: 'k2', key: Buffer.alloc(32, 8) }]);
+  const without = createEncryptor([{ id: 'k2', key: Buffer.alloc(32, 8) }]);
   const logged: unknown[] = [];
   const log = { ...silentLog, error: (fields: unknown) => logged.push(fields) };
   await sendLoop(t, db, url, clock, { senders: createChangeSenders(without), log }).runOnce();
@@ -42,7 +42,7 @@ t.test('a delivered request is erased, its keyed hash stays', async (t) => {
   t.equal(received[0]?.headers['idempotency-key'], 'r-1');
   const row = await request(db, 'r-1');
   t.match(row, { state: 'delivered', head: 0, body: null, status: 200, claimed_by: null, attempts: 1 });
-  const hasher = await openHasher(db, sealer);
+  const hasher = await openHasher(db, encryptor);
   t.ok(hasher.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
 });
 
@@ -58,7 +58,7 @@ t.test('each employment change goes to its own address', async (t) => {
   );
 });
 
-t.test('a rejection keeps the answer, sealed and cut at 4 KiB', async (t) => {
+t.test('a rejection keeps the answer, encrypted and cut at 4 KiB', async (t) => {
   const { db } = await scratch(t);
   const answer = JSON.stringify({ error: 'x'.repeat(9_000) });
   const { url } = await stubService(t, (response) => response.writeHead(422).end(answer));
@@ -73,7 +73,7 @@ t.test('a rejection keeps the answer, sealed and cut at 4 KiB', async (t) => {
     may_have_been_applied: 0,
   });
   t.notOk(row.answer?.includes('xxx'));
-  t.equal(sealer.open(row.answer!, placeOf('r-1', 'answer')).toString(), answer.slice(0, 4096));
+  t.equal(encryptor.decrypt(row.answer!, placeOf('r-1', 'answer')).toString(), answer.slice(0, 4096));
   t.ok(row.body, 'it can be sent again by hand');
 });
 
@@ -248,8 +248,8 @@ t.test('nothing personal is in a reason, an attempt or the raw file', async (t) 
     index === 0 ? json(response, 500, { error: canary }) : json(response, 422, { error: canary }),
   );
   const clock = setClock();
-  const sealed = sealBody(sealer, await openHasher(db, sealer), 'r-1', Buffer.from(canary));
-  const change = { requestId: 'r-1', kind: 'new-hire', subject: 'employee:1', sealed } as const;
+  const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), 'r-1', Buffer.from(canary));
+  const change = { requestId: 'r-1', kind: 'new-hire', subject: 'employee:1', encrypted } as const;
   await transact(db, (trx) => enqueue(trx, change, clock().toISOString()));
   const loop = sendLoop(t, db, url, clock);
   await loop.runOnce();

@@ -8,7 +8,7 @@ import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbox/concurrency-limiter.
 import type { Counts } from '../../src/outbox/send-loop.ts';
 import type { Sender } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
-import { owe, request, sealer, sendLoop, setClock } from './parts.ts';
+import { encryptor, owe, request, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
 const SECOND_MS = 1_000;
@@ -38,7 +38,7 @@ async function setUp(t: Test, statusOf: (requestId: string) => number = () => 20
     hung.push(response);
     reached();
   });
-  const senders = { ...createChangeSenders(sealer), census };
+  const senders = { ...createChangeSenders(encryptor), census };
   const loop = sendLoop(t, db, url, clock, { senders });
   return {
     db,

@@ -528,7 +528,7 @@ t.test('requests of other employers’ employees, and of those left out, concern
     requestId: 'upload',
     kind: 'census',
     subject: employerSubject('emp-1'),
-    sealed: null,
+    encrypted: null,
   } as const;
   await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));
   t.match(await check(db, 'requests-rejected', narrowed), { result: 'pass' });

@@ -20,7 +20,7 @@ import { beginSession } from '../../src/security/sessions.ts';
 import { createToken, revokeToken } from '../../src/security/tokens.ts';
 import { deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
 import { censusOf, contentOf, person } from '../census/parts.ts';
-import { owe, sealer, setClock } from '../outbox/parts.ts';
+import { encryptor, owe, setClock } from '../outbox/parts.ts';
 import { finalized, put, taken, voided } from '../payroll/finalized.ts';
 import { code, EMPLOYER, employ, schedule, schedules } from '../payroll/ready.ts';
 
@@ -159,7 +159,7 @@ async function fillOutbox(db: Db): Promise<void> {
     senders: {},
   };
   const { claims } = await transact(db, (trx) => claim(trx, wish, clock()));
-  const by = { owner: 'first', senders: {}, sealer, random: () => 0 };
+  const by = { owner: 'first', senders: {}, encryptor, random: () => 0 };
   const answers: Record<string, number> = { 'r-taken': 200, 'r-refused': 422 };
   for (const one of claims) {
     const status = answers[one.requestId];
@@ -175,7 +175,7 @@ async function fillOutbox(db: Db): Promise<void> {
   }
   await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
   const left = checkChange('termination', { employee_id: 'emp-7', termination_date: '2026-07-31' });
-  if (left.ok) await acceptChange({ db, sealer, now: clock }, left.change, 'key-7');
+  if (left.ok) await acceptChange({ db, encryptor, now: clock }, left.change, 'key-7');
 }
 
 async function fillCensus(db: Db): Promise<void> {
@@ -183,7 +183,7 @@ async function fillCensus(db: Db): Promise<void> {
     const people = Array.from({ length: employees }, (_, index) =>
       person(`c-${index}`, { first_name: 'Zoë' }),
     );
-    return stageCensus({ db, sealer, now: setClock(NOW) }, 'b', contentOf(censusOf(people)), {
+    return stageCensus({ db, encryptor, now: setClock(NOW) }, 'b', contentOf(censusOf(people)), {
       uploading: null,
     });
   };

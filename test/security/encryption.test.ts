@@ -1,5 +1,5 @@
 import t from 'tap';
-import { createSealer, DataKeyMissing, type Place } from '../../src/security/encryption.ts';
+import { createEncryptor, DataKeyMissing, type Place } from '../../src/security/encryption.ts';
 
 const old = { id: 'old', key: Buffer.alloc(32, 1) };
 const fresh = { id: 'new', key: Buffer.alloc(32, 2) };
@@ -7,58 +7,58 @@ const place: Place = { table: 'outbox', row: 'r-1', column: 'body' };
 const plain = Buffer.from('{"ssn":"078-05-1120"}');
 
 t.test('what is sealed opens at its place and shows nothing of itself', async (t) => {
-  const sealer = createSealer([fresh]);
-  const sealed = sealer.seal(plain, place);
-  t.strictSame(sealer.open(sealed, place), plain);
+  const encryptor = createEncryptor([fresh]);
+  const sealed = encryptor.encrypt(plain, place);
+  t.strictSame(encryptor.decrypt(sealed, place), plain);
   t.notOk(sealed.includes('078-05-1120'));
-  t.notSame(sealer.seal(plain, place), sealed, 'the nonce is new each time');
-  t.strictSame(sealer.open(sealer.seal(Buffer.alloc(0), place), place), Buffer.alloc(0));
+  t.notSame(encryptor.encrypt(plain, place), sealed, 'the nonce is new each time');
+  t.strictSame(encryptor.decrypt(encryptor.encrypt(Buffer.alloc(0), place), place), Buffer.alloc(0));
 });
 
 t.test('the first key seals and every key opens', async (t) => {
-  const sealed = createSealer([old]).seal(plain, place);
-  const rotated = createSealer([fresh, old]);
-  t.strictSame(rotated.open(sealed, place), plain);
-  t.strictSame(createSealer([fresh]).open(rotated.seal(plain, place), place), plain);
+  const sealed = createEncryptor([old]).encrypt(plain, place);
+  const rotated = createEncryptor([fresh, old]);
+  t.strictSame(rotated.decrypt(sealed, place), plain);
+  t.strictSame(createEncryptor([fresh]).decrypt(rotated.encrypt(plain, place), place), plain);
 });
 
 t.test('a missing key is named', async (t) => {
-  const sealed = createSealer([old]).seal(plain, place);
-  const only = createSealer([fresh]);
-  t.throws(() => only.open(sealed, place), new DataKeyMissing('old'));
-  t.throws(() => only.open(sealed, place), { keyId: 'old', message: /key old/ });
+  const sealed = createEncryptor([old]).encrypt(plain, place);
+  const only = createEncryptor([fresh]);
+  t.throws(() => only.decrypt(sealed, place), new DataKeyMissing('old'));
+  t.throws(() => only.decrypt(sealed, place), { keyId: 'old', message: /key old/ });
 });
 
 t.test('a key of the same name with other bytes does not open', async (t) => {
-  const sealed = createSealer([old]).seal(plain, place);
-  t.throws(() => createSealer([{ id: 'old', key: Buffer.alloc(32, 9) }]).open(sealed, place), {
+  const sealed = createEncryptor([old]).encrypt(plain, place);
+  t.throws(() => createEncryptor([{ id: 'old', key: Buffer.alloc(32, 9) }]).decrypt(sealed, place), {
     code: 'SEAL_BROKEN',
   });
 });
 
 t.test('any flipped bit and any cut is noticed', async (t) => {
-  const sealer = createSealer([fresh, { id: 'nev', key: fresh.key }]);
-  const sealed = sealer.seal(plain, place);
+  const encryptor = createEncryptor([fresh, { id: 'nev', key: fresh.key }]);
+  const sealed = encryptor.encrypt(plain, place);
   for (let at = 0; at < sealed.length; at += 1) {
     const flipped = Buffer.from(sealed);
     flipped[at]! ^= 1;
-    t.throws(() => sealer.open(flipped, place), `byte ${at}`);
-    t.throws(() => sealer.open(sealed.subarray(0, at), place), `cut at ${at}`);
+    t.throws(() => encryptor.decrypt(flipped, place), `byte ${at}`);
+    t.throws(() => encryptor.decrypt(sealed.subarray(0, at), place), `cut at ${at}`);
   }
 });
 
 t.test('a value moved to another table, row or column does not open', async (t) => {
-  const sealer = createSealer([fresh]);
-  const sealed = sealer.seal(plain, place);
+  const encryptor = createEncryptor([fresh]);
+  const sealed = encryptor.encrypt(plain, place);
   for (const other of [{ table: 'delivery_attempts' }, { row: 'r-2' }, { column: 'answer' }]) {
-    t.throws(() => sealer.open(sealed, { ...place, ...other }), { code: 'SEAL_BROKEN' });
+    t.throws(() => encryptor.decrypt(sealed, { ...place, ...other }), { code: 'SEAL_BROKEN' });
   }
 });
 
 t.test('no error holds anything of the value', async (t) => {
-  const sealer = createSealer([fresh]);
+  const encryptor = createEncryptor([fresh]);
   try {
-    sealer.open(Buffer.concat([Buffer.from([9, 200]), plain]), place);
+    encryptor.decrypt(Buffer.concat([Buffer.from([9, 200]), plain]), place);
     t.fail('it opened');
   } catch (error) {
     t.notMatch((error as Error).message, /078/);

@@ -2,7 +2,7 @@ import { createHmac, hkdfSync } from 'node:crypto';
 import t from 'tap';
 import type { DataKey } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { createSealer, type Place } from '../../src/security/encryption.ts';
+import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { FINGERPRINT_BYTES, type Hasher, hashKeyPlace, openHasher } from '../../src/security/hashing.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { rawBytes } from '../support/engine.ts';
@@ -25,7 +25,7 @@ function formerHash({ id, key }: DataKey): Buffer {
 
 t.test('a keyed hash tells the same value from another one, at its place only', async (t) => {
   const { db } = await scratch(t);
-  const hasher = await openHasher(db, createSealer([old]));
+  const hasher = await openHasher(db, createEncryptor([old]));
   const hash = hasher.hash(plain, place);
   t.equal(hasher.isHashOf(hash, plain, place), true);
   t.equal(hasher.isHashOf(hash, Buffer.from('{}'), place), false);
@@ -37,8 +37,8 @@ t.test('a keyed hash tells the same value from another one, at its place only', 
 
 t.test('a restart, and every other process, has the same key', async (t) => {
   const { db, url } = await scratch(t);
-  const first = await openHasher(db, createSealer([old]));
-  const again = await openHasher(open(t, url), createSealer([fresh, old]));
+  const first = await openHasher(db, createEncryptor([old]));
+  const again = await openHasher(open(t, url), createEncryptor([fresh, old]));
   t.equal(again.isHashOf(first.hash(plain, place), plain, place), true);
   t.strictSame(again.hash(plain, place), first.hash(plain, place), 'so that a hash can be looked up');
 });
@@ -46,7 +46,7 @@ t.test('a restart, and every other process, has the same key', async (t) => {
 t.test('of several first uses one makes the key', async (t) => {
   const { db, url } = await scratch(t);
   const connections = [db, ...Array.from({ length: 5 }, () => open(t, url))];
-  const hashers = await Promise.all(connections.map((each) => openHasher(each, createSealer([old]))));
+  const hashers = await Promise.all(connections.map((each) => openHasher(each, createEncryptor([old]))));
   t.equal(new Set(hashers.map((hasher) => hasher.hash(plain, place).toString('hex'))).size, 1);
   t.equal((await db.selectFrom('hash_keys').select('one').execute()).length, 1);
 });
@@ -55,7 +55,7 @@ t.test('two databases have two keys', async (t) => {
   const hashers: Hasher[] = [];
   for (const name of ['one', 'other']) {
     await t.test(name, async (t) =>
-      hashers.push(await openHasher((await scratch(t)).db, createSealer([old]))),
+      hashers.push(await openHasher((await scratch(t)).db, createEncryptor([old]))),
     );
   }
   const [one, other] = hashers as [Hasher, Hasher];
@@ -68,10 +68,10 @@ t.test('two databases have two keys', async (t) => {
 
 t.test('a hash of the former form goes on to compare, as long as its data key is there', async (t) => {
   const { db } = await scratch(t);
-  const hasher = await openHasher(db, createSealer([fresh, old]));
+  const hasher = await openHasher(db, createEncryptor([fresh, old]));
   t.equal(hasher.isHashOf(formerHash(old), plain, place), true);
   t.equal(hasher.isHashOf(formerHash(old), Buffer.from('{}'), place), false);
-  const without = await openHasher(db, createSealer([fresh]));
+  const without = await openHasher(db, createEncryptor([fresh]));
   t.throws(() => without.isHashOf(formerHash(old), plain, place), { code: 'DATA_KEY_MISSING', keyId: 'old' });
 });
 
@@ -79,32 +79,34 @@ t.test(
   'the key lies sealed, bound to its place; without its data key it is missed by name, and found again',
   async (t) => {
     const { db, url } = await scratch(t);
-    await openHasher(db, createSealer([old]));
+    await openHasher(db, createEncryptor([old]));
     const row = await db.selectFrom('hash_keys').selectAll().executeTakeFirstOrThrow();
-    const key = createSealer([old]).open(row.sealed, hashKeyPlace(row.key_id));
+    const key = createEncryptor([old]).decrypt(row.sealed, hashKeyPlace(row.key_id));
     t.equal(key.length, 32);
     t.notOk((await rawBytes(db, url)).includes(key));
-    t.throws(() => createSealer([old]).open(row.sealed, hashKeyPlace('other')), { code: 'SEAL_BROKEN' });
+    t.throws(() => createEncryptor([old]).decrypt(row.sealed, hashKeyPlace('other')), {
+      code: 'SEAL_BROKEN',
+    });
 
     const other = open(t, url);
-    await t.rejects(openHasher(other, createSealer([fresh])), { code: 'DATA_KEY_MISSING', keyId: 'old' });
-    t.ok(await openHasher(other, createSealer([fresh, old])));
+    await t.rejects(openHasher(other, createEncryptor([fresh])), { code: 'DATA_KEY_MISSING', keyId: 'old' });
+    t.ok(await openHasher(other, createEncryptor([fresh, old])));
   },
 );
 
 t.test('what failed once is tried again at the next use', async (t) => {
   const { db } = await scratch(t);
-  const sealer = createSealer([old]);
+  const encryptor = createEncryptor([old]);
   await t.rejects(
-    transact(db, () => openHasher(db, sealer)),
+    transact(db, () => openHasher(db, encryptor)),
     { code: 'USED_OUTSIDE_TRANSACTION' },
   );
-  t.ok(await openHasher(db, sealer));
+  t.ok(await openHasher(db, encryptor));
 });
 
 t.test('a fingerprint is short, the same for the same value, and bound to its place', async (t) => {
   const { db } = await scratch(t);
-  const { fingerprint } = await openHasher(db, createSealer([old]));
+  const { fingerprint } = await openHasher(db, createEncryptor([old]));
   t.equal(fingerprint('52000.00', place).length, FINGERPRINT_BYTES);
   t.strictSame(fingerprint('52000.00', place), fingerprint('52000.00', place));
   t.notSame(fingerprint('52000.01', place), fingerprint('52000.00', place));

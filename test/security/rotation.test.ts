@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import t from 'tap';
-import { SEALED_CHUNKS } from '../../src/census/chunks.ts';
+import { ENCRYPTED_CHUNKS } from '../../src/census/chunks.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
-import { enqueue, FORMER_HASHES, placeOf, SEALED_REQUESTS, sealBody } from '../../src/outbox/queue.ts';
-import { createSealer, type Sealer } from '../../src/security/encryption.ts';
+import { ENCRYPTED_REQUESTS, encryptBody, enqueue, FORMER_HASHES, placeOf } from '../../src/outbox/queue.ts';
+import { createEncryptor, type Encryptor } from '../../src/security/encryption.ts';
 import { HASH_KEY, openHasher } from '../../src/security/hashing.ts';
-import { countRows, keysInUse, reseal } from '../../src/security/rotation.ts';
+import { countRows, keysInUse, reencrypt } from '../../src/security/rotation.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { owe as oweOne, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
 import { json, stubService } from '../outbox/stub-service.ts';
@@ -16,23 +16,23 @@ import { bytesByTable } from '../support/engine.ts';
 
 const k1 = { id: 'k1-former', key: Buffer.alloc(32, 1) };
 const k2 = { id: 'k2-latest', key: Buffer.alloc(32, 2) };
-const SEALED = [HASH_KEY, ...SEALED_REQUESTS, SEALED_CHUNKS];
+const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS];
 const NOW = '2026-01-31T09:30:00.000Z';
 const quietly = { looked: () => {}, signal: new AbortController().signal };
 
-async function owe(db: Db, sealer: Sealer, requestId: string, text: string): Promise<void> {
-  const sealed = sealBody(sealer, await openHasher(db, sealer), requestId, Buffer.from(text));
-  const request = { requestId, kind: 'demographic', subject: `employee:${requestId}`, sealed } as const;
+async function owe(db: Db, encryptor: Encryptor, requestId: string, text: string): Promise<void> {
+  const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), requestId, Buffer.from(text));
+  const request = { requestId, kind: 'demographic', subject: `employee:${requestId}`, encrypted } as const;
   await transact(db, (trx) => enqueue(trx, request, NOW));
 }
 
-const bodyOf = async (db: Db, sealer: Sealer, requestId: string): Promise<string> => {
+const bodyOf = async (db: Db, encryptor: Encryptor, requestId: string): Promise<string> => {
   const { body } = await db
     .selectFrom('outbox')
     .select('body')
     .where('request_id', '=', requestId)
     .executeTakeFirstOrThrow();
-  return sealer.open(body!, placeOf(requestId, 'body')).toString();
+  return encryptor.decrypt(body!, placeOf(requestId, 'body')).toString();
 };
 
 const asObject = (inUse: ReadonlyMap<string, ReadonlyMap<string, number>>) =>
@@ -40,22 +40,22 @@ const asObject = (inUse: ReadonlyMap<string, ReadonlyMap<string, number>>) =>
 
 t.test('everything that is sealed is sealed again, and the old key is nowhere any more', async (t) => {
   const { db, url } = await scratch(t);
-  const before = createSealer([k1]);
+  const before = createEncryptor([k1]);
   for (const id of ['r-1', 'r-2']) await owe(db, before, id, `body of ${id}`);
   await transact(db, async (trx) => {
-    const answer = before.seal(Buffer.from('no'), placeOf('r-1', 'answer'));
+    const answer = before.encrypt(Buffer.from('no'), placeOf('r-1', 'answer'));
     const rejected = { state: 'rejected', head: 0, finished_at: NOW, answer } as const;
     await trx.updateTable('outbox').set(rejected).where('request_id', '=', 'r-1').execute();
     for (let chunk = 0; chunk < 50; chunk += 1) {
-      const sealed = before.seal(
+      const sealed = before.encrypt(
         Buffer.alloc(50_000, chunk),
-        SEALED_CHUNKS.placeOf({ census_id: 'c', chunk }),
+        ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
       );
       await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, sealed }).execute();
     }
   });
   const hash = (await openHasher(db, before)).hash(Buffer.from('x'), placeOf('r-1', 'body'));
-  t.strictSame(asObject(await keysInUse(db, SEALED)), {
+  t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
     'k1-former': { 'hash_keys.sealed': 1, 'outbox.body': 2, 'outbox.answer': 1, 'census_chunks.sealed': 50 },
   });
 
@@ -66,40 +66,40 @@ t.test('everything that is sealed is sealed again, and the old key is nowhere an
       looked += rows;
     },
   };
-  const rotated = await reseal(db, createSealer([k2, k1]), SEALED, on);
+  const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, on);
   t.strictSame(rotated, { resealed: 54, broken: new Map() });
-  t.equal(looked, await countRows(db, SEALED));
+  t.equal(looked, await countRows(db, ENCRYPTED_COLUMNS));
   for (const { name, bytes } of await bytesByTable(db)) t.notOk(bytes.includes('k1-former'), name);
-  t.strictSame([...(await keysInUse(db, SEALED)).keys()], ['k2-latest']);
+  t.strictSame([...(await keysInUse(db, ENCRYPTED_COLUMNS)).keys()], ['k2-latest']);
 
   // As after a restart without the old key.
-  const after = createSealer([k2]);
+  const after = createEncryptor([k2]);
   const restarted = open(t, url);
   t.equal(await bodyOf(restarted, after, 'r-2'), 'body of r-2');
   const hasher = await openHasher(restarted, after);
   t.equal(hasher.isHashOf(hash, Buffer.from('x'), placeOf('r-1', 'body')), true);
-  const again = await reseal(restarted, after, SEALED, quietly);
+  const again = await reencrypt(restarted, after, ENCRYPTED_COLUMNS, quietly);
   t.equal(again.resealed, 0, 'there is nothing left to do');
 });
 
 t.test('what was changed since it was read is not overwritten', async (t) => {
   const { db, url } = await scratch(t);
-  const before = createSealer([k1]);
-  const sealer = createSealer([k2, k1]);
+  const before = createEncryptor([k1]);
+  const encryptor = createEncryptor([k2, k1]);
   await owe(db, before, 'r-1', 'one');
   await owe(db, before, 'r-2', 'two');
   const other = open(t, url);
   // Beside it somebody erases one and seals the other anew, when both have been read.
-  const newer = before.seal(Buffer.from('three'), placeOf('r-2', 'body'));
+  const newer = before.encrypt(Buffer.from('three'), placeOf('r-2', 'body'));
   let raced = false;
-  const racing: Sealer = {
-    ...sealer,
-    seal(plain, place) {
+  const racing: Encryptor = {
+    ...encryptor,
+    encrypt(plain, place) {
       if (place.row === 'r-2') raced = true;
-      return sealer.seal(plain, place);
+      return encryptor.encrypt(plain, place);
     },
   };
-  const columns = SEALED_REQUESTS.filter(({ column }) => column === 'body');
+  const columns = ENCRYPTED_REQUESTS.filter(({ column }) => column === 'body');
   const raceDb = db.withPlugin({
     transformQuery: ({ node }) => node,
     transformResult: async ({ result }) => {
@@ -112,25 +112,27 @@ t.test('what was changed since it was read is not overwritten', async (t) => {
       return result;
     },
   });
-  t.strictSame(await reseal(raceDb, racing, columns, quietly), { resealed: 0, broken: new Map() });
+  t.strictSame(await reencrypt(raceDb, racing, columns, quietly), { resealed: 0, broken: new Map() });
   t.ok(raced, 'both were read before');
   t.equal(await bodyOf(db, before, 'r-2'), 'three');
   t.match(await db.selectFrom('outbox').select('body').where('request_id', '=', 'r-1').execute(), [
     { body: null },
   ]);
-  t.equal((await reseal(db, sealer, columns, quietly)).resealed, 1, 'the next look finds it');
+  t.equal((await reencrypt(db, encryptor, columns, quietly)).resealed, 1, 'the next look finds it');
 });
 
 t.test('a row whose key is missing stays as it is, and is counted by key and column', async (t) => {
   const { db } = await scratch(t);
-  const lost = createSealer([{ id: 'lost', key: Buffer.alloc(32, 3) }]);
-  await openHasher(db, createSealer([k1]));
-  const sealed = lost.seal(Buffer.from('x'), placeOf('r-9', 'body'));
+  const lost = createEncryptor([{ id: 'lost', key: Buffer.alloc(32, 3) }]);
+  await openHasher(db, createEncryptor([k1]));
+  const encrypted = lost.encrypt(Buffer.from('x'), placeOf('r-9', 'body'));
   const request = { requestId: 'r-9', kind: 'demographic', subject: 'employee:9' } as const;
-  await transact(db, (trx) => enqueue(trx, { ...request, sealed: { body: sealed, body_hash: sealed } }, NOW));
-  const rotated = await reseal(db, createSealer([k2, k1]), SEALED, quietly);
+  await transact(db, (trx) =>
+    enqueue(trx, { ...request, encrypted: { body: encrypted, body_hash: encrypted } }, NOW),
+  );
+  const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
   t.strictSame(rotated, { resealed: 1, broken: new Map() });
-  t.strictSame(asObject(await keysInUse(db, SEALED)), {
+  t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
     'k2-latest': { 'hash_keys.sealed': 1 },
     lost: { 'outbox.body': 1 },
   });
@@ -140,16 +142,16 @@ t.test('a row whose key is missing stays as it is, and is counted by key and col
 
 t.test('a damaged value is counted, stays as it is, and stops nothing', async (t) => {
   const { db } = await scratch(t);
-  const before = createSealer([k1]);
+  const before = createEncryptor([k1]);
   await owe(db, before, 'r-1', 'one');
   await owe(db, before, 'r-2', 'two');
   await transact(db, async (trx) => {
-    const body = before.seal(Buffer.from('one'), placeOf('elsewhere', 'body'));
+    const body = before.encrypt(Buffer.from('one'), placeOf('elsewhere', 'body'));
     await trx.updateTable('outbox').set({ body }).where('request_id', '=', 'r-1').execute();
   });
-  const rotated = await reseal(db, createSealer([k2, k1]), SEALED, quietly);
+  const rotated = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
   t.strictSame(rotated, { resealed: 2, broken: new Map([['outbox.body', 1]]) });
-  t.equal(await bodyOf(db, createSealer([k2]), 'r-2'), 'two');
+  t.equal(await bodyOf(db, createEncryptor([k2]), 'r-2'), 'two');
 });
 
 t.test('beside a sender each request still goes out once, with its body', async (t) => {
@@ -158,47 +160,53 @@ t.test('beside a sender each request still goes out once, with its body', async 
   const ids = Array.from({ length: 200 }, (_, n) => `r-${n}`);
   const one = { id: 'k1', key: Buffer.alloc(32, 7) };
   for (const id of ids) await oweOne(db, id, `employee-${id}`);
-  const both = createSealer([k2, one]);
+  const both = createEncryptor([k2, one]);
   const loop = sendLoop(t, db, service, setClock(), { senders: createChangeSenders(both) });
   const other = open(t, url);
   const rotating = async () => {
-    for (let pass = 0; pass < 5; pass += 1) await reseal(other, both, SEALED, quietly);
+    for (let pass = 0; pass < 5; pass += 1) await reencrypt(other, both, ENCRYPTED_COLUMNS, quietly);
   };
   await Promise.all([sendAll(loop), rotating()]);
   t.strictSame(received.map(({ body }) => JSON.parse(body).request).sort(), ids.toSorted());
-  await reseal(other, both, SEALED, quietly);
-  t.strictSame([...(await keysInUse(db, SEALED)).keys()], ['k2-latest']);
+  await reencrypt(other, both, ENCRYPTED_COLUMNS, quietly);
+  t.strictSame([...(await keysInUse(db, ENCRYPTED_COLUMNS)).keys()], ['k2-latest']);
 });
 
 t.test('broken off in the middle, it goes on where it ended', async (t) => {
   const { db } = await scratch(t);
-  const before = createSealer([k1]);
+  const before = createEncryptor([k1]);
   await transact(db, async (trx) => {
     for (let chunk = 0; chunk < 60; chunk += 1) {
-      const sealed = before.seal(Buffer.from(randomUUID()), SEALED_CHUNKS.placeOf({ census_id: 'c', chunk }));
+      const sealed = before.encrypt(
+        Buffer.from(randomUUID()),
+        ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
+      );
       await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, sealed }).execute();
     }
   });
   const stopping = new AbortController();
-  const sealer = createSealer([k2, k1]);
+  const encryptor = createEncryptor([k2, k1]);
   const on = { looked: () => stopping.abort(), signal: stopping.signal };
-  await t.rejects(reseal(db, sealer, SEALED, on), { name: 'AbortError' });
-  const done = (await keysInUse(db, SEALED)).get('k2-latest')?.get('census_chunks.sealed');
-  t.equal(done, SEALED_CHUNKS.rowsAtOnce);
-  t.equal((await reseal(db, sealer, SEALED, quietly)).resealed, 60 - SEALED_CHUNKS.rowsAtOnce);
+  await t.rejects(reencrypt(db, encryptor, ENCRYPTED_COLUMNS, on), { name: 'AbortError' });
+  const done = (await keysInUse(db, ENCRYPTED_COLUMNS)).get('k2-latest')?.get('census_chunks.sealed');
+  t.equal(done, ENCRYPTED_CHUNKS.rowsAtOnce);
+  t.equal(
+    (await reencrypt(db, encryptor, ENCRYPTED_COLUMNS, quietly)).resealed,
+    60 - ENCRYPTED_CHUNKS.rowsAtOnce,
+  );
 });
 
 t.test(
   'sealing again holds the write lock for less than 50 ms at a time, however much there is',
   async (t) => {
     const { db, url } = await scratch(t);
-    const before = createSealer([k1]);
+    const before = createEncryptor([k1]);
     // The chunks of a census fill a transaction by their bytes, the bodies of changes by their number.
     await transact(db, async (trx) => {
       for (let chunk = 0; chunk < 40; chunk += 1) {
-        const sealed = before.seal(
+        const sealed = before.encrypt(
           Buffer.alloc(256 * 1024, chunk),
-          SEALED_CHUNKS.placeOf({ census_id: 'c', chunk }),
+          ENCRYPTED_CHUNKS.placeOf({ census_id: 'c', chunk }),
         );
         await trx.insertInto('census_chunks').values({ census_id: 'c', chunk, sealed }).execute();
       }
@@ -217,7 +225,7 @@ t.test(
         await new Promise(setImmediate);
       }
     })();
-    const { resealed } = await reseal(db, createSealer([k2, k1]), SEALED, quietly);
+    const { resealed } = await reencrypt(db, createEncryptor([k2, k1]), ENCRYPTED_COLUMNS, quietly);
     rotating = false;
     await waiting;
     t.equal(resealed, 441);

@@ -111,7 +111,7 @@ const BodyQuery = closed({
 
 /** What became of the changes that were accepted. */
 export function acceptedChangeRoutes(app: Api, parts: ApiParts): void {
-  const { db, sealer, log } = parts;
+  const { db, encryptor, log } = parts;
   named(app, 'AcceptedChange', ChangeSummary);
 
   app.get(
@@ -164,7 +164,7 @@ export function acceptedChangeRoutes(app: Api, parts: ApiParts): void {
         { request_id: change_id, kind: found.change.kind, ...by(request) },
         'what an employment change says was read',
       );
-      const read = await readBody(db, sealer, change_id);
+      const read = await readBody(db, encryptor, change_id);
       if (read === null) throw notFound('employment change');
       return { ...shown, body: read.body, body_absent: read.absent, answer: read.answer };
     },

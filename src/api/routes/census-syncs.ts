@@ -97,7 +97,7 @@ const SyncQuery = closed({
 const position = cursorOf('census-syncs', Type.Object({ requestedAt: Type.String(), syncId: Type.String() }));
 
 export function censusSyncRoutes(app: Api, parts: ApiParts): void {
-  const { db, sealer, now, log, overdueMs, wakeSend } = parts;
+  const { db, encryptor, now, log, overdueMs, wakeSend } = parts;
   const Named = named(app, 'CensusSync', Sync);
 
   app.get(
@@ -156,7 +156,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         subject: employerSubject(employer_id),
       });
       log.info({ employer_id, sync_id, ...by(request) }, 'the response to a census was read');
-      return { ...whole, answer: await readSyncAnswer(db, sealer, sync_id) };
+      return { ...whole, answer: await readSyncAnswer(db, encryptor, sync_id) };
     },
   );
 

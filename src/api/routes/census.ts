@@ -88,7 +88,7 @@ const BODY_IN_WORDS =
   '`Census-Organization`. At most 256 MiB.';
 
 /** An employer's census: brought by payroll, checked as a whole, kept encrypted until the service asks. */
-export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiParts): void {
+export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   readCensusStreams(app);
   const inTurn = createTurns(CENSUSES_AT_ONCE, 'censuses', log);
   const Body = Type.Unsafe<unknown>({
@@ -125,7 +125,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
     async (request) => {
       const { employer_id } = request.params;
       const staged = await inTurn(() =>
-        stageCensus({ db, sealer, now }, employer_id, streamedCensus(request)),
+        stageCensus({ db, encryptor, now }, employer_id, streamedCensus(request)),
       );
       if (!staged.ok) throw refused(staged.problemCount, staged.problems);
       const { censusId: census_id, employees } = staged;
@@ -154,7 +154,7 @@ export function censusRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiPa
     async (request) => {
       const { employer_id } = request.params;
       return viewComparison(
-        await inTurn(() => compareCensus({ db, sealer }, employer_id, streamedCensus(request))),
+        await inTurn(() => compareCensus({ db, encryptor }, employer_id, streamedCensus(request))),
       );
     },
   );

@@ -43,8 +43,8 @@ const DESCRIPTION =
   'change under the same key is refused. Without one each request is a change of its own.';
 
 /** Payroll reports a change; from the 202 on it is the sidecar's to deliver. */
-export function employeeChangeRoutes(app: Api, { db, sealer, now, log, wakeSend }: ApiParts): void {
-  const gathering = createGathering({ db, sealer, now });
+export function employeeChangeRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
+  const gathering = createGathering({ db, encryptor, now });
   const Named = named(app, 'ChangeReceipt', Receipt);
   const headers = Type.Object({
     [KEY_HEADER]: Type.Optional(

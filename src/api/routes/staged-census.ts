@@ -12,7 +12,7 @@ import { EmployerId } from './census.ts';
 
 /** The staged census, opened and streamed: whoever may read this may read every employee's data. */
 export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
-  const { db, sealer, log } = parts;
+  const { db, encryptor, log } = parts;
   app.get(
     '/v1/employers/:employer_id/census',
     {
@@ -30,7 +30,7 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
     },
     async (request, reply) => {
       const { employer_id } = request.params;
-      const body = await readUploadBody(db, sealer, employer_id);
+      const body = await readUploadBody(db, encryptor, employer_id);
       if (body === null) throw notFound('staged census of an employer');
       const subject = employerSubject(employer_id);
       await writeReadDown(parts, request, { what: 'census', whatId: body.census.censusId, subject });

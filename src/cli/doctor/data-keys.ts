@@ -4,7 +4,7 @@ import { readDataKeys } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
 import { placeOf } from '../../outbox/queue.ts';
-import { createSealer, type Place } from '../../security/encryption.ts';
+import { createEncryptor, type Place } from '../../security/encryption.ts';
 import { hashKeyPlace } from '../../security/hashing.ts';
 import { describeFailure } from '../failure.ts';
 import { type Finding, fail, pass } from './finding.ts';
@@ -12,7 +12,7 @@ import { type Finding, fail, pass } from './finding.ts';
 /** Whether DATA_KEYS opens what is stored: the hash key, the head of every staged census, and of the oldest requests. */
 export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]> {
   const id = 'data-keys';
-  const sealer = createSealer(readDataKeys(env));
+  const encryptor = createEncryptor(readDataKeys(env));
   const samples = [
     ...(await hashKeySamples(db)),
     ...(await stagedSamples(db)),
@@ -20,7 +20,7 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
   ];
   for (const { sealed, place } of samples) {
     try {
-      sealer.open(sealed, place);
+      encryptor.decrypt(sealed, place);
     } catch (error) {
       return [
         fail(
