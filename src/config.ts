@@ -25,6 +25,8 @@ export type Config = {
   readonly receiver: Listener;
   readonly api: Listener & { readonly token: string | null };
   readonly census: CensusConfig;
+  /** Readiness warns when the newest event is older; null: never. */
+  readonly silentAfterMs: number | null;
   readonly retention: RetentionConfig;
   readonly logLevel: LogLevel;
 };
@@ -73,6 +75,7 @@ export function readConfig(env: Environment): Config {
     databaseUrl: readDatabaseUrl(env),
     ...readListeners(env),
     census: readCensus(env),
+    silentAfterMs: readSilentAfter(env),
     retention: readRetention(env),
     logLevel: oneOf(env, 'LOG_LEVEL', LOG_LEVELS, 'info'),
   });
@@ -190,6 +193,19 @@ export function readCensus(env: Environment): CensusConfig {
     maxAgeMs: duration(env, 'CENSUS_MAX_AGE', '24h'),
     overdueMs: duration(env, 'CENSUS_OVERDUE', '1h'),
   });
+}
+
+/** Returns null if it is not set. */
+function readSilentAfter(env: Environment): number | null {
+  const name = 'EVENTS_SILENT_AFTER';
+  return given(env, name) === undefined ? null : duration(env, name, '');
+}
+
+/** The times after which readiness reports a census sync or the lack of events. */
+export type ReadinessLimits = { readonly overdueMs: number; readonly silentAfterMs: number | null };
+
+export function readReadinessLimits(env: Environment): ReadinessLimits {
+  return { overdueMs: readCensus(env).overdueMs, silentAfterMs: readSilentAfter(env) };
 }
 
 export function readRetention(env: Environment): RetentionConfig {

@@ -12,6 +12,7 @@ t.test('with only what is required, everything else has its default', async (t) 
     receiver: { host: '0.0.0.0', port: 8080 },
     api: { host: '127.0.0.1', port: 8081, token: null },
     census: { source: { kind: 'push' }, token: null, maxAgeMs: 24 * 3_600_000, overdueMs: 3_600_000 },
+    silentAfterMs: null,
     retention: { eventsMs: null, requestsMs: null },
     logLevel: 'info',
   });
@@ -34,6 +35,7 @@ t.test('every variable can be set', async (t) => {
     CENSUS_SOURCE_TOKEN: 'source-token',
     CENSUS_MAX_AGE: '7d',
     CENSUS_OVERDUE: '90m',
+    EVENTS_SILENT_AFTER: '7d',
     RETENTION_EVENTS: '400d',
     RETENTION_REQUESTS: '48h',
     LOG_LEVEL: 'silent',
@@ -52,6 +54,7 @@ t.test('every variable can be set', async (t) => {
       maxAgeMs: 7 * 86_400_000,
       overdueMs: 90 * 60_000,
     },
+    silentAfterMs: 7 * 86_400_000,
     retention: { eventsMs: 400 * 86_400_000, requestsMs: 2 * 86_400_000 },
     logLevel: 'silent',
   });

@@ -1,6 +1,7 @@
 /** What the private listener is built from: `sidecar.ts` makes it and hands it in. */
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
+import type { ReadinessLimits } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import type { NotReady } from '../operations/health.ts';
 import type { Encryptor } from '../security/encryption.ts';
@@ -10,15 +11,13 @@ import type { Receiving } from '../telemetry/receiver-counts.ts';
 import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 import type { PressureLimits } from './pressure.ts';
 
-export type ApiParts = {
+export type ApiParts = ReadinessLimits & {
   readonly db: Db;
   readonly now: Clock;
   readonly log: Log;
   readonly encryptor: Encryptor;
   /** The configuration's `API_TOKEN`, allowed everything; null: none. */
   readonly firstToken: string | null;
-  /** A census sync that is not completed after this long is overdue. */
-  readonly overdueMs: number;
   /** Where censuses come from: payroll brings them, or they are fetched when the service asks for one. */
   readonly censusFrom: CensusFrom;
   /** What this is, for the reference: the package's version. */

@@ -1,6 +1,6 @@
 import { stageCensus } from '../census/staging.ts';
 import { viewFindings } from '../census/view.ts';
-import { readCensus, readDataKeys } from '../config.ts';
+import { readDataKeys, readReadinessLimits } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { readReadiness } from '../readiness/report.ts';
 import { createEncryptor } from '../security/encryption.ts';
@@ -41,8 +41,8 @@ export async function censusStage(
 
 /** A census under the wrong employer id shows itself here first: its employees already work for another one. */
 async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: string): Promise<void> {
-  const { overdueMs } = readCensus(env);
-  const { checks } = await readReadiness(db, { now: now(), employerId: employer, overdueMs });
+  const limits = readReadinessLimits(env);
+  const { checks } = await readReadiness(db, { now: now(), employerId: employer, ...limits });
   const twice = checks.find((check) => check.id === 'employees-with-two-employers');
   if (twice === undefined || twice.count === 0) return;
   out.note(

@@ -1,4 +1,4 @@
-import { readCensus } from '../config.ts';
+import { readReadinessLimits } from '../config.ts';
 import { type CheckResult, type ReadinessReport, readReadiness, viewReadiness } from '../readiness/report.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
@@ -17,9 +17,9 @@ export function readiness(
   { employer, json }: { employer?: string; json?: true },
 ): Promise<number> {
   const { out, env, now } = context;
-  const { overdueMs } = readCensus(env);
+  const limits = readReadinessLimits(env);
   return withDatabase(context, async (db) => {
-    const report = await readReadiness(db, { now: now(), employerId: employer, overdueMs });
+    const report = await readReadiness(db, { now: now(), employerId: employer, ...limits });
     if (json) out.json(viewReadiness(report));
     else printReadiness(out, report);
     return report.ready ? 0 : 1;

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
-import { readCensus } from '../config.ts';
+import { readReadinessLimits } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { viewStoredRun } from '../payroll/run-view.ts';
 import type { Acceptance } from '../payroll/runs/acceptances.ts';
@@ -28,9 +28,9 @@ export async function runFinalize(context: Context, runId: string, options: Opti
   const { out, env, now } = context;
   const accept = acceptanceOf(options);
   if (options.etag !== undefined && options.yes) throw new WrongUsage('give either --etag or --yes');
-  const { overdueMs } = readCensus(env);
+  const limits = readReadinessLimits(env);
   return withDatabase(context, async (db) => {
-    const question = { now: now(), overdueMs };
+    const question = { now: now(), ...limits };
     const ifMatch = options.etag ?? (await agreed(context, db, runId, question, options.yes === true));
     if (ifMatch === null) throw new CommandFailed('nothing was finalized');
     const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });

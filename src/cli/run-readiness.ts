@@ -1,4 +1,4 @@
-import { readCensus } from '../config.ts';
+import { readReadinessLimits } from '../config.ts';
 import { bodyOf } from '../payroll/runs/store.ts';
 import { viewReadiness } from '../readiness/report.ts';
 import { readinessOfRun } from '../readiness/run-report.ts';
@@ -11,7 +11,7 @@ import { storedRun } from './run-find.ts';
 /** Asks every check whether an open run can be finalized; exit code 0 when none failed. */
 export function runReadiness(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
   const { out, env, now } = context;
-  const { overdueMs } = readCensus(env);
+  const limits = readReadinessLimits(env);
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state !== 'open') {
@@ -19,7 +19,7 @@ export function runReadiness(context: Context, runId: string, { json }: { json?:
         `the run is ${stored.state}: readiness is checked before that, "benefits-sidecar run verify" proves it afterward`,
       );
     }
-    const report = await readinessOfRun(db, bodyOf(stored), runId, { now: now(), overdueMs });
+    const report = await readinessOfRun(db, bodyOf(stored), runId, { now: now(), ...limits });
     if (json) out.json(viewReadiness(report));
     else {
       printReadiness(out, report);

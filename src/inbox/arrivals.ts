@@ -1,22 +1,53 @@
 /**
- * When events of the service came, found in the inbox without an index on time, which each of them would have to pay
- * for: events are numbered as they come, so their times rise with their numbers and halving finds any instant.
+ * When events arrived. The inbox has no index on time, because every delivery would pay for it. Events are numbered in
+ * order of receipt, so a binary search over the numbers finds any instant.
  */
 import type { Db } from '../database/tables.ts';
 
-export type Arrived = { seq: number; received_at: string; source: 'webhook' | 'import' };
+type Arrived = { seq: number; received_at: string; source: 'webhook' | 'import' };
 
-/** The event of the service that came last, or null. Imports say nothing of whether its messages arrive. */
+/** Returns the newest event of the service, or null. Imported events do not count. */
 export async function lastArrival(db: Db): Promise<Arrived | null> {
   let last = await newestUpTo(db, null);
-  // All rows of one import have one time of receipt: each look passes over one import, however large.
+  // All rows of an import have the same time of receipt, so each step skips a whole import.
   while (last !== null && last.source === 'import') last = await lastBefore(db, last.received_at, last);
   return last;
 }
 
-/** The newest event that was received before an instant, looked for below one that was not. */
-export async function lastBefore(db: Db, instant: string, below: Arrived): Promise<Arrived | null> {
-  // Short ways first: steps that double, until one lands before the instant.
+/** The time of the newest event, or of the creation of the database if no event has arrived. */
+export type EventAge = { since: string; hasEvents: boolean };
+
+/** Returns when the benefits service last sent an event. */
+export async function readEventAge(db: Db): Promise<EventAge> {
+  const last = await lastArrival(db);
+  if (last !== null) return { since: last.received_at, hasEvents: true };
+  const { created_at } = await db.selectFrom('instance').select('created_at').executeTakeFirstOrThrow();
+  return { since: created_at, hasEvents: false };
+}
+
+/** Describes the age for people: "the last event arrived 3 hours ago, at 2026-…". */
+export function describeEventAge({ since, hasEvents }: EventAge, now: Date): string {
+  const age = ageOf(now.getTime() - Date.parse(since));
+  return hasEvents
+    ? `the last event arrived ${age} ago, at ${since}`
+    : `no event has arrived since the database was created ${age} ago, at ${since}`;
+}
+
+const UNITS = [
+  ['days', 86_400_000],
+  ['hours', 3_600_000],
+  ['minutes', 60_000],
+] as const;
+
+/** In the largest unit of which there are at least two. */
+function ageOf(ms: number): string {
+  const [unit, unitMs] = UNITS.find(([, unitMs]) => ms >= 2 * unitMs) ?? ['s', 1_000];
+  return `${Math.floor(Math.max(0, ms) / unitMs)} ${unit}`;
+}
+
+/** Returns the newest event that was received before an instant. `below` was not. */
+async function lastBefore(db: Db, instant: string, below: Arrived): Promise<Arrived | null> {
+  // Steps double until one lands before the instant, because the instant is usually recent.
   let late = below.seq;
   let found: Arrived | null = null;
   for (let step = 1; found === null; step *= 2) {
@@ -25,7 +56,6 @@ export async function lastBefore(db: Db, instant: string, below: Arrived): Promi
     if (row.received_at < instant) found = row;
     else late = row.seq;
   }
-  // Then halves, between one that is before it and one that is not.
   let early = found?.seq ?? 0;
   while (late - early > 1) {
     const row = await newestUpTo(db, early + Math.floor((late - early) / 2));
@@ -37,8 +67,8 @@ export async function lastBefore(db: Db, instant: string, below: Arrived): Promi
   return found;
 }
 
-/** The event with this number, or the next lower one that there is; without a number the newest. */
-export async function newestUpTo(db: Db, seq: number | null): Promise<Arrived | null> {
+/** Returns the newest event with this number or a lower one; without a number the newest of all. */
+async function newestUpTo(db: Db, seq: number | null): Promise<Arrived | null> {
   const row = await db
     .selectFrom('inbox')
     .select(['seq', 'received_at', 'source'])
@@ -47,4 +77,31 @@ export async function newestUpTo(db: Db, seq: number | null): Promise<Arrived | 
     .limit(1)
     .executeTakeFirst();
   return row ?? null;
+}
+
+/**
+ * How far apart the clocks of several receivers may be. Within this, an event may have a lower number and a later time
+ * than another.
+ */
+const CLOCK_SKEW_MS = 60_000;
+/** The last instant whose text sorts by time. */
+const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
+
+/** Returns the numbers between which every event lies that was received at `from` or later and before `until`. */
+export async function numbersOf(
+  db: Db,
+  { from, until }: { from?: string | undefined; until?: string | undefined },
+): Promise<{ above: number | undefined; upTo: number | undefined }> {
+  return {
+    above: from === undefined ? undefined : await newestBefore(db, from, -CLOCK_SKEW_MS),
+    upTo: until === undefined ? undefined : await newestBefore(db, until, CLOCK_SKEW_MS),
+  };
+}
+
+/** Returns the number of the newest event that was received before an instant, or 0. */
+async function newestBefore(db: Db, instant: string, plusMs: number): Promise<number> {
+  const at = new Date(Math.min(Date.parse(instant) + plusMs, LAST_MS)).toISOString();
+  const newest = await newestUpTo(db, null);
+  if (newest === null || newest.received_at < at) return newest?.seq ?? 0;
+  return (await lastBefore(db, at, newest))?.seq ?? 0;
 }

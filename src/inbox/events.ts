@@ -3,7 +3,7 @@ import { type Selectable, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
 import type { ConflictTable, Db, EventState, InboxTable, Trx } from '../database/tables.ts';
-import { numbersOf } from './received.ts';
+import { numbersOf } from './arrivals.ts';
 
 export type StoredEvent = Selectable<InboxTable>;
 export type Conflict = Selectable<ConflictTable>;

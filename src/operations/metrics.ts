@@ -1,6 +1,6 @@
 /** Every metric of our own, made from what was counted and from what the database holds. Pure. */
 
-import type { Silence } from '../inbox/silence.ts';
+import type { EventAge } from '../inbox/arrivals.ts';
 import type { PrivateCounts } from '../telemetry/api-counts.ts';
 import { counter, gauge, histogram, type Metric } from '../telemetry/metric.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';
@@ -8,8 +8,8 @@ import { countOf, type Tally } from '../telemetry/tally.ts';
 import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 import type { Activity } from './activity.ts';
 
-/** Read from the database. `losses`: of its tail, that nobody has accepted. */
-export type Stored = { activity: Activity; silence: Silence; losses: number };
+/** Read from the database. `losses` counts data losses that no operator has accepted. */
+export type Stored = { activity: Activity; eventAge: EventAge; losses: number };
 
 export type Facts = {
   now: Date;
@@ -124,7 +124,7 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
 }
 
 /** Read from the database: the same on every sidecar that shares it. */
-function storedMetrics({ activity, silence, losses }: Stored, now: Date): Metric[] {
+function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metric[] {
   const { events, requests, ...rest } = activity;
   const secondsSince = (at: string | null) => (at === null ? 0 : seconds(now.getTime() - Date.parse(at)));
   const { pending, sending, rejected } = requests;
@@ -143,13 +143,8 @@ function storedMetrics({ activity, silence, losses }: Stored, now: Date): Metric
     gauge('events_conflicts', 'Event ids with two bodies, and that nobody dismissed.', events.conflicts),
     gauge(
       'silence_seconds',
-      'Since the last event of the service, or since the database was made.',
-      seconds(now.getTime() - silence.since),
-    ),
-    gauge(
-      'silence_threshold_seconds',
-      'How long a silence is usual, as learned from the last four weeks.',
-      seconds(silence.allowedMs),
+      'Time since the last event of the service, or since the database was created.',
+      secondsSince(eventAge.since),
     ),
     gauge('requests', 'Requests to the benefits service that are under way or wait for a person, by state.', {
       label: 'state',

@@ -10,7 +10,7 @@ export type Check<Asked = findings.Question> = {
   ask: (db: Db, question: Asked) => Promise<findings.Found[]>;
   /** What to do when something is found, and what it means when nothing is. */
   advice: string;
-  passed: string;
+  passed: string | ((db: Db, question: Asked) => Promise<string>);
 };
 
 /** What a person asks about all employers, or about one; a run asks it too. */
@@ -67,8 +67,8 @@ export const COMMON_CHECKS: readonly Check[] = [
     id: 'events-silent',
     ask: eventFindings.eventsSilent,
     advice:
-      'Longer than usual, so changes may be missing: look at the endpoint in the provider’s portal, have a test event sent, and run doctor.',
-    passed: 'The service has not been silent for longer than usual.',
+      'No event for longer than EVENTS_SILENT_AFTER, so changes may be missing: check the endpoint in the provider’s portal, send a test event, and run doctor.',
+    passed: eventFindings.lastEvent,
   },
   {
     id: 'signatures-refused',

@@ -2,10 +2,9 @@
 import { sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
+import { describeEventAge, readEventAge } from '../inbox/arrivals.ts';
 import { describeLoss, knownLosses } from '../inbox/data-loss.ts';
 import { refusedSince } from '../inbox/refusals.ts';
-import { isTooLong, silenceOf } from '../inbox/silence.ts';
-import { readRhythm } from '../inbox/staleness.ts';
 import { type NamedInEvent, namedIn } from '../inbox/understand.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.ts';
@@ -14,8 +13,6 @@ import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.
 export const REFUSED_HOURS = 28;
 /** Events are applied within a second; one that waits longer than this shows a stopped loop or a locked database. */
 const PENDING_MS = 60_000;
-/** Longer times are told in days. */
-const HOURS_TOLD = 96;
 
 const HOUR_MS = 3_600_000;
 
@@ -220,14 +217,15 @@ export async function signaturesRefused(db: Db, { now }: Question): Promise<Foun
   }));
 }
 
-export async function eventsSilent(db: Db, { now }: Question): Promise<Found[]> {
-  const silence = silenceOf(await readRhythm(db, now));
-  if (!isTooLong(silence, now)) return [];
-  const since = new Date(silence.since).toISOString();
-  return [{ example: `none since ${since}, longer than ${lasting(silence.allowedMs)}`, result: 'warn' }];
+export async function eventsSilent(db: Db, { now, silentAfterMs }: Question): Promise<Found[]> {
+  if (silentAfterMs === null) return [];
+  const age = await readEventAge(db);
+  if (now.getTime() - Date.parse(age.since) <= silentAfterMs) return [];
+  return [{ example: describeEventAge(age, now), result: 'warn' }];
 }
 
-function lasting(ms: number): string {
-  const hours = Math.round(ms / HOUR_MS);
-  return hours < HOURS_TOLD ? `${hours} hours` : `${Math.round(hours / 24)} days`;
+/** Returns the age of the last event as a sentence. */
+export async function lastEvent(db: Db, { now }: Question): Promise<string> {
+  const text = describeEventAge(await readEventAge(db), now);
+  return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
 }

@@ -1,5 +1,6 @@
 /** What each check looks for. A query finds only what is wrong, so that a healthy system answers quickly. */
 import { type RawBuilder, sql } from 'kysely';
+import type { ReadinessLimits } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { unmatchedEmployees } from '../ledger/employee-sets.ts';
 import { activeTwice } from '../ledger/roster.ts';
@@ -12,9 +13,7 @@ export type Question = {
   employerId?: string | undefined;
   /** Of the employer's employees only these; left out: all. */
   employees?: ReadonlySet<string> | undefined;
-  /** A sync that is not completed this long after its request is overdue. */
-  overdueMs: number;
-};
+} & ReadinessLimits;
 
 /**
  * One finding: its name for people, and how bad it is. `count` if it stands for several. A finding that a person may

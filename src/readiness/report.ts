@@ -76,7 +76,9 @@ export async function reportOf<Asked extends Question>(
       failures.push(failure);
       hash.update(`${JSON.stringify([failure, one.example])}\n`);
     }
-    results.push(resultOf(id, open, accepted, found.length === 0 ? passed : advice));
+    const message =
+      found.length > 0 ? advice : typeof passed === 'string' ? passed : await passed(db, question);
+    results.push(resultOf(id, open, accepted, message));
   }
   return {
     ready: failures.length === 0,

@@ -27,11 +27,11 @@ export async function readinessOfRun(
 export async function readinessOf(
   db: Db,
   computed: Computed,
-  { now, overdueMs }: Question,
+  { now, overdueMs, silentAfterMs }: Question,
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computed.basis.run;
   const employees = employee_ids === null ? undefined : new Set(employee_ids);
-  const question = { ...computed, now, overdueMs, employerId: employer_id, employees };
+  const question = { ...computed, now, overdueMs, silentAfterMs, employerId: employer_id, employees };
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${computed.summary.etag}.${report.etag}` };

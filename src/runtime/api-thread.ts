@@ -92,6 +92,7 @@ export async function startPrivateSide(
     log,
     firstToken: config.api.token,
     overdueMs: config.census.overdueMs,
+    silentAfterMs: config.silentAfterMs,
     censusFrom: on.givenSource === null ? config.census.source.kind : 'function',
     version: VERSION,
     whyNotReady: createReadiness(db, now),

@@ -60,6 +60,7 @@ export async function start(
     encryptor: createEncryptor([{ id: 'test', key: Buffer.alloc(32, 7) }]),
     firstToken: FIRST_TOKEN,
     overdueMs: 3_600_000,
+    silentAfterMs: null,
     censusFrom: 'push',
     version: '0.0.0',
     whyNotReady: async () => null,

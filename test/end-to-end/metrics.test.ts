@@ -79,7 +79,6 @@ t.test('metrics and activity tell what came, what was refused and what became of
     requests_oldest_seconds: 0,
     gate_open: 1,
     ready: 1,
-    silence_threshold_seconds: 14 * 86_400,
     'attempts_total{outcome="delivered"}': 0,
     'attempts_total{outcome="rejected"}': 1,
     'api_request_seconds_count{route="POST /v1/employee-changes/termination"}': 1,

@@ -12,4 +12,4 @@ await import('../api/sessions.test.ts');
 await import('../api/activity.test.ts');
 await import('../api/metrics.test.ts');
 await import('../operations/health.test.ts');
-await import('../inbox/silence.test.ts');
+await import('../inbox/arrivals.test.ts');

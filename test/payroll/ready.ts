@@ -17,7 +17,7 @@ export const NOW = new Date('2026-07-13T09:00:00.000Z');
 /** When the newest event and the census of a ready employer came. */
 export const LATELY = '2026-07-10T09:00:00.000Z';
 export const OVERDUE_MS = 3_600_000;
-export const QUESTION: Question = { now: NOW, overdueMs: OVERDUE_MS };
+export const QUESTION: Question = { now: NOW, overdueMs: OVERDUE_MS, silentAfterMs: null };
 
 /** The pay dates of 2026, each for the two weeks that end five days before. */
 export const BIWEEKLY: PayDate[] = every(14, '2026-01-02', 26).map((pay_date) => ({

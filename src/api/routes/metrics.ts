@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { isUnavailable } from '../../database/errors.ts';
+import { readEventAge } from '../../inbox/arrivals.ts';
 import { openLosses } from '../../inbox/data-loss.ts';
-import { createSilence } from '../../inbox/staleness.ts';
 import { readActivity } from '../../operations/activity.ts';
 import { type Facts, metricsOf } from '../../operations/metrics.ts';
 import { createExposition, EXPOSITION_TYPE } from '../../telemetry/exposition.ts';
@@ -11,7 +11,6 @@ import type { Api } from '../schemas.ts';
 /** For Prometheus, and whatever else reads its format. */
 export function metricsRoutes(app: Api, parts: ApiParts): void {
   const { db, now, version, whyNotReady, receiving, thread, counts } = parts;
-  const silence = createSilence(db, now);
   const expose = createExposition();
 
   /** Null while the database does not answer: what was counted here is told all the same. */
@@ -19,7 +18,7 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
     try {
       return {
         activity: await readActivity(db),
-        silence: await silence(),
+        eventAge: await readEventAge(db),
         losses: (await openLosses(db)).length,
       };
     } catch (error) {

@@ -34,7 +34,7 @@ const Verification = closed(
 );
 
 /** Whether a run can be trusted: before it is finalized, and ever after. */
-export function payrollRunProofRoutes(app: Api, { db, now, overdueMs }: ApiParts): void {
+export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/readiness',
     {
@@ -57,7 +57,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs }: ApiParts
           `the run is ${stored.state}: readiness is checked before that, verify proves it afterward`,
         );
       }
-      const question = { now: now(), overdueMs };
+      const question = { now: now(), overdueMs, silentAfterMs };
       const report = await readinessOfRun(db, bodyOf(stored), stored.run_id, question);
       withEtag(reply, report.etag);
       return viewReadiness(report);

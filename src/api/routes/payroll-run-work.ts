@@ -57,7 +57,7 @@ const Voided = closed(
 );
 
 /** What people do with a run that they have reviewed, and with one that was wrong. */
-export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiParts): void {
+export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silentAfterMs }: ApiParts): void {
   app.post(
     '/v1/payroll-runs/:run_id/finalize',
     {
@@ -95,7 +95,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs }: ApiP
         ifMatch: ifMatchOf(request.headers['if-match']),
         idempotencyKey: idempotencyKeyOf(request.headers['idempotency-key']),
         accept: acceptanceOf(request.body ?? {}, request.caller?.name ?? ''),
-        question: { now: now(), overdueMs },
+        question: { now: now(), overdueMs, silentAfterMs },
       });
       if (!('stored' in finalized)) throw await refusalOf(finalized, run_id);
       const { stored } = finalized;

@@ -38,7 +38,7 @@ const Readiness = closed(
 );
 export type Readiness = Static<typeof Readiness>;
 
-export function readinessRoutes(app: Api, { db, now, overdueMs }: ApiParts): void {
+export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/readiness',
     {
@@ -58,6 +58,8 @@ export function readinessRoutes(app: Api, { db, now, overdueMs }: ApiParts): voi
       },
     },
     async ({ query }) =>
-      viewReadiness(await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs })),
+      viewReadiness(
+        await readReadiness(db, { now: now(), employerId: query.employer_id, overdueMs, silentAfterMs }),
+      ),
   );
 }

@@ -21,6 +21,10 @@ export const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   CENSUS_MAX_AGE: ({ census }) => `a staged census older than ${duration(census.maxAgeMs)} is not uploaded`,
   CENSUS_OVERDUE: ({ census }) =>
     `a sync that is not completed after ${duration(census.overdueMs)} is overdue`,
+  EVENTS_SILENT_AFTER: ({ silentAfterMs }) =>
+    silentAfterMs === null
+      ? 'readiness never warns about a lack of events'
+      : `readiness warns when the last event is older than ${duration(silentAfterMs)}`,
   RETENTION_EVENTS: ({ retention }) => kept('bodies of applied and ignored events', retention.eventsMs),
   RETENTION_REQUESTS: ({ retention }) =>
     kept('attempts and answers of delivered and cancelled requests', retention.requestsMs),

@@ -1,6 +1,7 @@
 import { readWebhookSecrets } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import type { Environment } from '../../environment.ts';
+import { describeEventAge, readEventAge } from '../../inbox/arrivals.ts';
 import { refusedSince } from '../../inbox/refusals.ts';
 import { type Finding, pass, unknown, warn } from './finding.ts';
 
@@ -15,18 +16,10 @@ export async function checkWebhooks(db: Db, env: Environment, now: Date): Promis
   const id = 'webhook-secrets';
   const { length } = readWebhookSecrets(env);
   const since = new Date(now.getTime() - LATELY_HOURS * 3_600_000);
-  const newest = await db
-    .selectFrom('inbox')
-    .select('received_at')
-    .where('source', '=', 'webhook')
-    .orderBy('seq', 'desc')
-    .limit(1)
-    .executeTakeFirst();
+  const age = await readEventAge(db);
   const counts = await refusedSince(db, since);
   const refused = counts.reduce((sum, { refused }) => sum + refused, 0);
-  const accepted =
-    newest === undefined ? 'no event was accepted yet' : `the last event was accepted ${newest.received_at}`;
-  const message = `${length} configured; ${accepted}; ${refused} deliveries refused in the last ${LATELY_HOURS} hours`;
+  const message = `${length} configured; ${describeEventAge(age, now)}; ${refused} deliveries refused in the last ${LATELY_HOURS} hours`;
   if (refused > 0) {
     const causes = counts.map(({ cause }) => cause).join(', ');
     return [
@@ -37,5 +30,5 @@ export async function checkWebhooks(db: Db, env: Environment, now: Date): Promis
       ),
     ];
   }
-  return [newest === undefined ? unknown(id, message) : pass(id, message)];
+  return [age.hasEvents ? pass(id, message) : unknown(id, message)];
 }

@@ -41,7 +41,7 @@ export const KNOWN: Readonly<Record<string, Known>> = {
   'ties-changed-content': { found: 'Two events of one instant say different things', ...events },
   'event-times-ahead': { found: 'Events came from the future', ...events },
   'events-unattributed': { found: 'Events lead to no employer', ...events },
-  'events-silent': { found: 'The service has been silent for longer than usual' },
+  'events-silent': { found: 'No event for longer than EVENTS_SILENT_AFTER' },
   'signatures-refused': { found: 'Deliveries were refused' },
   'gate-closed': { found: 'Nothing is sent: the service refuses the address or the key' },
   'sending-stalled': { found: 'Sending to the service is stalled' },
