@@ -84,7 +84,7 @@ function assertExplained(t: Test, printed: string): void {
       results.push(cents(whole));
     }
     if (what.startsWith('adjustment')) {
-      const [, due, was, difference] = /(\S+) due - (\S+) finalized = (\S+)/.exec(text) ?? [];
+      const [, due, was, difference] = /(\S+) due, (\S+) finalized: (\S+)/.exec(text) ?? [];
       t.equal(cents(due), results[0]);
       t.equal(cents(difference), cents(due) - cents(was));
       t.equal(difference, member, 'what is settled is the difference of rounded amounts');

@@ -6,6 +6,7 @@ import type { RunBody } from '../../src/payroll/runs/body.ts';
 import { previewRun } from '../../src/payroll/runs/store.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';
+import { withReason } from './policy-reason.ts';
 import {
   body,
   codes,
@@ -86,7 +87,7 @@ t.test('one that ended before anybody knew is refunded', async (t) => {
       line_of_coverage: 'medical',
       change: null,
       previous_amount: null,
-      explanation: 'run r2: nothing is due by what is known today; 0.00 due - 10.00 finalized = -10.00',
+      explanation: 'run r2: nothing is due by what is known today; 0.00 due, 10.00 finalized: -10.00',
     },
   ]);
 });
@@ -133,7 +134,7 @@ t.test('what a later finalized run settled is settled', async (t) => {
     'a second change pays the rest',
   );
   const [line] = await lines(db, body(4), 'adjustment');
-  t.match(line, { explanation: /; 15\.00 due - 10\.00 finalized - 2\.00 adjusted since = 3\.00$/ });
+  t.match(line, { explanation: /; 15\.00 due, 10\.00 finalized, 2\.00 already adjusted: 3\.00$/ });
   await finalized(db, 'r4', body(4, { adjustments: 'include' }));
   await send(db, each('2026-02-27', { member_contribution: '10' }));
   t.strictSame(
@@ -373,6 +374,36 @@ t.test(
   },
 );
 
+t.test(
+  'a refund to an employee who left is in a run of the frequency or group that replaced theirs',
+  async (t) => {
+    const of = (pay_frequency: 'biweekly' | 'weekly', pay_group: string | null) => ({
+      pay_frequency,
+      pay_group,
+      pay_dates: every(
+        pay_frequency === 'weekly' ? 7 : 14,
+        '2026-01-02',
+        pay_frequency === 'weekly' ? 52 : 26,
+      ).map((day) => ({ pay_date: day, period_start: day, period_end: day })),
+    });
+    const { db } = await scratch(t);
+    await learn(db, employment('e', { pay_group: 'north' }));
+    await send(db, each('2025-12-01'));
+    await finalized(db, 'r2', body(2, { pay_group: 'north' }));
+    await learn(db, employment('e', { pay_group: 'north', termination_date: '2026-01-10' }));
+    const refund = ['a r2 -10.00 0.00 no_further_paycheck retro_refund'];
+    const due = (changes: Partial<RunBody>) => adjustments(db, changes);
+    const weekly = { pay_frequency: 'weekly' } as const;
+    await schedule(db, 'acme', [of('biweekly', 'north'), of('weekly', null)]);
+    t.strictSame(await due(weekly), [], 'another frequency');
+    await schedule(db, 'acme', [of('biweekly', 'south'), of('weekly', null)]);
+    t.strictSame(await due({ pay_group: 'south' }), refund, 'the group is gone');
+    t.strictSame(await due(weekly), []);
+    await schedule(db, 'acme', [of('weekly', 'south')]);
+    t.strictSame(await due({ ...weekly, pay_group: 'south' }), refund, 'the frequency is gone');
+  },
+);
+
 t.test('a run that told of who had left has nothing to settle with them', async (t) => {
   const db = await staged(t, [2]);
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
@@ -531,6 +562,35 @@ t.test('a run narrowed by employee_ids is missed by the employees that it left o
   t.strictSame(await adjustments(db), ['a r2 10.00 0.00 missed_check retro_pre_tax']);
   await finalized(db, 'off', body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] }));
   t.strictSame(await adjustments(db), [], 'an off-cycle run of the period took it');
+});
+
+t.test('an off-cycle run does not adjust for the missed check that it takes', async (t) => {
+  const db = await staged(t, [2], { employee_ids: ['f'] });
+  await send(db, each('2026-01-30', { employer_contribution: '2.00' }));
+  const offCycle = body(2, { kind: 'off_cycle', employee_ids: ['e'], deductions: ['a'] });
+  const included = await lines(db, { ...offCycle, ...withReason({ adjustments: 'include' }) });
+  t.strictSame(
+    included.map((line) => [line.kind, line.member_amount, line.employer_amount]),
+    [['regular', '10.00', '2.00']],
+  );
+  await finalized(db, 'off', offCycle);
+  await send(db, each('2026-01-31', { member_contribution: '12.50', employer_contribution: '3.00' }));
+  const adjusted = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
+  t.match(
+    adjusted.find((line) => line.adjustment_for === 'r2')?.explanation,
+    /; less 10\.00 and employer 2\.00 of off-cycle runs; 2\.50 due, 0\.00 finalized: 2\.50; employer 1\.00 due/,
+  );
+});
+
+t.test('a regular run does not adjust for a missed check whose pay period it covers', async (t) => {
+  const { db } = await scratch(t);
+  await send(db, each('2025-12-01'));
+  await learn(db, employment('f'));
+  const week = { period_start: '2026-01-20', period_end: '2026-01-26', pay_date: '2026-01-27' };
+  await finalized(db, 'week', { ...body(2, { pay_frequency: 'weekly' }), ...week });
+  await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-01-01' }));
+  await learn(db, employment('e', { effective_on: '2026-01-28' }));
+  t.strictSame(await adjustments(db, {}, 2), []);
 });
 
 t.test('runs of another frequency that cover the period leave nothing missed', async (t) => {

@@ -507,27 +507,31 @@ function totalOf(text: string, period: PayFrequency, run: Run): bigint {
 function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee: string): ModelLine[] {
   const isIn = statusOf(world, run, employee) === 'in';
   if (!isIn && !isGone(world, run, employee)) return [];
+  // What the run itself takes of a missed check is not missed.
+  const lines = regularLines(world, run, runs, employee);
+  const now: ModelRun = { id: '', run, voided: false, roster: new Set(isIn ? [employee] : []), lines };
   const ownGroup = valueOn(jobsOf(world, employee).get(run.employer_id) ?? [], 'pay_group', run.period_end);
-  const lines = runs
+  const adjusting = runs
     .filter(({ run: one }) => [0, 1].includes(yearOf(run) - yearOf(one)))
     // The runs of the employee's old frequency and group report what no later check can settle.
     .filter(
       ({ run: one }) =>
         isIn ||
+        hasNoSchedule(world, one) ||
         (one.pay_frequency === run.pay_frequency &&
           (run.pay_group === null || run.pay_group === (one.pay_group ?? ownGroup))),
     )
-    .flatMap((of) => adjustmentsOf(world, run, of, runs, employee));
+    .flatMap((of) => adjustmentsOf(world, run, of, [...runs, now], employee));
   // A terminated employee whom the runs owe money is paid without a further check.
-  const owed = lines.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
+  const owed = adjusting.filter((line) => !REPORTED.some((flag) => line.flags.includes(flag)));
   const isRefund =
     statusOf(world, run, employee) === 'terminated' && owed.reduce((sum, line) => sum + line.member, 0n) < 0n;
-  return lines.map((line) => {
+  return adjusting.map((line) => {
     const isOfNet = (one: ModelLine) =>
       one.election.taxability === 'pre_tax' &&
       one.election.coverage === line.election.coverage &&
       one.flags.includes('prior_year') === line.flags.includes('prior_year');
-    const net = lines.filter(isOfNet).reduce((sum, one) => sum + one.member, 0n);
+    const net = adjusting.filter(isOfNet).reduce((sum, one) => sum + one.member, 0n);
     const flags = new Set(line.flags);
     if (isOfNet(line) && net > 0n) flags.add('retro_pre_tax');
     if (isOfNet(line) && net < 0n) flags.add('retro_refund');
@@ -536,6 +540,11 @@ function adjustments(world: World, run: Run, runs: readonly ModelRun[], employee
     if (run.adjustments === 'report' || REPORTED.some((flag) => flags.has(flag))) flags.add('reported');
     return { ...line, flags: [...flags] };
   });
+}
+
+/** Reports whether the employer has schedules, and none of the run's frequency. Those of the worlds name no group. */
+function hasNoSchedule({ schedules }: World, { pay_frequency }: Run): boolean {
+  return schedules === 1 && pay_frequency === 'weekly';
 }
 
 /** Flags of lines that no run takes. */

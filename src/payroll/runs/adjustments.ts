@@ -54,6 +54,9 @@ export function frozenLinesOf(
   };
 }
 
+/** A run that an employee is in: not voided, or the run at hand, with what it takes from the employee. */
+export type Attended = { rules: Pick<LineRules, 'run' | 'deductions'>; lines: readonly Line[] };
+
 /** The run that carries the lines: the deductions that it takes, and its codes of today. */
 export type Carrier = Pick<LineRules, 'codesOf'> & { named: ReadonlySet<string> | null };
 
@@ -104,13 +107,13 @@ function owesRun({ rules: { run }, scope }: Earlier, { employments }: Known, was
  * Returns the adjustments of one employee for one earlier run: what is due less what is settled, per deduction, line
  * of coverage and taxability. Each is a difference of rounded amounts.
  *
- * @param others the earlier runs of the employer, for the pay periods that they cover
+ * @param attended the runs of the employer that the employee is in, for the pay periods that they cover
  */
 export function adjustmentLines(
   earlier: Earlier,
   known: Known,
   frozen: FrozenLines,
-  others: readonly Earlier[],
+  attended: readonly Attended[],
   carrier: Carrier,
 ): Line[] {
   const own = frozen.own.get(earlier.freezeId);
@@ -123,7 +126,7 @@ export function adjustmentLines(
     const history = histories.get(id);
     const due =
       owes && history !== undefined
-        ? dueOf(earlier, history, known.employeeId, own === undefined ? { frozen, others } : null)
+        ? dueOf(earlier, history, known.employeeId, own === undefined ? attended : null)
         : nothingDue(earlier);
     lines.push(...differencesOf(earlier, due, settled.get(id) ?? new Map(), carrier));
   }
@@ -135,12 +138,12 @@ function nothingDue({ isVoided }: Earlier): Due {
   return { ...NONE, state: null, because, flags: [] };
 }
 
-/** `missed`: what the employee had in other runs, if the employee was not in this one. */
+/** `attended`: null if the employee was in the run. */
 function dueOf(
   earlier: Earlier,
   history: History,
   employeeId: string,
-  missed: { frozen: FrozenLines; others: readonly Earlier[] } | null,
+  attended: readonly Attended[] | null,
 ): Due {
   const state = stateInRun(history, employeeId, earlier.rules);
   if (state === null) return nothingDue(earlier);
@@ -151,29 +154,25 @@ function dueOf(
     because: `today ${amounts.explanation}`,
     flags: [...amounts.flags],
   };
-  return missed === null ? due : missedDue(due, earlier, history, missed.frozen, missed.others);
+  return attended === null ? due : missedDue(due, earlier, history, attended);
 }
 
 /**
- * A check that the employee should have had. Runs of the same days that the employee was in have settled it; what
- * off-cycle runs of the pay period took is subtracted.
+ * Returns what is due for a check that the employee missed. Nothing is, if regular runs that the employee is in cover
+ * the pay period; what off-cycle runs of the pay period take is subtracted.
  */
 function missedDue(
   due: Due,
   earlier: Earlier,
   { deductionId, versions }: History,
-  { own }: FrozenLines,
-  others: readonly Earlier[],
+  attended: readonly Attended[],
 ): Due {
   const { run } = earlier.rules;
   const [first] = versions;
   // What payroll took of an imported deduction before its import is not known here.
   if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
     return nothingDue(earlier);
-  const taken = others.filter(
-    ({ freezeId, isVoided, rules }) =>
-      !isVoided && own.has(freezeId) && rules.deductions?.has(deductionId) !== false,
-  );
+  const taken = attended.filter(({ rules }) => rules.deductions?.has(deductionId) !== false);
   const cover = coverOf(
     run,
     taken.flatMap(({ rules }) => (rules.run.kind === 'regular' ? [rules.run] : [])),
@@ -182,7 +181,7 @@ function missedDue(
   const flags: Flag[] = [...due.flags, cover === 'part' ? 'missed_check_partial' : 'missed_check'];
   const offCycle = taken
     .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run, run))
-    .flatMap(({ freezeId }) => own.get(freezeId) ?? [])
+    .flatMap(({ lines }) => lines)
     .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
   if (offCycle.length === 0) return { ...due, flags };
   const [member, employer] = [
@@ -193,7 +192,7 @@ function missedDue(
     ...due,
     member: difference(due.member, member),
     employer: difference(due.employer, employer),
-    because: `${due.because}; less ${member} of off-cycle runs`,
+    because: `${due.because}; less ${member}${employer === NOTHING ? '' : ` and employer ${employer}`} of off-cycle runs`,
     flags,
   };
 }
@@ -316,8 +315,8 @@ function leftOf(now: string, finalized: string, since: string): string {
 }
 
 function workingOf(side: string, now: string, finalized: string, since: string, left: string): string {
-  const adjusted = since === NOTHING ? '' : ` - ${since} adjusted since`;
-  return `; ${side}${now} due - ${finalized} finalized${adjusted} = ${left}`;
+  const adjusted = since === NOTHING ? '' : `, ${since} already adjusted`;
+  return `; ${side}${now} due, ${finalized} finalized${adjusted}: ${left}`;
 }
 
 /** Flags whose lines are shown and never taken. */

@@ -82,7 +82,8 @@ export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
         ? null
         : { runId: previous.run_id, freezeId: previous.freeze_id, rules: rulesOf(previous.basis) },
     settling: {
-      run,
+      rules,
+      schedules: basis.schedules,
       earlier,
       // An off-cycle run that names no deduction takes none, but it may settle earlier runs.
       carrier: { codesOf: rules.codesOf, named: run.deductions === null ? null : rules.deductions },
@@ -212,7 +213,7 @@ function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): Empl
     : [];
   if (previous !== null && previous.lines.length > 0 && mayStop(inputs, membership))
     lines.push(...stoppedLines(lines, previous, membership, employments, rules));
-  if (runs.length > 0) lines.push(...settlingLines(inputs.settling, read, runs, frozen));
+  if (runs.length > 0) lines.push(...settlingLines(inputs.settling, read, runs, frozen, lines));
   const ofDay = (moved: MovedStart<RunVersion>) =>
     moved.version.employee_id === employeeId && concernsDay(moved, day);
   return {

@@ -4,6 +4,7 @@ import { payGroupOn } from '../../ledger/employment.ts';
 import { total } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import {
+  type Attended,
   adjustmentLines,
   type Carrier,
   type Earlier,
@@ -13,13 +14,20 @@ import {
   marked,
   wasInRun,
 } from './adjustments.ts';
+
 import { arrearsLines, type Owed } from './arrears.ts';
+
+import type { Basis } from './basis.ts';
+
 import type { Run } from './body.ts';
+import type { LineRules } from './lines.ts';
 import { isGone, type Membership } from './population.ts';
 
 /** The same for all employees. */
 export type Settling = {
-  run: Run;
+  rules: LineRules;
+  /** The pay frequencies and groups of the employer's schedules. */
+  schedules: Basis['schedules'];
   earlier: readonly Earlier[];
   carrier: Carrier;
   /** By employee, the runs that settled something and those that they settled, by their ids. */
@@ -50,23 +58,41 @@ export function runsToSettle({ earlier, settled }: Settling, debtor: Debtor): Ea
   return earlier.filter((one) => needed.has(one));
 }
 
-/** Reports whether a run pays an employee of an earlier run. A run without a pay group is for all groups. */
-function isOfSameGroup(earlier: Run, run: Run, group: string | null): boolean {
+/**
+ * Reports whether a run settles an earlier run with employees who left. It must have the same frequency and group,
+ * unless the employer's schedules no longer have them: then any run does. A run without a pay group is for all groups.
+ */
+function settlesLeaversOf(
+  earlier: Run,
+  { rules: { run }, schedules }: Settling,
+  groupOfEmployee: string | null,
+): boolean {
+  const group = earlier.pay_group ?? groupOfEmployee;
+  const ofFrequency = schedules.filter((one) => one.pay_frequency === earlier.pay_frequency);
+  if (schedules.length > 0 && ofFrequency.length === 0) return true;
   if (earlier.pay_frequency !== run.pay_frequency) return false;
-  return run.pay_group === null || run.pay_group === (earlier.pay_group ?? group);
+  if (run.pay_group === null || run.pay_group === group) return true;
+  return ofFrequency.length > 0 && !ofFrequency.some((one) => [null, group].includes(one.pay_group));
 }
 
 function overlaps({ rules: one }: Earlier, { rules: other }: Earlier): boolean {
   return one.run.period_start <= other.run.period_end && other.run.period_start <= one.run.period_end;
 }
 
-/** Returns the adjustments and arrears of an employee for `runs` (of `runsToSettle`), whose lines are in `rows`. */
+/**
+ * Returns the adjustments and arrears of an employee for `runs` (of `runsToSettle`), whose lines are in `rows`.
+ *
+ * @param regular what the run at hand takes of the employee's deductions
+ */
 export function settlingLines(
-  { run, earlier, carrier }: Settling,
+  settling: Settling,
   debtor: Debtor,
   runs: readonly Earlier[],
   rows: readonly FrozenRow[],
+  regular: readonly Line[],
 ): Line[] {
+  const { rules, earlier, carrier } = settling;
+  const { run } = rules;
   const { membership, employments, owed } = debtor;
   const gone = isGone(membership, employments, run);
   if (!(membership.isIn || gone)) return [];
@@ -75,8 +101,14 @@ export function settlingLines(
   // An employee who left has no other paycheck to wait for: the runs of the same frequency and pay group report it.
   const own = employments.find((one) => one.employer_id === run.employer_id);
   const group = own === undefined ? null : payGroupOn(own, run.period_end);
-  const concerned = gone ? runs.filter(({ rules }) => isOfSameGroup(rules.run, run, group)) : runs;
-  const adjustments = concerned.flatMap((one) => adjustmentLines(one, debtor, frozen, earlier, carrier));
+  const concerned = gone ? runs.filter((one) => settlesLeaversOf(one.rules.run, settling, group)) : runs;
+  const attended = earlier.flatMap((one): Attended[] => {
+    const lines = one.isVoided ? undefined : frozen.own.get(one.freezeId);
+    return lines === undefined ? [] : [{ rules: one.rules, lines }];
+  });
+  // What this run takes of a pay period is not missed, so it must not be taken twice.
+  if (membership.isIn) attended.push({ rules, lines: regular });
+  const adjustments = concerned.flatMap((one) => adjustmentLines(one, debtor, frozen, attended, carrier));
   const isRefund = !membership.isIn && membership.why === 'terminated' && isOwedToEmployee(adjustments);
   const flags: Flag[] = gone ? ['no_further_paycheck'] : [];
   const onlyReported: Flag[] = run.adjustments === 'report' || (gone && !isRefund) ? ['reported'] : [];
