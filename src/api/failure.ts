@@ -3,7 +3,7 @@ import type { FastifyError, FastifyRequest } from 'fastify';
 import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
 import { InvalidCursor } from '../formats/cursor.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
-import { keyTrouble } from '../security/hashing.ts';
+import { keyErrorMessage } from '../security/hashing.ts';
 import { NoAnswer } from '../telemetry/thread-request.ts';
 import type { ApiParts } from './parts.ts';
 import { Shed } from './pressure.ts';
@@ -30,7 +30,7 @@ export function refusalOf(error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof InvalidCursor) return invalid([{ path: 'cursor', rule: error.rule }]);
   if (error instanceof RunRefused) return broken('run-refused', error.problems);
-  const trouble = keyTrouble(error);
+  const trouble = keyErrorMessage(error);
   if (trouble !== null) return new Refusal('unavailable', trouble);
   if (isUnavailable(error)) {
     // A commit whose answer was lost may have been made.
@@ -74,7 +74,7 @@ export function tellRefusal(
     log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
   }
   if (status < 500 || error instanceof Shed) return;
-  const reason = keyTrouble(error);
+  const reason = keyErrorMessage(error);
   log.error(
     { ...fields, code: codeOf(error) || code, cause: causeOf(error), ...(reason !== null && { reason }) },
     'a request failed',

@@ -3,9 +3,9 @@ import type { Db, Trx } from '../database/tables.ts';
 import { pathSegment } from '../outbox/client.ts';
 import { idOf } from '../outbox/queue.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
-import type { Claim, NotNow, Patience, Prepared, Sender, Settlement } from '../outbox/sender.ts';
+import type { Claim, Disposition, NotNow, Prepared, Sender, Timeouts } from '../outbox/sender.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { keyTrouble } from '../security/hashing.ts';
+import { keyErrorMessage } from '../security/hashing.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 import { currentCensus, openChunks, recordUpload, type StagedCensus, uploadBody } from './staged.ts';
 import { type Staged, stageCensus } from './staging.ts';
@@ -15,7 +15,7 @@ import * as progress from './sync-progress.ts';
  * A service may work through 100,000 employees before it answers; gateways give up within five minutes. The whole
  * is 256 MiB at 300 KB a second.
  */
-const PATIENCE: Patience = { silenceMs: 5 * 60_000, wholeMs: 15 * 60_000 };
+const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
 /** Clocks of two machines may differ so much; a census from further ahead has no known age. */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
@@ -111,7 +111,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       path: ['employer', employerId, 'census'],
       idempotencyKey: `${claim.requestId}:${censusId}`,
       body: { length: bodyBytes, chunks: noted(claim, bodyBytes, uploadBody(db, encryptor, censusId)) },
-      patience: PATIENCE,
+      timeouts: TIMEOUTS,
     };
   }
 
@@ -180,7 +180,7 @@ function putOff(claim: Claim, reason: string): NotNow {
 /** Null for any other error: only these messages are known to hold nothing of the census. */
 function whyUnopened(error: unknown): string | null {
   if (error instanceof CensusCut) return error.message;
-  const trouble = keyTrouble(error);
+  const trouble = keyErrorMessage(error);
   return trouble === null ? null : `the staged census can not be opened: ${trouble}`;
 }
 
@@ -199,8 +199,8 @@ function isFresh(census: StagedCensus | null, now: Date, maxAgeMs: number): cens
   return ageMs <= maxAgeMs && ageMs >= -CLOCK_SKEW_MS;
 }
 
-function notNow(settle: (trx: Trx) => Promise<Settlement>): NotNow {
-  return { kind: 'not-now', settle };
+function notNow(decide: (trx: Trx) => Promise<Disposition>): NotNow {
+  return { kind: 'not-now', decide };
 }
 
 function cancel(reason: string): NotNow {

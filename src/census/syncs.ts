@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { lockName } from '../database/engine.ts';
 import type { Trx } from '../database/tables.ts';
-import { employerSubject, enqueue, hasten, pendingRequest } from '../outbox/queue.ts';
+import { employerSubject, enqueue, makeDue, pendingRequest } from '../outbox/queue.ts';
 
 /**
  * Census syncs: one is opened each time the service, or a person, wants an employer's census, and owes an upload.
@@ -23,12 +23,12 @@ export async function requestSync(
 }
 
 /** A person asked for a census to be sent; at once, if one waits for its next attempt. Answers the sync's id. */
-export async function requestSyncByHand(
+export async function requestSyncManually(
   trx: Trx,
   request: { employerId: string; now: string },
 ): Promise<string> {
   const requestId = await owedUpload(trx, request);
-  await hasten(trx, requestId, request.now);
+  await makeDue(trx, requestId, request.now);
   return openSync(trx, { ...request, eventId: null }, requestId);
 }
 
@@ -72,7 +72,7 @@ export async function reviveSyncs(
     .execute();
   if (stalled.length === 0) return;
   const requestId = uploading ?? (await owedUpload(trx, { employerId, now }));
-  if (uploading === null) await hasten(trx, requestId, now);
+  if (uploading === null) await makeDue(trx, requestId, now);
   await trx
     .updateTable('census_syncs')
     .set({ state: 'requested', request_id: requestId, reason: null, problem_count: 0, problems: null })

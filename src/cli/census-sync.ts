@@ -1,5 +1,5 @@
 import { listSyncs } from '../census/sync-list.ts';
-import { requestSyncByHand } from '../census/syncs.ts';
+import { requestSyncManually } from '../census/syncs.ts';
 import { viewSync } from '../census/view.ts';
 import { readCensus } from '../config.ts';
 import { transact } from '../database/transaction.ts';
@@ -21,7 +21,7 @@ export function censusSync(
   return withDatabase(context, async (db) => {
     const now = context.now();
     const request = { employerId: id, now: now.toISOString() };
-    const syncId = await transact(db, (trx) => requestSyncByHand(trx, request));
+    const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
     if (json) {
       const page = { limit: JUST_OPENED };
       const { syncs } = await listSyncs(db, { employerId: id }, page, { now, overdueMs });

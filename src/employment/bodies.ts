@@ -2,7 +2,7 @@ import { maskSsn, maskSsnsIn } from '../contract/employee.ts';
 import type { Db } from '../database/tables.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import { placeOf } from '../outbox/queue.ts';
-import type { Patience, Sender, Senders } from '../outbox/sender.ts';
+import type { Sender, Senders, Timeouts } from '../outbox/sender.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
 /** What a change says, for a person who may read personal data. SSNs are masked. */
@@ -44,7 +44,7 @@ const ABSENT: Readonly<Record<string, string>> = {
 };
 
 /** A change is a few hundred bytes: a service that needs longer is in trouble, and the request comes again. */
-const PATIENCE: Patience = { silenceMs: 30_000, wholeMs: 60_000 };
+const TIMEOUTS: Timeouts = { idleMs: 30_000, totalMs: 60_000 };
 
 /** Sends the four employment changes: the path by the kind, the body as it was accepted. */
 export function createChangeSenders(encryptor: Encryptor): Senders {
@@ -52,14 +52,14 @@ export function createChangeSenders(encryptor: Encryptor): Senders {
     async prepare(claim) {
       const reason = 'has no body';
       if (claim.body === null) {
-        return { kind: 'not-now', settle: async () => ({ outcome: 'cancelled', reason }) };
+        return { kind: 'not-now', decide: async () => ({ outcome: 'cancelled', reason }) };
       }
       return {
         kind: 'post',
         path: ['employee-changes', claim.kind],
         idempotencyKey: claim.requestId,
         body: encryptor.decrypt(claim.body, placeOf(claim.requestId, 'body')),
-        patience: PATIENCE,
+        timeouts: TIMEOUTS,
       };
     },
   };

@@ -1,7 +1,7 @@
 /** What people do about one change that was accepted: retry, cancel, release. Why not, in words, when it can't be done. */
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { cancelByHand, releaseByHand, retryByHand } from '../outbox/manual.ts';
+import { cancelManually, releaseManually, retryManually } from '../outbox/manual.ts';
 import { type AcceptedChange, findChange } from './changes.ts';
 
 /** `change`: as it is afterwards. `why`: says what is in the way and what can be done instead. */
@@ -16,7 +16,7 @@ export function retryChange(
   changeId: string,
   { force, now }: { force: boolean; now: string },
 ): Promise<ActedOn> {
-  return act(db, changeId, (trx) => retryByHand(trx, changeId, { force, now }));
+  return act(db, changeId, (trx) => retryManually(trx, changeId, { force, now }));
 }
 
 /** Gives a change up that waits or was rejected; what it says is erased. */
@@ -25,12 +25,12 @@ export function cancelChange(
   changeId: string,
   { reason, now }: { reason: string; now: string },
 ): Promise<ActedOn> {
-  return act(db, changeId, (trx) => cancelByHand(trx, changeId, { reason, now }));
+  return act(db, changeId, (trx) => cancelManually(trx, changeId, { reason, now }));
 }
 
 /** Lets the changes behind a rejected new hire go out; it stays rejected. */
 export function releaseChange(db: Db, changeId: string): Promise<ActedOn> {
-  return act(db, changeId, (trx) => releaseByHand(trx, changeId));
+  return act(db, changeId, (trx) => releaseManually(trx, changeId));
 }
 
 async function act(

@@ -2,7 +2,7 @@ import { lockName } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { keyTrouble } from '../security/hashing.ts';
+import { keyErrorMessage } from '../security/hashing.ts';
 import type { Log } from '../telemetry/log.ts';
 import { HEARTBEAT_MS, heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
@@ -41,7 +41,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
       if (signal.aborted) return null;
       return prepared.kind === 'post'
         ? await send(sender, claim, prepared, signal)
-        : { end: { claim, settle: prepared.settle }, ms: 0 };
+        : { end: { claim, decide: prepared.decide }, ms: 0 };
     } finally {
       clearInterval(timer);
     }
@@ -64,7 +64,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
     } catch (error) {
       if (isFatal(error)) throw error;
       const code = codeOf(error) || 'INTERNAL';
-      const reason = `could not be prepared: ${keyTrouble(error) ?? code}`;
+      const reason = `could not be prepared: ${keyErrorMessage(error) ?? code}`;
       log.error({ request_id: claim.requestId, kind: claim.kind, code, reason }, 'request not prepared');
       return later(reason);
     }
@@ -103,5 +103,5 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
 }
 
 function later(reason: string): Prepared {
-  return { kind: 'not-now', settle: async () => ({ outcome: 'later', reason, delayMs: null }) };
+  return { kind: 'not-now', decide: async () => ({ outcome: 'later', reason, delayMs: null }) };
 }

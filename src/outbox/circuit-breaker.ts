@@ -1,16 +1,16 @@
+/**
+ * The circuit breaker pauses all sending when a response says that the base address or the API key is wrong. While it
+ * is paused, one probe at a time tests whether the cause is fixed; any response that does not pause it again makes it
+ * active. It is stored, so that a restart does not send a burst of requests.
+ */
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
 
-/**
- * Closed for all when an answer says that the address or the key is wrong. One probe at a time finds out whether
- * it is mended; any answer that doesn't close the gate opens it. It is persisted, so a restart starts no storm.
- */
-
-/** A key that was just replaced is taken up at once. */
+/** Short, so that a replaced key takes effect at once. */
 const PROBE_MIN_MS = 1_000;
-/** Mended is noticed within a minute, and the service is not hammered meanwhile. */
+/** A fix is detected within a minute, without a high load on the service until then. */
 const PROBE_MAX_MS = 60_000;
-/** Doublings after which the interval is at its most. */
+/** Doublings after which the interval is at its maximum. */
 const DOUBLINGS_MAX = 6;
 
 /**
@@ -19,31 +19,31 @@ const DOUBLINGS_MAX = 6;
  */
 export const CLOCK_SPREAD_MS = 15_000;
 
-export type Gate = {
+export type CircuitBreaker = {
   state: 'active' | 'paused';
-  /** Why it is closed, and since when. */
+  /** Why and since when it is paused. */
   reason: string | null;
   since: string | null;
   probe_at: string | null;
   probes: number;
 };
 
-export function readGate(db: Db | Trx): Promise<Gate> {
-  return gateQuery(db).executeTakeFirstOrThrow();
+export function readCircuitBreaker(db: Db | Trx): Promise<CircuitBreaker> {
+  return breakerQuery(db).executeTakeFirstOrThrow();
 }
 
-export function gateQuery(db: Db | Trx) {
+export function breakerQuery(db: Db | Trx) {
   return db.selectFrom('circuit_breaker').select(['state', 'reason', 'since', 'probe_at', 'probes']);
 }
 
 /** Returns whether a probe may start. A time beyond the longest interval comes from a clock that jumped. */
-export function isProbeDue(gate: Gate, now: Date): boolean {
-  if (gate.probe_at === null) return false;
-  const waitMs = Date.parse(gate.probe_at) - now.getTime();
+export function isProbeDue({ probe_at }: CircuitBreaker, now: Date): boolean {
+  if (probe_at === null) return false;
+  const waitMs = Date.parse(probe_at) - now.getTime();
   return waitMs <= 0 || waitMs > PROBE_MAX_MS + CLOCK_SPREAD_MS;
 }
 
-/** Keeps others from probing until then: a probe is under way, or its claim expires. */
+/** Prevents other probes until then: one is in progress, or its claim expires. */
 export async function reserveProbe(trx: Trx, until: Date): Promise<void> {
   await trx
     .updateTable('circuit_breaker')
@@ -52,9 +52,9 @@ export async function reserveProbe(trx: Trx, until: Date): Promise<void> {
     .execute();
 }
 
-/** An answer said that the address or the key is wrong. True when this closed the gate. */
-export async function closeGate(trx: Trx, reason: string, now: Date): Promise<boolean> {
-  const closed = await trx
+/** Pauses sending. Returns whether it was active. */
+export async function pauseSending(trx: Trx, reason: string, now: Date): Promise<boolean> {
+  const paused = await trx
     .updateTable('circuit_breaker')
     .set({
       state: 'paused',
@@ -65,13 +65,13 @@ export async function closeGate(trx: Trx, reason: string, now: Date): Promise<bo
     })
     .where('state', '=', 'active')
     .executeTakeFirst();
-  return closed.numUpdatedRows > 0n;
+  return paused.numUpdatedRows > 0n;
 }
 
-/** The probe found the gate's cause unmended, or got no answer: the next one comes after twice the time. */
+/** Doubles the wait for the next probe, after one that failed or got no response. */
 export async function probeFailed(trx: Trx, now: Date): Promise<void> {
-  const gate = await readGate(trx);
-  const waitMs = Math.min(PROBE_MAX_MS, PROBE_MIN_MS * 2 ** Math.min(gate.probes + 1, DOUBLINGS_MAX));
+  const { probes } = await readCircuitBreaker(trx);
+  const waitMs = Math.min(PROBE_MAX_MS, PROBE_MIN_MS * 2 ** Math.min(probes + 1, DOUBLINGS_MAX));
   await trx
     .updateTable('circuit_breaker')
     .set({
@@ -82,50 +82,49 @@ export async function probeFailed(trx: Trx, now: Date): Promise<void> {
     .execute();
 }
 
-/** An answer came that doesn't close the gate. True when this opened it. */
-export async function openGate(trx: Trx): Promise<boolean> {
-  const opened = await trx
+async function resumeSending(trx: Trx): Promise<boolean> {
+  const resumed = await trx
     .updateTable('circuit_breaker')
     .set({ state: 'active', reason: null, since: null, probe_at: null, probes: 0 })
     .where('state', '=', 'paused')
     .executeTakeFirst();
-  return opened.numUpdatedRows > 0n;
+  return resumed.numUpdatedRows > 0n;
 }
 
-/** What an attempt says about the gate. `answered`: null when the service was asked nothing. */
-export type Said = {
+/** What an attempt means for the circuit breaker. `answered` is null if nothing was sent. */
+export type Signal = {
   readonly probe: boolean;
-  readonly closes: boolean;
+  readonly pauses: boolean;
   readonly answered: boolean | null;
   readonly reason: string;
 };
 
 /**
- * Moves the gate by what attempts say, in their order; answers what each of them did to it. Comes last in a
- * transaction's locks (docs/architecture.md).
+ * Applies the signals of attempts in order. Returns, for each, the state that it changed the circuit breaker to, or
+ * null. The last lock that a transaction takes (docs/architecture.md).
  */
-export async function tellGate(
+export async function applySignals(
   trx: Trx,
-  all: readonly Said[],
+  signals: readonly Signal[],
   now: Date,
-): Promise<('opened' | 'closed' | null)[]> {
-  const moves: ('opened' | 'closed' | null)[] = [];
-  /** Whether it is known to be open: then most answers need no statement. */
-  let isOpen = false;
-  for (const { probe, closes, answered, reason } of all) {
-    if (closes) {
+): Promise<(CircuitBreaker['state'] | null)[]> {
+  const changes: (CircuitBreaker['state'] | null)[] = [];
+  // Once it is known to be active, most responses need no statement.
+  let isActive = false;
+  for (const { probe, pauses, answered, reason } of signals) {
+    if (pauses) {
       if (probe) await probeFailed(trx, now);
-      moves.push((await closeGate(trx, reason, now)) ? 'closed' : null);
-      isOpen = false;
+      changes.push((await pauseSending(trx, reason, now)) ? 'paused' : null);
+      isActive = false;
     } else if (answered) {
-      moves.push(!isOpen && (await openGate(trx)) ? 'opened' : null);
-      isOpen = true;
+      changes.push(!isActive && (await resumeSending(trx)) ? 'active' : null);
+      isActive = true;
     } else {
       if (probe && answered === false) await probeFailed(trx, now);
-      // It asked the service nothing: another request may probe at once.
+      // The probe sent nothing, so another request may probe at once.
       if (probe && answered === null) await reserveProbe(trx, now);
-      moves.push(null);
+      changes.push(null);
     }
   }
-  return moves;
+  return changes;
 }

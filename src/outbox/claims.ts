@@ -3,14 +3,14 @@ import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import {
+  breakerQuery,
+  type CircuitBreaker,
   CLOCK_SPREAD_MS,
-  type Gate,
-  gateQuery,
   isProbeDue,
-  readGate,
+  readCircuitBreaker,
   reserveProbe,
 } from './circuit-breaker.ts';
-import { settleHead } from './queue.ts';
+import { updateFront } from './queue.ts';
 import { DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 
@@ -28,9 +28,9 @@ export function after(now: Date, ms: number): string {
 const RETURNED_AT_ONCE = 100;
 
 /** The most requests to claim, and the most of them that may be census uploads. */
-export type Room = { limit: number; uploads: number };
+export type Slots = { limit: number; uploads: number };
 
-export type ClaimWish = Room & {
+export type ClaimOptions = Slots & {
   owner: string;
   /** What this loop is sending now: never claimed a second time, whatever the clock did to its lease. */
   inFlight: ReadonlySet<string>;
@@ -42,26 +42,26 @@ export type ClaimWish = Room & {
 /** Claims the requests that are due, oldest first. While the gate is closed: none, or one as a probe. */
 export async function claim(
   trx: Trx,
-  wish: ClaimWish,
+  options: ClaimOptions,
   now: Date,
-): Promise<{ claims: Claim[]; gateClosed: boolean }> {
-  if (wish.takesOver) await returnExpired(trx, wish, now);
-  const gate = await gateForClaims(trx);
-  const gateClosed = gate.state === 'paused';
-  if (gateClosed && !isProbeDue(gate, now)) return { claims: [], gateClosed };
-  const due = await dueHeads(trx, wish, gateClosed ? 1 : wish.limit, now);
+): Promise<{ claims: Claim[]; isPaused: boolean }> {
+  if (options.takesOver) await returnExpired(trx, options, now);
+  const breaker = await breakerForClaims(trx);
+  const isPaused = breaker.state === 'paused';
+  if (isPaused && !isProbeDue(breaker, now)) return { claims: [], isPaused };
+  const due = await dueRequests(trx, options, isPaused ? 1 : options.limit, now);
   const claims = due.map(({ attempts, request_id, ...request }): Claim => {
-    return { ...request, requestId: request_id, attempt: attempts + 1, probe: gateClosed };
+    return { ...request, requestId: request_id, attempt: attempts + 1, probe: isPaused };
   });
-  await take(trx, wish.owner, claims, now);
-  if (gateClosed && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
-  return { claims, gateClosed };
+  await take(trx, options.owner, claims, now);
+  if (isPaused && claims.length > 0) await reserveProbe(trx, new Date(now.getTime() + LEASE_MS));
+  return { claims, isPaused };
 }
 
 /** While it is closed one at a time decides whether to probe. */
-async function gateForClaims(trx: Trx): Promise<Gate> {
-  const gate = await readGate(trx);
-  return gate.state === 'active' ? gate : forUpdate(trx, gateQuery(trx)).executeTakeFirstOrThrow();
+async function breakerForClaims(trx: Trx): Promise<CircuitBreaker> {
+  const breaker = await readCircuitBreaker(trx);
+  return breaker.state === 'active' ? breaker : forUpdate(trx, breakerQuery(trx)).executeTakeFirstOrThrow();
 }
 
 /** Renews the lease. False when the claim was taken over: its owner must stop and must not finish. */
@@ -80,7 +80,7 @@ export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Da
  * Lets go of claims whose owner is gone: the lease expired, or lies further ahead than a lease can, because the
  * clock jumped. Nobody knows what became of the attempt.
  */
-async function returnExpired(trx: Trx, { inFlight, senders }: ClaimWish, now: Date): Promise<void> {
+async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now: Date): Promise<void> {
   const expired = await forUpdateSkipLocked(
     trx,
     trx
@@ -103,16 +103,16 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimWish, now: Da
     const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
     await backToPending(trx, senders, putOff, now);
     await endAttempt(trx, { requestId: request_id, attempt: attempts, status: null, reason }, now);
-    await settleHead(trx, subject);
+    await updateFront(trx, subject);
   }
 }
 
 type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | 'subject' | 'body'> & { attempts: number };
 
 /** Heads whose time has come. A due time beyond the longest delay comes from a clock that jumped: due as well. */
-async function dueHeads(
+async function dueRequests(
   trx: Trx,
-  { inFlight, uploads }: ClaimWish,
+  { inFlight, uploads }: ClaimOptions,
   limit: number,
   now: Date,
 ): Promise<DueRequest[]> {

@@ -44,9 +44,9 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
     async post(post, signal) {
       const segments = post.path.map(pathSegment);
       if (segments.includes(null)) return { answered: false, code: 'UNSENDABLE_PATH', sent: false };
-      const { body, patience } = post;
+      const { body, timeouts } = post;
       const streamed = !(body instanceof Uint8Array);
-      const whole = AbortSignal.any([signal, AbortSignal.timeout(patience.wholeMs)]);
+      const whole = AbortSignal.any([signal, AbortSignal.timeout(timeouts.totalMs)]);
       try {
         const answer = await agent.request({
           origin,
@@ -62,8 +62,8 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
           },
           body: streamed ? Readable.from(body.chunks, { objectMode: false }) : body,
           signal: whole,
-          headersTimeout: patience.silenceMs,
-          bodyTimeout: patience.silenceMs,
+          headersTimeout: timeouts.idleMs,
+          bodyTimeout: timeouts.idleMs,
         });
         return await readAnswer(answer, now());
       } catch (error) {

@@ -7,7 +7,7 @@
  * that is away says nothing about the next request, so that a restart may find out again.
  */
 
-export type Ramp = {
+export type Limit = {
   /** At once, now. */
   readonly allowed: number;
   /** Attempts in a row that found the service in trouble. */
@@ -17,7 +17,7 @@ export type Ramp = {
 };
 
 /** `trouble`: 5xx, 429 and the like, no answer. `well`: any other answer, also a refusal. */
-export type Sign = 'well' | 'trouble';
+export type Sign = 'ok' | 'trouble';
 
 /**
  * So many in a row, and it is not one request's fault: as many as are under way at once. Each of them comes again by
@@ -45,24 +45,24 @@ export const IN_FLIGHT_MAX = 32;
  */
 export type Lane = 'changes' | 'uploads';
 
-export function fullRamp(most: number): Ramp {
+export function fullLimit(most: number): Limit {
   return { allowed: most, failed: 0, pausedUntil: null };
 }
 
 /** From one on again: the gate was closed, or is. */
-export function fromBottom(ramp: Ramp): Ramp {
-  return { ...ramp, allowed: 1 };
+export function reducedToOne(limit: Limit): Limit {
+  return { ...limit, allowed: 1 };
 }
 
 /** After an attempt. `random` gives numbers from 0 up to 1. */
-export function rampAfter(
-  ramp: Ramp,
+export function limitAfter(
+  limit: Limit,
   sign: Sign,
   { most, at, random }: { most: number; at: number; random: () => number },
-): Ramp {
-  if (sign === 'well') return { allowed: Math.min(most, ramp.allowed + 1), failed: 0, pausedUntil: null };
-  const failed = ramp.failed + 1;
-  const allowed = Math.max(1, Math.floor(ramp.allowed / 2));
+): Limit {
+  if (sign === 'ok') return { allowed: Math.min(most, limit.allowed + 1), failed: 0, pausedUntil: null };
+  const failed = limit.failed + 1;
+  const allowed = Math.max(1, Math.floor(limit.allowed / 2));
   if (failed < FAILED_MAX) return { allowed, failed, pausedUntil: null };
   const longest = Math.min(PAUSE_MAX_MS, PAUSE_MIN_MS * 2 ** Math.min(failed - FAILED_MAX, DOUBLINGS_MAX));
   // Half of it by chance, so that several sidecars don't ask together.
@@ -70,7 +70,7 @@ export function rampAfter(
 }
 
 /** Returns how many more attempts of a lane may start, given when each one in flight started. */
-export function roomIn({ allowed, pausedUntil }: Ramp, startedAt: readonly number[], at: number): number {
+export function freeSlots({ allowed, pausedUntil }: Limit, startedAt: readonly number[], at: number): number {
   if (pausedUntil !== null && at < pausedUntil) return 0;
   const counted = startedAt.filter((started) => at - started < COUNTED_MS).length;
   return Math.max(0, Math.min(allowed - counted, IN_FLIGHT_MAX - startedAt.length));

@@ -3,11 +3,11 @@ import { isOneOf } from '../database/bulk.ts';
 import { forUpdate } from '../database/engine.ts';
 import type { OutboxTable, Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
-import { type Said, tellGate } from './circuit-breaker.ts';
+import { applySignals, type CircuitBreaker, type Signal } from './circuit-breaker.ts';
 import { after, backToPending, endAttempt } from './claims.ts';
-import { placeOf, settleHeads } from './queue.ts';
+import { placeOf, updateFronts } from './queue.ts';
 import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
-import type { Claim, NotNow, Senders, Settlement } from './sender.ts';
+import type { Claim, Disposition, NotNow, Senders } from './sender.ts';
 
 /** What is kept of a rejection: enough to read the reason, little enough to keep for ever. */
 export const ANSWER_KEPT_BYTES = 4 * 1024;
@@ -22,13 +22,13 @@ export type Finishing = {
 /** What is to be written down of a claim: the attempt's outcome, or that it can't be sent now. */
 export type End = { readonly claim: Claim } & (
   | { readonly outcome: Outcome }
-  | { readonly settle: NotNow['settle'] }
+  | { readonly decide: NotNow['decide'] }
 );
 
 export type Finished = {
-  how: Verdict | Settlement['outcome'];
+  how: Verdict | Disposition['outcome'];
   reason: string;
-  gate: 'opened' | 'closed' | null;
+  breaker: CircuitBreaker['state'] | null;
 };
 
 /** `unknown`: some attempt may have been applied. `delayMs`: until the next attempt, null when there is none. */
@@ -66,7 +66,7 @@ export async function finish(
   );
   for (const one of all) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
   const subjects = all.map(({ end }) => end.claim.subject);
-  await settleHeads(trx, subjects, new Set(subjects.filter((_, index) => all[index]?.delayMs === null)));
+  await updateFronts(trx, subjects, new Set(subjects.filter((_, index) => all[index]?.delayMs === null)));
   for (const { end, how, status, reason, unknown } of all) {
     if (how === 'later' || how === 'cancelled') continue;
     await by.senders[end.claim.kind]?.finished?.(trx, end.claim, {
@@ -77,9 +77,9 @@ export async function finish(
       now,
     });
   }
-  const gate = await tellGate(trx, all.map(saidOf), now);
+  const changes = await applySignals(trx, all.map(signalOf), now);
   const finished = new Map(
-    all.map(({ end, how, reason }, index) => [end, { how, reason, gate: gate[index] ?? null }]),
+    all.map(({ end, how, reason }, index) => [end, { how, reason, breaker: changes[index] ?? null }]),
   );
   return ends.map((end) => finished.get(end) ?? null);
 }
@@ -113,10 +113,10 @@ async function judgeEnd(
   before: { unknown: boolean },
 ): Promise<Judged> {
   const { attempt } = end.claim;
-  if ('settle' in end) {
-    const settlement = await end.settle(trx);
-    const { outcome: how, reason } = settlement;
-    const delayMs = how === 'later' ? (settlement.delayMs ?? backoffMs(attempt, random)) : null;
+  if ('decide' in end) {
+    const disposition = await end.decide(trx);
+    const { outcome: how, reason } = disposition;
+    const delayMs = how === 'later' ? (disposition.delayMs ?? backoffMs(attempt, random)) : null;
     return { end, how, status: null, reason, unknown: before.unknown, delayMs };
   }
   const { outcome } = end;
@@ -190,7 +190,7 @@ function rejection({ encryptor }: Finishing, { end, unknown }: Judged): Updateab
 
 const ENDED = { head: 0, claimed_by: null, lease_until: null } as const;
 
-function saidOf({ end, how, reason }: Judged): Said {
+function signalOf({ end, how, reason }: Judged): Signal {
   const answered = 'outcome' in end ? end.outcome.answered : null;
-  return { probe: end.claim.probe, closes: how === 'close-gate', answered, reason };
+  return { probe: end.claim.probe, pauses: how === 'close-gate', answered, reason };
 }

@@ -1,6 +1,6 @@
 import { forUpdate, lockName } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
-import { settleHead } from './queue.ts';
+import { updateFront } from './queue.ts';
 
 /** What a person may do to an employment change. A census upload follows from its syncs and is not handled by hand. */
 export const CHANGE_KINDS = [
@@ -16,7 +16,7 @@ export type ChangeKind = (typeof CHANGE_KINDS)[number];
  * Refused when a newer one of the subject was delivered, which this one would undo, unless forced. `not-found` also
  * when it is no employment change.
  */
-export async function retryByHand(
+export async function retryManually(
   trx: Trx,
   requestId: string,
   { force, now }: { force: boolean; now: string },
@@ -42,12 +42,12 @@ export async function retryByHand(
     })
     .where('request_id', '=', requestId)
     .execute();
-  await settleHead(trx, change.subject);
+  await updateFront(trx, change.subject);
   return 'done';
 }
 
 /** Gives up a change that waits or was rejected, for ever; its body is erased. One that is being sent can't be called back. */
-export async function cancelByHand(
+export async function cancelManually(
   trx: Trx,
   requestId: string,
   { reason, now }: { reason: string; now: string },
@@ -61,12 +61,12 @@ export async function cancelByHand(
     .set({ state: 'cancelled', head: 0, holding: 0, body: null, reason, finished_at: now })
     .where('request_id', '=', requestId)
     .execute();
-  await settleHead(trx, change.subject);
+  await updateFront(trx, change.subject);
   return 'done';
 }
 
 /** Lets the changes behind a rejected new hire go out although it was not accepted. */
-export async function releaseByHand(
+export async function releaseManually(
   trx: Trx,
   requestId: string,
 ): Promise<'done' | 'not-found' | 'not-holding'> {
@@ -74,7 +74,7 @@ export async function releaseByHand(
   if (change === undefined) return 'not-found';
   if (change.holding === 0) return 'not-holding';
   await trx.updateTable('outbox').set({ holding: 0 }).where('request_id', '=', requestId).execute();
-  await settleHead(trx, change.subject);
+  await updateFront(trx, change.subject);
   return 'done';
 }
 

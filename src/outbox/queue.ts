@@ -82,7 +82,7 @@ export function enqueue(trx: Trx, request: NewRequest, now: string): Promise<voi
 export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now: string): Promise<void> {
   const subjects = [...new Set(requests.map(({ subject }) => subject))];
   await lockNames(trx, subjects);
-  const taken = await withHeadOrHeld(trx, subjects);
+  const taken = await blockedSubjects(trx, subjects);
   const rows = requests.map(({ requestId, kind, subject, encrypted, effectiveOn = null }) => {
     const head = taken.has(subject) ? 0 : 1;
     taken.add(subject);
@@ -116,7 +116,7 @@ const COLUMNS = [
 ] as const;
 
 /** Those of the subjects that have a head, or are held and so have none: a new request of theirs waits its turn. */
-async function withHeadOrHeld(trx: Trx, subjects: readonly string[]): Promise<Set<string>> {
+async function blockedSubjects(trx: Trx, subjects: readonly string[]): Promise<Set<string>> {
   const ofThese = trx
     .selectFrom('outbox')
     .select('subject')
@@ -150,7 +150,7 @@ export async function pendingRequest(trx: Trx, kind: RequestKind, subject: strin
 }
 
 /** Makes a pending request due now. */
-export async function hasten(trx: Trx, requestId: string, now: string): Promise<void> {
+export async function makeDue(trx: Trx, requestId: string, now: string): Promise<void> {
   await trx
     .updateTable('outbox')
     .set({ due_at: now })
@@ -168,25 +168,25 @@ export async function hasten(trx: Trx, requestId: string, now: string): Promise<
  */
 
 /** Makes the right request of the subject its head. Whoever adds, finishes or revives a request ends with this. */
-export function settleHead(trx: Trx, subject: string): Promise<void> {
-  return settleHeads(trx, [subject]);
+export function updateFront(trx: Trx, subject: string): Promise<void> {
+  return updateFronts(trx, [subject]);
 }
 
 /**
- * The same for several subjects, with as many statements as for one. `headless`: those whose head the caller has
+ * The same for several subjects, with as many statements as for one. `finishedSubjects`: those whose head the caller has
  * just ended; of them there is none to look for.
  */
-export async function settleHeads(
+export async function updateFronts(
   trx: Trx,
   subjects: readonly string[],
-  headless: ReadonlySet<string> = new Set(),
+  finishedSubjects: ReadonlySet<string> = new Set(),
 ): Promise<void> {
-  const heads = await headsOf(
+  const heads = await frontsOf(
     trx,
-    subjects.filter((subject) => !headless.has(subject)),
+    subjects.filter((subject) => !finishedSubjects.has(subject)),
   );
   const sending = new Set(heads.filter(({ state }) => state === 'sending').map(({ subject }) => subject));
-  const next = await nextHeads(
+  const next = await nextRequests(
     trx,
     [...new Set(subjects)].filter((subject) => !sending.has(subject)),
   );
@@ -205,7 +205,7 @@ export async function settleHeads(
 }
 
 /** Locked: a send loop may be claiming one just now, and takes no other lock for that. */
-async function headsOf(trx: Trx, subjects: readonly string[]) {
+async function frontsOf(trx: Trx, subjects: readonly string[]) {
   if (subjects.length === 0) return [];
   return forUpdate(
     trx,
@@ -226,9 +226,9 @@ async function mark(trx: Trx, seqs: readonly number[], head: 0 | 1): Promise<voi
     .execute();
 }
 
-async function nextHeads(trx: Trx, subjects: readonly string[]): Promise<number[]> {
+async function nextRequests(trx: Trx, subjects: readonly string[]): Promise<number[]> {
   if (subjects.length === 0) return [];
-  const { rows } = await nextHeadsOf(subjects).execute(trx);
+  const { rows } = await nextRequestsOf(subjects).execute(trx);
   return rows.flatMap(({ next }) => next ?? []);
 }
 
@@ -239,7 +239,7 @@ async function nextHeads(trx: Trx, subjects: readonly string[]): Promise<number[
  * in their order, PostgreSQL may read the whole table in that order instead: quick while a subject's requests are the
  * oldest, and with thousands of one employee, of which most are delivered, slower with each.
  */
-export function nextHeadsOf(subjects: readonly string[]) {
+export function nextRequestsOf(subjects: readonly string[]) {
   const given = sql.join(subjects.map((subject) => sql`(cast(${subject} as text))`));
   return sql<{ next: number | null }>`
     with given (subject) as (values ${given})

@@ -21,7 +21,7 @@ const MINUTE_MS = 60 * SECOND_MS;
 export const RETRY_MIN_MS = SECOND_MS;
 /** A service that was down for hours is found up again within this. */
 export const RETRY_MAX_MS = 15 * MINUTE_MS;
-/** A longer Retry-After is more likely a mistake than a wish, and employment changes have deadlines. */
+/** A longer Retry-After is more likely a mistake than a options, and employment changes have deadlines. */
 export const RETRY_AFTER_MAX_MS = 60 * MINUTE_MS;
 /** For what only a person can mend (403, a census that breaks the contract): seen mended within this. */
 export const SLOW_RETRY_MS = 15 * MINUTE_MS;

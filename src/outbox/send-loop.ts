@@ -8,13 +8,20 @@ import { transact } from '../database/transaction.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Attempted, createAttempt } from './attempt.ts';
-import { claim, type Room } from './claims.ts';
+import { claim, type Slots } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
-import { fromBottom, fullRamp, type Lane, type Ramp, rampAfter, roomIn } from './concurrency-limiter.ts';
+import {
+  freeSlots,
+  fullLimit,
+  type Lane,
+  type Limit,
+  limitAfter,
+  reducedToOne,
+} from './concurrency-limiter.ts';
 import { type Finished, type Finishing, finish } from './finish.ts';
 import { idOf } from './queue.ts';
 import type { Verdict } from './retry.ts';
-import type { Claim, Senders, Settlement } from './sender.ts';
+import type { Claim, Disposition, Senders } from './sender.ts';
 
 /** In each lane: enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
 const CONCURRENCY = 8;
@@ -69,28 +76,28 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   const owner = randomUUID();
   const abandon = new AbortController();
   const attempt = createAttempt({ ...parts, owner, abandoned: abandon.signal });
-  const turn = createTurn({ ...parts, owner });
+  const batch = createBatch({ ...parts, owner });
   const flights = new Map<string, Flight>();
   /** Attempts that are over and not written down. */
   let unwritten: Attempted[] = [];
-  let ramp = fullRamp(most);
+  let limit = fullLimit(most);
   let tookOverAt = Number.NEGATIVE_INFINITY;
   let fatal: unknown = null;
   const bell = createBell();
 
   /** Writes down what is over, and claims and begins what may go. */
-  async function takeTurn(mayClaim: boolean): Promise<Flight[]> {
+  async function runBatch(mayClaim: boolean): Promise<Flight[]> {
     const attempted = unwritten;
     unwritten = [];
     const at = elapsedMs();
-    if (attempted.length === 0 && roomAfter([]).limit === 0) return [];
+    if (attempted.length === 0 && slotsAfter([]).limit === 0) return [];
     const inFlight = new Set(flights.keys());
     const takesOver = at - tookOverAt >= POLL_MS;
-    let done: Awaited<ReturnType<typeof turn>>;
+    let done: Awaited<ReturnType<typeof batch>>;
     try {
-      done = await turn({
+      done = await batch({
         attempted,
-        room: roomAfter,
+        slots: slotsAfter,
         inFlight,
         takesOver,
       });
@@ -99,33 +106,33 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       for (const { end } of attempted) land(end.claim, 'lost');
       throw error;
     }
-    ramp = done.gateClosed ? fromBottom(rampOf(done.ended)) : rampOf(done.ended);
+    limit = done.isPaused ? reducedToOne(limitOf(done.ended)) : limitOf(done.ended);
     attempted.forEach(({ end }, index) => void land(end.claim, done.ended[index] ?? 'lost'));
     return done.claims.map(begin);
 
-    function roomAfter(ended: readonly Ended[]): Room {
+    function slotsAfter(ended: readonly Ended[]): Slots {
       if (!mayClaim) return { limit: 0, uploads: 0 };
-      const after = rampOf(ended);
+      const after = limitOf(ended);
       const over = new Set(attempted.map(({ end }) => end.claim.requestId));
       const stillIn = [...flights.values()].filter(({ claim }) => !over.has(claim.requestId));
       const startsOf = (lane: Lane) =>
         stillIn.filter(({ claim }) => laneOf(claim) === lane).map(({ startedAt }) => startedAt);
       return {
-        limit: roomIn(after, startsOf('changes'), at),
-        uploads: roomIn(after, startsOf('uploads'), at),
+        limit: freeSlots(after, startsOf('changes'), at),
+        uploads: freeSlots(after, startsOf('uploads'), at),
       };
     }
 
-    function rampOf(ended: readonly Ended[]): Ramp {
-      return ended.reduce((before, how) => moved(before, how, at), ramp);
+    function limitOf(ended: readonly Ended[]): Limit {
+      return ended.reduce((before, how) => moved(before, how, at), limit);
     }
   }
 
-  function moved(before: Ramp, how: Ended, at: number): Ramp {
-    if (how === 'close-gate') return fromBottom(before);
-    if (how === 'retry') return rampAfter(before, 'trouble', { most, at, random });
+  function moved(before: Limit, how: Ended, at: number): Limit {
+    if (how === 'close-gate') return reducedToOne(before);
+    if (how === 'retry') return limitAfter(before, 'trouble', { most, at, random });
     const isAnswer = how === 'delivered' || how === 'rejected' || how === 'hold';
-    return isAnswer ? rampAfter(before, 'well', { most, at, random }) : before;
+    return isAnswer ? limitAfter(before, 'ok', { most, at, random }) : before;
   }
 
   function begin(claim: Claim): Flight {
@@ -160,15 +167,15 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     const timer = setTimeout(() => abandon.abort(), GRACE_MS);
     await Promise.all([...flights.values()].map(({ attempted }) => attempted));
     clearTimeout(timer);
-    if (fatal === null) await takeTurn(false);
+    if (fatal === null) await runBatch(false);
   }
 
   return {
     async runOnce() {
       const counts: Counts = { ...NO_COUNTS };
-      const begun = await takeTurn(true);
+      const begun = await runBatch(true);
       await Promise.all(begun.map(({ attempted }) => attempted));
-      await takeTurn(false);
+      await runBatch(false);
       for (const ended of await Promise.all(begun.map((flight) => flight.ended.promise))) counts[ended] += 1;
       if (fatal !== null) throw fatal;
       return counts;
@@ -176,7 +183,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     async run(signal) {
       while (!signal.aborted && fatal === null) {
         try {
-          await takeTurn(true);
+          await runBatch(true);
         } catch (error) {
           if (isFatal(error)) fatal ??= error;
           log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests not claimed');
@@ -208,27 +215,27 @@ const NO_COUNTS: Counts = {
 };
 
 /** `lost`: the claim was taken over, or left to expire. */
-export type Ended = Verdict | Settlement['outcome'] | 'lost';
+export type Ended = Verdict | Disposition['outcome'] | 'lost';
 
-export type TurnParts = Finishing & {
+export type BatchParts = Finishing & {
   db: Db;
   /** The instant that leases and due times are compared by, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;
   log: Log;
 };
 
-export type Turn = {
+export type Batch = {
   /** How each attempt ended, in the order given. */
   ended: Ended[];
   claims: Claim[];
-  gateClosed: boolean;
+  isPaused: boolean;
 };
 
-export type TurnWish = {
+export type BatchRequest = {
   /** What is to be written down. */
   attempted: readonly Attempted[];
   /** The most to claim, once it is known how those ended. */
-  room: (ended: readonly Ended[]) => Room;
+  slots: (ended: readonly Ended[]) => Slots;
   /** What this loop is sending now. */
   inFlight: ReadonlySet<string>;
   /** Whether to look for claims whose owner is gone, too. */
@@ -241,33 +248,33 @@ export type TurnWish = {
  * is written down alone, so that one that can't be harms no other. Throws what the database throws when there was
  * nothing to write down, or it must not be used further.
  */
-export function createTurn(parts: TurnParts): (wish: TurnWish) => Promise<Turn> {
+export function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batch> {
   const { db, sharedNow, log } = parts;
 
-  return async (wish) => {
-    const { attempted } = wish;
-    if (attempted.length === 0) return together(wish);
+  return async (options) => {
+    const { attempted } = options;
+    if (attempted.length === 0) return together(options);
     try {
-      return await together(wish);
+      return await together(options);
     } catch (error) {
       if (isFatal(error)) throw error;
       const ended: Ended[] = [];
       for (const one of attempted) ended.push(await alone(one));
-      return { ended, claims: [], gateClosed: false };
+      return { ended, claims: [], isPaused: false };
     }
   };
 
-  async function together({ attempted, room, inFlight, takesOver }: TurnWish): Promise<Turn> {
+  async function together({ attempted, slots, inFlight, takesOver }: BatchRequest): Promise<Batch> {
     const subjects = attempted.map(({ end }) => end.claim.subject);
-    const { finished, ...turn } = await transact(db, async (trx) => {
+    const { finished, ...batch } = await transact(db, async (trx) => {
       const free = await tryLockNames(trx, subjects);
       const now = await sharedNow(trx);
       const mine = attempted.filter(({ end }) => free.has(end.claim.subject));
       const finished = await finishAll(trx, mine, now);
-      const left = room(mine.map((one) => endedOf(finished.get(one))));
-      if (left.limit <= 0) return { finished, claims: [], gateClosed: false };
-      const wish = { owner: parts.owner, ...left, inFlight, takesOver, senders: parts.senders };
-      return { finished, ...(await claim(trx, wish, now)) };
+      const left = slots(mine.map((one) => endedOf(finished.get(one))));
+      if (left.limit <= 0) return { finished, claims: [], isPaused: false };
+      const options = { owner: parts.owner, ...left, inFlight, takesOver, senders: parts.senders };
+      return { finished, ...(await claim(trx, options, now)) };
     });
     const ended: Ended[] = [];
     for (const one of attempted) {
@@ -275,7 +282,7 @@ export function createTurn(parts: TurnParts): (wish: TurnWish) => Promise<Turn> 
       // Somebody else had its subject.
       ended.push(written === undefined ? await alone(one) : report(one, written));
     }
-    return { ended, ...turn };
+    return { ended, ...batch };
   }
 
   /** Waits for the subject. Throws only what must end the process. */
@@ -315,14 +322,14 @@ export function createTurn(parts: TurnParts): (wish: TurnWish) => Promise<Turn> 
       log.warn(fields, 'claim was taken over: its outcome is not written down');
       return 'lost';
     }
-    const { how: state, reason, gate } = finished;
-    if ('settle' in end) {
+    const { how: state, reason, breaker } = finished;
+    if ('decide' in end) {
       const whose = kind === 'census' ? { employer_id: idOf(subject) } : {};
       log.warn({ ...fields, ...whose, state, reason }, 'request not sent');
       return state;
     }
     log[state === 'delivered' ? 'info' : 'warn']({ ...fields, state, reason }, 'attempt');
-    if (gate !== null) log.warn({ state: gate, reason }, 'gate');
+    if (breaker !== null) log.warn({ state: breaker, reason }, 'circuit breaker');
     return state;
   }
 }

@@ -15,11 +15,11 @@ export type Claim = {
 };
 
 /** How long the service may take. */
-export type Patience = {
+export type Timeouts = {
   /** From the last byte sent to the answer's headers, and between any two parts of the answer. */
-  readonly silenceMs: number;
+  readonly idleMs: number;
   /** The whole attempt. */
-  readonly wholeMs: number;
+  readonly totalMs: number;
 };
 
 export type Post = {
@@ -30,17 +30,17 @@ export type Post = {
   readonly idempotencyKey: string;
   /** Bytes, or a stream of exactly `length` bytes. */
   readonly body: Uint8Array | { readonly length: number; readonly chunks: AsyncIterable<Uint8Array> };
-  readonly patience: Patience;
+  readonly timeouts: Timeouts;
 };
 
 /** What becomes of a request that can't be sent now. The reason is shown to people and holds no personal data. */
-export type Settlement =
+export type Disposition =
   /** `delayMs` null: the usual backoff. */
   | { readonly outcome: 'later'; readonly reason: string; readonly delayMs: number | null }
   | { readonly outcome: 'cancelled'; readonly reason: string };
 
 /** Decided inside the transaction, because what was missing may have come meanwhile. */
-export type NotNow = { readonly kind: 'not-now'; readonly settle: (trx: Trx) => Promise<Settlement> };
+export type NotNow = { readonly kind: 'not-now'; readonly decide: (trx: Trx) => Promise<Disposition> };
 
 export type Prepared = Post | NotNow;
 

@@ -4,7 +4,7 @@ import type { ReadinessLimits } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { unmatchedEmployees } from '../ledger/employee-sets.ts';
 import { activeTwice } from '../ledger/roster.ts';
-import { readGate } from '../outbox/circuit-breaker.ts';
+import { readCircuitBreaker } from '../outbox/circuit-breaker.ts';
 import { employeeSubject, idOf } from '../outbox/queue.ts';
 import { isKnownEmployer } from '../payroll/runs/known-employer.ts';
 
@@ -43,7 +43,7 @@ export const STALLED_SECONDS = 45;
 const HOUR_MS = 3_600_000;
 
 export async function gateClosed(db: Db): Promise<Found[]> {
-  const gate = await readGate(db);
+  const gate = await readCircuitBreaker(db);
   return gate.state === 'active' ? [] : [fail(`${gate.reason} (since ${gate.since})`)];
 }
 
@@ -69,7 +69,7 @@ export async function sendingStalled(db: Db, { now }: Question): Promise<Found[]
     .limit(FOUND_AT_MOST)
     .execute();
   if (requests.length === 0 || (await wasFinishedSince(db, late))) return [];
-  if ((await readGate(db)).state === 'paused') return [];
+  if ((await readCircuitBreaker(db)).state === 'paused') return [];
   return requests.map(({ request_id, kind, due_at }) => ({
     example: `${kind} ${request_id}: due since ${due_at}`,
     result: 'warn',

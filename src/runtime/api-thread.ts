@@ -25,7 +25,7 @@ import { createClient } from '../outbox/client.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
 import type { Senders } from '../outbox/sender.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
-import { keyTrouble } from '../security/hashing.ts';
+import { keyErrorMessage } from '../security/hashing.ts';
 import { addressOf, closeListener } from '../security/listener.ts';
 import { createPrivateCounts } from '../telemetry/api-counts.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -155,7 +155,7 @@ async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
   try {
     await learnRest({ db, encryptor, now: systemClock });
   } catch (error) {
-    const reason = keyTrouble(error) ?? codeOf(error);
+    const reason = keyErrorMessage(error) ?? codeOf(error);
     log.error(
       { code: codeOf(error), reason },
       'a census could not be learned: it is tried again at the next start',

@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
-import { closeGate } from '../../src/outbox/circuit-breaker.ts';
+import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { enqueueMany } from '../../src/outbox/queue.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 import { engineOfTests } from '../support/engine.ts';
@@ -43,7 +43,7 @@ t.test('what waits and what asks for a person is counted, and what was dismissed
   await receive(db, [deductionOf('p1', {})], '2026-01-18T00:00:00.000Z');
   await receive(db, [deductionOf('p2', {})], '2026-01-19T00:00:00.000Z');
   await requests(db);
-  await transact(db, (trx) => closeGate(trx, 'answered 401', NOW));
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', NOW));
   const { events, requests: owed, gate, position } = (await call({ url: '/v1/activity' })).json;
   t.strictSame(events, {
     pending: 2,

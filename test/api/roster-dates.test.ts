@@ -1,7 +1,7 @@
 /** Reports with dates, from the call that states them to the runs that they change. */
 import t, { type Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
-import { requestSyncByHand } from '../../src/census/syncs.ts';
+import { requestSyncManually } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { organization, person } from '../census/parts.ts';
@@ -122,7 +122,7 @@ t.test(
     t.match((await employee('emp-3')).roster, [{ effective_on: date }]);
 
     const service = await stubService(t, (response) => respond(response, 200));
-    await transact(db, (trx) => requestSyncByHand(trx, { employerId: 'acme', now: clock().toISOString() }));
+    await transact(db, (trx) => requestSyncManually(trx, { employerId: 'acme', now: clock().toISOString() }));
     const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: 365 * DAY_MS });
     const senders = { ...createChangeSenders(encryptor), census: sender };
     await sendAll(sendLoop(t, db, service.url, clock, { senders }));

@@ -6,9 +6,9 @@ import { type CensusSource, SourceFailed } from '../../src/census/source.ts';
 import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { readSyncAnswer } from '../../src/census/sync-list.ts';
-import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
+import { completeSyncs, requestSync, requestSyncManually } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { readGate } from '../../src/outbox/circuit-breaker.ts';
+import { readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, sendAll, sendLoop, setClock } from '../outbox/parts.ts';
@@ -146,7 +146,7 @@ t.test('push: a census that comes while the loop finds none is not missed', asyn
   const prepared = await sender.prepare(claim, new AbortController().signal);
   await stage(db, clock, good);
   if (prepared.kind !== 'not-now') throw new Error('it found a census');
-  t.match(await transact(db, prepared.settle), { outcome: 'later', delayMs: 0 });
+  t.match(await transact(db, prepared.decide), { outcome: 'later', delayMs: 0 });
   t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
 });
 
@@ -349,7 +349,7 @@ t.test('a closed gate keeps censuses back as well', async (t) => {
   await put(good);
   await ask('event-1');
   await send();
-  t.match(await readGate(db), { state: 'closed' });
+  t.match(await readCircuitBreaker(db), { state: 'paused' });
   t.match(await syncs(), [{ state: 'requested', reason: /answered 401/ }]);
 });
 
@@ -485,7 +485,7 @@ t.test('a census from further ahead than clocks differ has no known age', async 
 t.test('a sync asked for by hand is uploaded like any other', async (t) => {
   const { db, put, send, syncs, clock } = await setUp(t);
   await put(good);
-  await transact(db, (trx) => requestSyncByHand(trx, { employerId: 'a', now: clock().toISOString() }));
+  await transact(db, (trx) => requestSyncManually(trx, { employerId: 'a', now: clock().toISOString() }));
   await send();
   t.match(await syncs(), [{ state: 'uploaded', event_id: null }]);
 });

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { listSyncs } from '../../src/census/sync-list.ts';
-import { completeSyncs, requestSync, requestSyncByHand } from '../../src/census/syncs.ts';
+import { completeSyncs, requestSync, requestSyncManually } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { scratch } from '../database/scratch.ts';
@@ -49,7 +49,7 @@ t.test('requests of one employer share the pending upload, those of another do n
   await ask(db, clock, 'a', 'event-1');
   await ask(db, clock, 'a', 'event-2');
   await ask(db, clock, 'b', 'event-3');
-  await transact(db, (trx) => requestSyncByHand(trx, { employerId: 'b', now: clock().toISOString() }));
+  await transact(db, (trx) => requestSyncManually(trx, { employerId: 'b', now: clock().toISOString() }));
   t.equal((await list(db, clock)).syncs.length, 4);
   t.equal((await db.selectFrom('outbox').selectAll().execute()).length, 2);
 });
@@ -61,7 +61,7 @@ t.test('a request by hand makes a waiting upload due at once', async (t) => {
   const later = new Date(clock().getTime() + HOUR_MS).toISOString();
   await transact(db, (trx) => trx.updateTable('outbox').set({ due_at: later }).execute());
   const syncId = await transact(db, (trx) =>
-    requestSyncByHand(trx, { employerId: 'a', now: clock().toISOString() }),
+    requestSyncManually(trx, { employerId: 'a', now: clock().toISOString() }),
   );
   t.match(await db.selectFrom('outbox').select('due_at').execute(), [{ due_at: clock().toISOString() }]);
   t.ok((await list(db, clock)).syncs.some(({ sync_id }) => sync_id === syncId));

@@ -1,6 +1,6 @@
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
-import { closeGate } from '../../src/outbox/circuit-breaker.ts';
+import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { report, service } from '../employment/stage.ts';
 import { encryptor, START } from '../outbox/parts.ts';
 import { assertGood, follow, HOSTILE, openConsole, type Page } from './stage.ts';
@@ -208,7 +208,7 @@ t.test('a token that only reads sees no button and no personal data', async (t) 
 
 t.test('a closed gate is told on top, with why and since when, to who may know it', async (t) => {
   const stage = await staged(t);
-  await transact(stage.db, (trx) => closeGate(trx, `answered 401 ${HOSTILE}`, START));
+  await transact(stage.db, (trx) => pauseSending(trx, `answered 401 ${HOSTILE}`, START));
   const told = async (...scopes: string[]) => {
     const page = await stage.signedIn({
       token: await stage.tokenWith('changes:read', 'census:read', ...scopes),

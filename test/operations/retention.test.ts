@@ -13,7 +13,7 @@ import { dismissEvent, reprocessEvent, reprocessEvents } from '../../src/inbox/e
 import { sha256 } from '../../src/inbox/stored-body.ts';
 import { countDue, dropDue, runRetention } from '../../src/operations/retention.ts';
 import { ATTEMPTS_AT_ONCE } from '../../src/outbox/erase.ts';
-import { cancelByHand } from '../../src/outbox/manual.ts';
+import { cancelManually } from '../../src/outbox/manual.ts';
 import { verifyRun } from '../../src/payroll/runs/verify.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { apply, type Delivery, deductionOf, deliver, eventOf, receive } from '../api/deliver.ts';
@@ -172,7 +172,7 @@ t.test('of old requests nothing is left but what tells that they were made', asy
   for (const id of [cancelled, refused]) answers.set(id, 422);
   await send();
   const at = clock().toISOString();
-  await transact(db, (trx) => cancelByHand(trx, cancelled, { reason: 'given up', now: at }));
+  await transact(db, (trx) => cancelManually(trx, cancelled, { reason: 'given up', now: at }));
   clock.advance(150 * DAY_MS);
   const late = await accept('e4');
   await send();

@@ -1,6 +1,6 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import t from 'tap';
-import { readGate } from '../../src/outbox/circuit-breaker.ts';
+import { readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { scratch } from '../database/scratch.ts';
 import { client, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
@@ -20,7 +20,7 @@ for (const [name, status, body, headers] of closing) {
     await owe(db, 'r-1', 'e-1');
     const loop = sendLoop(t, db, url, clock);
     t.equal((await loop.runOnce())['close-gate'], 1);
-    t.match(await readGate(db), {
+    t.match(await readCircuitBreaker(db), {
       state: 'paused',
       reason: `answered ${status}`,
       since: clock().toISOString(),
@@ -43,7 +43,7 @@ t.test('a 404 with a JSON error rejects its own request only', async (t) => {
   const { url } = await stubService(t, (response) => json(response, 404, { error: 'no such employee' }));
   await owe(db, 'r-1', 'e-1');
   t.equal((await sendLoop(t, db, url, setClock()).runOnce()).rejected, 1);
-  t.match(await readGate(db), { state: 'active' });
+  t.match(await readCircuitBreaker(db), { state: 'active' });
 });
 
 t.test('a mended key is read from its file by the next probe, and all flows again', async (t) => {
@@ -69,7 +69,7 @@ t.test('a mended key is read from its file by the next probe, and all flows agai
   }
   t.strictSame(steps, [1, 2, 4, 8, 5], 'slowly at first: each answer allows one more');
   t.equal(received.length - before, 20);
-  t.match(await readGate(db), { state: 'active', reason: null, probe_at: null });
+  t.match(await readCircuitBreaker(db), { state: 'active', reason: null, probe_at: null });
 });
 
 t.test('a key file that can not be read leaves the old key in use', async (t) => {
@@ -93,7 +93,7 @@ for (const status of [200, 422, 429, 503, 403]) {
     await sendAll(loop);
     clock.advance(1_000);
     await sendAll(loop);
-    t.match(await readGate(db), { state: 'active' });
+    t.match(await readCircuitBreaker(db), { state: 'active' });
   });
 }
 
@@ -108,7 +108,7 @@ t.test('a probe without an answer leaves the gate closed', async (t) => {
   await sendAll(loop);
   clock.advance(1_000);
   t.equal((await loop.runOnce()).retry, 1);
-  t.match(await readGate(db), { state: 'paused', probes: 1 });
+  t.match(await readCircuitBreaker(db), { state: 'paused', probes: 1 });
 });
 
 t.test('one request that always closes the gate does not keep the others out', async (t) => {

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { closeGate, probeFailed, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
+import { pauseSending, probeFailed, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
 import { claim, heartbeat } from '../../src/outbox/claims.ts';
 import { type End, finish } from '../../src/outbox/finish.ts';
 import { enqueue } from '../../src/outbox/queue.ts';
@@ -66,7 +66,7 @@ t.test('a heartbeat of a probe that takes long does not keep other requests from
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'r-2', 'e-2');
-  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
   clock.advance(1_000);
   const [probe] = await take(db, 'first', clock());
   clock.advance(20_000);
@@ -84,9 +84,9 @@ t.test('a stale owner can not finish, put off or renew', async (t) => {
   clock.advance(30_000);
   const [taken] = await take(db, 'second', clock());
   const before = await request(db, 'r-1');
-  const settle = async () => ({ outcome: 'cancelled', reason: 'x' }) as const;
+  const decide = async () => ({ outcome: 'cancelled', reason: 'x' }) as const;
   t.equal(await end(db, 'first', { claim: stale!, outcome: ok }, clock()), null);
-  t.equal(await end(db, 'first', { claim: stale!, settle }, clock()), null);
+  t.equal(await end(db, 'first', { claim: stale!, decide }, clock()), null);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
   t.strictSame(await request(db, 'r-1'), before);
   t.match(await end(db, 'second', { claim: taken!, outcome: ok }, clock()), { how: 'delivered' });
@@ -97,7 +97,7 @@ t.test('a stale owner can not finish what was only let go, either', async (t) =>
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
   const [stale] = await take(db, 'first', clock());
-  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
   clock.advance(30_000);
   await transact(db, (trx) => reserveProbe(trx, new Date(clock().getTime() + 30_000)));
   t.strictSame(await take(db, 'second', clock()), []);
@@ -137,7 +137,7 @@ t.test(
     t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
 
     await owe(db, 'behind the gate', 'behind the gate');
-    await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+    await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
     for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
     t.strictSame(await take(db, 'second', before), []);
   },
@@ -246,7 +246,7 @@ t.test('a kind that coalesces takes in the newer pending request when it is retr
         path: ['employer', 'a', 'census'],
         idempotencyKey: requestId,
         body: Buffer.from('{}'),
-        patience: PATIENT,
+        timeouts: PATIENT,
       }),
       merged: async (_, kept, cancelled) => {
         merged.push([kept, cancelled]);

@@ -12,7 +12,7 @@ const post: Post = {
   path: ['employee-changes', 'demographic'],
   idempotencyKey: 'r-1',
   body: Buffer.from('{"a":1}'),
-  patience: PATIENT,
+  timeouts: PATIENT,
 };
 const never = new AbortController().signal;
 
@@ -172,12 +172,12 @@ t.test('silence before the answer, within it, and a drip are all ended', async (
     }
   });
   const sender = client(t, url);
-  const silence = { ...PATIENT, silenceMs: 300 };
-  const whole = { ...PATIENT, wholeMs: 2_000 };
-  const patience = { silent: silence, half: silence, drip: whole };
+  const silence = { ...PATIENT, idleMs: 300 };
+  const whole = { ...PATIENT, totalMs: 2_000 };
+  const timeouts = { silent: silence, half: silence, drip: whole };
   const outcomes = await Promise.all(
-    Object.entries(patience).map(([path, patience]) =>
-      sender.post({ ...post, path: [path], patience }, never),
+    Object.entries(timeouts).map(([path, timeouts]) =>
+      sender.post({ ...post, path: [path], timeouts }, never),
     ),
   );
   t.match(outcomes, [

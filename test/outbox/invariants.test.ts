@@ -4,7 +4,7 @@ import type { Db, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
-import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbox/manual.ts';
+import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { enqueue } from '../../src/outbox/queue.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
@@ -62,9 +62,9 @@ t.test('whatever happens, a subject has the head that it should have, or is held
           } else if (now.do === 'wait') clock.advance(now.seconds * 1_000);
           else if (ids.length > 0) {
             const id = ids[now.pick % ids.length] as string;
-            if (now.do === 'cancel') await cancelByHand(trx, id, { reason: 'x', now: iso });
-            if (now.do === 'release') await releaseByHand(trx, id);
-            if (now.do === 'retry') await retryByHand(trx, id, { force: true, now: iso });
+            if (now.do === 'cancel') await cancelManually(trx, id, { reason: 'x', now: iso });
+            if (now.do === 'release') await releaseManually(trx, id);
+            if (now.do === 'retry') await retryManually(trx, id, { force: true, now: iso });
           }
         });
         await assertHeads(db);

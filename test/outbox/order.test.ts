@@ -1,7 +1,7 @@
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { cancelByHand, releaseByHand, retryByHand } from '../../src/outbox/manual.ts';
+import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, request, START, sendAll, sendLoop, setClock } from './parts.ts';
@@ -9,10 +9,10 @@ import { json, stubService } from './stub-service.ts';
 
 const now = START.toISOString();
 const retry = (db: Db, id: string, force = false) =>
-  transact(db, (trx) => retryByHand(trx, id, { force, now }));
+  transact(db, (trx) => retryManually(trx, id, { force, now }));
 const cancel = (db: Db, id: string) =>
-  transact(db, (trx) => cancelByHand(trx, id, { reason: 'a typo', now }));
-const release = (db: Db, id: string) => transact(db, (trx) => releaseByHand(trx, id));
+  transact(db, (trx) => cancelManually(trx, id, { reason: 'a typo', now }));
+const release = (db: Db, id: string) => transact(db, (trx) => releaseManually(trx, id));
 
 /** A service that answers by the request's id: 422 for those named, else 200. */
 async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, status = 422) {

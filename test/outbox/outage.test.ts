@@ -2,7 +2,7 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
-import { fullRamp, rampAfter, roomIn } from '../../src/outbox/concurrency-limiter.ts';
+import { freeSlots, fullLimit, limitAfter } from '../../src/outbox/concurrency-limiter.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import { scratch } from '../database/scratch.ts';
@@ -145,7 +145,10 @@ t.test('a 429 to one request leaves the others a way', async (t) => {
 });
 
 t.test('a pause is over when its time is, whatever else goes on', async (t) => {
-  let ramp = fullRamp(8);
-  for (let n = 0; n < 8; n += 1) ramp = rampAfter(ramp, 'trouble', { most: 8, at: 5, random: () => 1 });
-  t.strictSame([roomIn(ramp, [], 1_004), roomIn(ramp, [], 1_005), roomIn(ramp, [0], 1_005)], [0, 1, 0]);
+  let limit = fullLimit(8);
+  for (let n = 0; n < 8; n += 1) limit = limitAfter(limit, 'trouble', { most: 8, at: 5, random: () => 1 });
+  t.strictSame(
+    [freeSlots(limit, [], 1_004), freeSlots(limit, [], 1_005), freeSlots(limit, [0], 1_005)],
+    [0, 1, 0],
+  );
 });

@@ -6,7 +6,7 @@ import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { type BenefitsClient, createClient } from '../../src/outbox/client.ts';
 import { employeeSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
 import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbox/send-loop.ts';
-import type { Patience } from '../../src/outbox/sender.ts';
+import type { Timeouts } from '../../src/outbox/sender.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
@@ -29,7 +29,7 @@ export function setClock(start = START): SetClock {
 export const encryptor = createEncryptor([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
 
 /** Far beyond what a stub takes on a busy machine. */
-export const PATIENT: Patience = { silenceMs: 120_000, wholeMs: 120_000 };
+export const PATIENT: Timeouts = { idleMs: 120_000, totalMs: 120_000 };
 
 export function client(t: Test, url: string, apiKeyFile: string | null = null): BenefitsClient {
   const made = createClient({ baseUrl: url, apiKey: 'key-1', apiKeyFile }, '9.9.9', () => START);

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
-import { closeGate, readGate } from '../../src/outbox/circuit-breaker.ts';
+import { pauseSending, readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { COUNTED_MS, IN_FLIGHT_MAX } from '../../src/outbox/concurrency-limiter.ts';
 import type { Counts } from '../../src/outbox/send-loop.ts';
 import type { Sender } from '../../src/outbox/sender.ts';
@@ -20,7 +20,7 @@ const census: Sender = {
     path: ['employer', subject, 'census'],
     idempotencyKey: requestId,
     body: Buffer.from(`{"request":"${requestId}"}`),
-    patience: { silenceMs: 300_000, wholeMs: 900_000 },
+    timeouts: { idleMs: 300_000, totalMs: 900_000 },
   }),
 };
 
@@ -112,7 +112,7 @@ t.test('any number of hung uploads hold back no change, and at most 32 are in fl
 t.test('a probe that hangs lets another request probe after 30 s', async (t) => {
   const { db, clock, loop, sent, hangs, release } = await setUp(t);
   await owe(db, 'hang-1', 'acme', 'census');
-  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
   clock.advance(SECOND_MS);
   await hangs(1);
   await owe(db, 'r-1', 'e-1', 'demographic', clock());
@@ -121,6 +121,6 @@ t.test('a probe that hangs lets another request probe after 30 s', async (t) => 
   t.strictSame(sent(), ['hang-1']);
   clock.advance(1);
   t.equal((await loop.runOnce()).delivered, 1);
-  t.match(await readGate(db), { state: 'active' });
+  t.match(await readCircuitBreaker(db), { state: 'active' });
   await release();
 });

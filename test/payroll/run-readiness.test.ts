@@ -3,7 +3,7 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
-import { closeGate } from '../../src/outbox/circuit-breaker.ts';
+import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import type { RunBody, StatedRun } from '../../src/payroll/runs/body.ts';
 import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
@@ -473,7 +473,7 @@ t.test('sending is stalled when requests are due and none was finished for 45 s'
   await finish(44);
   t.equal(await isStalled(), false);
   await finish(46);
-  await transact(db, (trx) => closeGate(trx, 'answered 401', NOW));
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', NOW));
   t.equal(await isStalled(), false, 'a closed gate has its own check');
 });
 

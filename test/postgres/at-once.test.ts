@@ -6,7 +6,7 @@ import { openDatabase } from '../../src/database/open.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
-import { retryByHand } from '../../src/outbox/manual.ts';
+import { retryManually } from '../../src/outbox/manual.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { owe, START } from '../outbox/parts.ts';
@@ -79,7 +79,7 @@ t.test(
     await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
     await owe(db, 'newer', 'emp-1');
     const { claims, ended } = await besideClaiming(db, url, (trx) =>
-      retryByHand(trx, 'older', { force: false, now: START.toISOString() }),
+      retryManually(trx, 'older', { force: false, now: START.toISOString() }),
     );
     t.match(claims, [{ requestId: 'newer' }]);
     t.equal(ended, 'done');

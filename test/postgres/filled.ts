@@ -9,7 +9,7 @@ import { dropBodies } from '../../src/inbox/drop-bodies.ts';
 import { createRefusals } from '../../src/inbox/refusals.ts';
 import { decideStart } from '../../src/ledger/start-decisions.ts';
 import { createReadiness } from '../../src/operations/health.ts';
-import { closeGate } from '../../src/outbox/circuit-breaker.ts';
+import { pauseSending } from '../../src/outbox/circuit-breaker.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
@@ -173,7 +173,7 @@ async function fillOutbox(db: Db): Promise<void> {
     };
     await transact(db, (trx) => finish(trx, by, [{ claim: one, outcome }], clock()));
   }
-  await transact(db, (trx) => closeGate(trx, 'answered 401', clock()));
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
   const left = checkChange('termination', { employee_id: 'emp-7', termination_date: '2026-07-31' });
   if (left.ok) await acceptChange({ db, encryptor, now: clock }, left.change, 'key-7');
 }

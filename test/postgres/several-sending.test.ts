@@ -5,9 +5,9 @@ import { requestSync } from '../../src/census/syncs.ts';
 import { databaseNow } from '../../src/database/engine.ts';
 import type { Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
-import { closeGate, readGate, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
+import { pauseSending, readCircuitBreaker, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
 import { LEASE_MS } from '../../src/outbox/claims.ts';
-import { nextHeadsOf, settleHeads } from '../../src/outbox/queue.ts';
+import { nextRequestsOf, updateFronts } from '../../src/outbox/queue.ts';
 import { type Log, silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { owe, request, sendLoop, setClock } from '../outbox/parts.ts';
@@ -129,17 +129,17 @@ t.test('while the gate is closed one sender probes at a time', async (t) => {
   const dbs = [db, open(t, database)];
   const loops = dbs.map((one, index) => sendLoop(t, one, url, clocks[index]!, shared[index]));
   for (let n = 0; n < 20; n += 1) await owe(db, `r-${n}`, `e-${n}`);
-  await transact(db, (trx) => closeGate(trx, 'answered 401', new Date()));
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', new Date()));
   for (let probe = 1; probe <= 3; probe += 1) {
     await transact(db, (trx) => reserveProbe(trx, new Date()));
     await Promise.all(loops.flatMap((loop) => [loop.runOnce(), loop.runOnce()]));
     t.equal(received.length, probe);
-    t.match(await readGate(db), { state: 'closed', probes: probe });
+    t.match(await readCircuitBreaker(db), { state: 'paused', probes: probe });
   }
   mended = true;
   await transact(db, (trx) => reserveProbe(trx, new Date()));
   await Promise.all(loops.map((loop) => loop.runOnce()));
-  t.match(await readGate(db), { state: 'open' });
+  t.match(await readCircuitBreaker(db), { state: 'active' });
   t.equal(received.length, 4, 'the probe that opened it was one more');
 });
 
@@ -173,11 +173,11 @@ t.test("an employee's thousands of delivered requests are not read to find the n
     db,
   );
   await sql`analyze outbox`.execute(db);
-  await transact(db, (trx) => settleHeads(trx, ['employee:1', 'employee:2']));
+  await transact(db, (trx) => updateFronts(trx, ['employee:1', 'employee:2']));
   const heads = await db.selectFrom('outbox').select('request_id').where('head', '=', 1).execute();
   t.strictSame(heads, [{ request_id: 'r-20001' }]);
   await transact(db, async (trx) => {
-    const { rows } = await sql<{ 'QUERY PLAN': string }>`explain (analyze, buffers) ${nextHeadsOf([
+    const { rows } = await sql<{ 'QUERY PLAN': string }>`explain (analyze, buffers) ${nextRequestsOf([
       'employee:1',
     ])}`.execute(trx);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
-import { requestSyncByHand } from '../../census/syncs.ts';
+import { requestSyncManually } from '../../census/syncs.ts';
 import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
@@ -177,7 +177,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       const { employer_id: employerId } = request.params;
       const at = now();
       const syncId = await transact(db, (trx) =>
-        requestSyncByHand(trx, { employerId, now: at.toISOString() }),
+        requestSyncManually(trx, { employerId, now: at.toISOString() }),
       );
       log.info({ employer_id: employerId, sync_id: syncId, ...by(request) }, 'a census sync was asked for');
       wakeSend();

@@ -5,7 +5,7 @@ import { checkSchema } from '../../database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { readGate } from '../../outbox/circuit-breaker.ts';
+import { readCircuitBreaker } from '../../outbox/circuit-breaker.ts';
 import { nearestFolder } from '../../telemetry/disk.ts';
 import type { Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
@@ -89,7 +89,7 @@ async function checkWritable(db: Db, now: Date): Promise<Finding> {
 
 /** What the serving process last heard from the service; its configuration may not be that of this shell. */
 async function checkGate(db: Db): Promise<Finding[]> {
-  const { state, reason, since } = await readGate(db);
+  const { state, reason, since } = await readCircuitBreaker(db);
   if (state === 'active') return [pass('gate', 'nothing keeps requests from the service')];
   return [
     fail(
