@@ -17,7 +17,16 @@ const ROWS = [
   ['ledger'],
   ['security', 'telemetry', 'formats', 'simulator'],
   ['database', 'contract'],
-  ['client.ts', 'client-types.ts', 'clock.ts', 'config.ts', 'environment.ts', 'money.ts', 'version.ts'],
+  [
+    'checks.ts',
+    'client.ts',
+    'client-types.ts',
+    'clock.ts',
+    'config.ts',
+    'environment.ts',
+    'money.ts',
+    'version.ts',
+  ],
 ];
 /** Within payroll/, from top to bottom. */
 const PAYROLL = ['reconciliation', 'runs', 'settings', 'calculation'];

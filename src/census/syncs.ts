@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { lockName } from '../database/engine.ts';
-import type { Trx } from '../database/tables.ts';
+import type { Db, Trx } from '../database/tables.ts';
 import { employerSubject, enqueue, makeDue, pendingRequest } from '../outbox/queue.ts';
 
 /**
@@ -114,4 +114,15 @@ async function openSync(
     })
     .execute();
   return syncId;
+}
+
+/** Reports whether a sync was ever requested for an employer. */
+export async function hasCensusSyncs(db: Db | Trx, employerId: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('census_syncs')
+    .select('sync_id')
+    .where('employer_id', '=', employerId)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
 }

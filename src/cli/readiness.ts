@@ -1,5 +1,6 @@
+import type { CheckResult, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
-import { type CheckResult, type ReadinessReport, readReadiness, viewReadiness } from '../readiness/report.ts';
+import { readReadiness, viewReadiness } from '../readiness/report.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { type Output, printable } from './output.ts';

@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
+import type { Question } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { viewStoredRun } from '../payroll/run-view.ts';
 import type { Acceptance } from '../payroll/runs/acceptances.ts';
 import type { Finalized } from '../payroll/runs/finalize.ts';
 import { bodyOf, viewRun } from '../payroll/runs/store.ts';
-import { finalizeChecked } from '../readiness/finalize-gate.ts';
-import type { Question } from '../readiness/findings.ts';
-import { readinessOfRun } from '../readiness/run-report.ts';
+import { finalizeChecked, readinessOfRun } from '../readiness/run-report.ts';
 import type { Context } from './context.ts';
 import { withDatabase } from './database.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';

@@ -55,6 +55,14 @@ export async function versionsAt(db: Db | Trx, times: readonly AtTime[]): Promis
     .execute();
 }
 
+/** Returns a query of the versions with a mark that a person must look at: position, event and employee. */
+export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'ahead') {
+  return db
+    .selectFrom('deduction_versions')
+    .select(['deduction_versions.position', 'deduction_versions.event_id', 'deduction_versions.employee_id'])
+    .where(`deduction_versions.${mark}`, '=', sql.lit(1 as const));
+}
+
 /** The order of a page of versions: by position, which is the order of recording. */
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
@@ -97,5 +105,116 @@ export async function historyPage(
     )
     .selectAll('deduction_versions')
     .orderBy('deduction_versions.position', direction)
+    .execute();
+}
+
+/** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
+export const RUN_COLUMNS = [
+  'position',
+  'previous',
+  'version',
+  'event_id',
+  'event_time',
+  'deduction_id',
+  'employee_id',
+  'line_of_coverage',
+  'coverage_type',
+  'taxability',
+  'description',
+  'period',
+  'member_contribution',
+  'employer_contribution',
+  'starts_on',
+  'ends_on',
+  'recorded_at',
+] as const satisfies readonly (keyof Version)[];
+export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
+
+/** All versions of one deduction, oldest position first. */
+export type RunVersions = readonly [RunVersion, ...RunVersion[]];
+
+/** Returns, by employee, the versions of each deduction that ever named the employee, in the order of deduction ids. */
+export async function versionsOfEmployees(
+  db: Db | Trx,
+  employees: readonly string[],
+): Promise<Map<string, RunVersions[]>> {
+  const named = await deductionsOf(db, employees);
+  const newest = await runVersionsAt(
+    db,
+    named.map((one) => one.newest),
+  );
+  const longer = await longerHistories(db, [...newest.values()]);
+  const byEmployee = new Map<string, RunVersions[]>();
+  for (const { employee_id, newest: at } of named) {
+    const version = newest.get(at) as RunVersion;
+    const versions = (longer.get(version.deduction_id) as RunVersions | undefined) ?? [version];
+    const own = byEmployee.get(employee_id);
+    if (own === undefined) byEmployee.set(employee_id, [versions]);
+    else own.push(versions);
+  }
+  return byEmployee;
+}
+
+/** Returns the deductions that ever named the employees, by the position of each one's newest version. */
+function deductionsOf(db: Db | Trx, employees: readonly string[]) {
+  return db
+    .selectFrom('deduction_employees')
+    .select('employee_id')
+    .select((eb) =>
+      // A join would let PostgreSQL read all deductions again for each page.
+      eb
+        .selectFrom('deductions')
+        .select('newest')
+        .whereRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id')
+        .$asScalar()
+        .$notNull()
+        .as('newest'),
+    )
+    .where(isOneOf(db, 'employee_id', employees))
+    .orderBy('employee_id')
+    .orderBy('deduction_id')
+    .execute();
+}
+
+async function runVersionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, RunVersion>> {
+  const rows = await db
+    .selectFrom('deduction_versions')
+    .select(RUN_COLUMNS)
+    .where(isOneOf(db, 'position', positions))
+    .execute();
+  return new Map(rows.map((row) => [row.position, row]));
+}
+
+/** Returns, by deduction, the whole histories of those with more than one version; most have one. */
+async function longerHistories(
+  db: Db | Trx,
+  newest: readonly RunVersion[],
+): Promise<Map<string, RunVersion[]>> {
+  const last = newest.filter(({ previous }) => previous !== null);
+  if (last.length === 0) return new Map();
+  const links = new Set(last.map(({ previous }) => previous as number));
+  const versions = [...last, ...(await versionsBack(db, [...links]))];
+  versions.sort((one, other) => one.position - other.position);
+  return Map.groupBy(versions, (version) => version.deduction_id);
+}
+
+/** Returns the versions at some positions and all before each, by their links. */
+function versionsBack(db: Db | Trx, positions: readonly number[]): Promise<RunVersion[]> {
+  const columns = RUN_COLUMNS.map((column) => `deduction_versions.${column}` as const);
+  return db
+    .withRecursive('back', (qb) =>
+      qb
+        .selectFrom('deduction_versions')
+        .where(isOneOf(db, 'deduction_versions.position', positions))
+        .select(columns)
+        .unionAll((union) =>
+          union
+            .selectFrom('back')
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'back.previous')
+            .select(columns),
+        ),
+    )
+    .selectFrom('back')
+    .selectAll()
     .execute();
 }

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import { type RawBuilder, sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
 import { FOLLOWED_AT_MOST, sharedEmployees } from './employee-sets.ts';
@@ -184,6 +184,56 @@ export async function employeesOf(
     .limit(limit)
     .execute();
   return rows.map(({ employee_id }) => employee_id);
+}
+
+/** Returns a condition: the employee of an expression has been an employee of the employer. */
+export function isEmployedBy(employerId: string, employeeId: RawBuilder<string>): RawBuilder<boolean> {
+  return sql`exists (select 1 from roster
+    where roster.employer_id = ${employerId} and roster.employee_id = ${employeeId})`;
+}
+
+/** Returns those of the ids that have ever been employees of an employer. */
+export async function employeesKnownAt(
+  db: Db | Trx,
+  employerId: string,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('roster')
+    .select('employee_id')
+    .where('employer_id', '=', employerId)
+    .where(isOneOf(db, 'employee_id', [...new Set(ids)]))
+    .execute();
+  return new Set(rows.map(({ employee_id }) => employee_id));
+}
+
+/** Returns those of the ids whose deductions have ever named an employee of an employer. */
+export async function deductionsKnownAt(
+  db: Db | Trx,
+  employerId: string,
+  ids: readonly string[],
+): Promise<Set<string>> {
+  if (ids.length === 0) return new Set();
+  const rows = await deductionsOfEmployer(db, employerId)
+    .select('deduction_id')
+    .distinct()
+    .where(isOneOf(db, 'deduction_id', ids))
+    .execute();
+  return new Set(rows.map(({ deduction_id }) => deduction_id));
+}
+
+/** Reports whether any employee of an employer has ever had a deduction. */
+export async function hasDeductions(db: Db | Trx, employerId: string): Promise<boolean> {
+  const one = await deductionsOfEmployer(db, employerId).select('deduction_id').limit(1).executeTakeFirst();
+  return one !== undefined;
+}
+
+function deductionsOfEmployer(db: Db | Trx, employerId: string) {
+  return db
+    .selectFrom('roster')
+    .innerJoin('deduction_employees', 'deduction_employees.employee_id', 'roster.employee_id')
+    .where('roster.employer_id', '=', employerId);
 }
 
 /** Returns the employees active with two or more employers on a day, in the order of their ids: the first `limit`. */

@@ -1,49 +1,56 @@
-/** Whether a payroll run can trust the ledger now: each check says what it found and what to do about it. */
+/** Gathers the checks of the domain modules and reports whether a payroll run can trust the ledger now. */
 import { createHash } from 'node:crypto';
+import { CENSUS_SYNCS } from '../census/checks.ts';
+import {
+  type AcceptedFinding,
+  type Check,
+  type CheckResult,
+  type Failure,
+  type FindAcceptance,
+  FOUND_AT_MOST,
+  type Found,
+  type Question,
+  type ReadinessReport,
+} from '../checks.ts';
 import type { Db } from '../database/tables.ts';
-import { type Check, LEDGER_CHECKS } from './checks.ts';
-import { FOUND_AT_MOST, type Found, type Question } from './findings.ts';
+import { EVENT_CHECKS } from '../inbox/checks.ts';
+import { DEDUCTIONS_UNMATCHED, EMPLOYED_TWICE } from '../ledger/checks.ts';
+import { SENDING_CHECKS } from '../outbox/checks.ts';
+import { EMPLOYER_UNKNOWN } from '../payroll/runs/checks.ts';
+import { diskInWords, diskOf, judgeDisk } from '../telemetry/disk.ts';
 
-export type CheckResult = {
-  id: string;
-  result: 'pass' | 'warn' | 'fail' | 'accepted';
-  /** How many were found, accepted ones included; counted up to `FOUND_AT_MOST`. */
-  count: number;
-  /** What to do; for a passed check what it means. */
-  advice: string;
-  examples: string[];
-  /** Failures that a person accepted earlier, while what they rest on is unchanged. They stop nothing. */
-  accepted: AcceptedFinding[];
+const DISK_SPACE: Check<Db> = {
+  id: 'disk-space',
+  ask: diskFilling,
+  advice:
+    'Make room where the database lies: on a full disk deliveries are refused, and the ledger stands still.',
+  passed: 'There is room where the database lies; that of a PostgreSQL server is watched there.',
 };
 
-export type AcceptedFinding = {
-  example: string;
-  reason: string;
-  accepted_by: string;
-  accepted_at: string;
-};
+async function diskFilling(db: Db): Promise<Found[]> {
+  const disk = await diskOf(db);
+  if (disk === null) return [];
+  const result = judgeDisk(disk);
+  return result === 'pass' ? [] : [{ example: diskInWords(disk), result }];
+}
 
-export type ReadinessReport = {
-  /** No check failed. */
-  ready: boolean;
-  checked_at: string;
-  checks: CheckResult[];
-  /** Changes with the failures: a person accepts those of one report, and no others. */
-  etag: string;
-  /** The failures, for those who accept them. */
-  failures: Failure[];
-};
+/** The checks of the ledger that a run includes, in the order of the report. */
+export const COMMON_CHECKS: readonly Check<Db>[] = [
+  ...EVENT_CHECKS,
+  ...SENDING_CHECKS,
+  CENSUS_SYNCS,
+  DEDUCTIONS_UNMATCHED,
+  EMPLOYER_UNKNOWN,
+  DISK_SPACE,
+];
+
+/** A run looks for employees with two employers on its own day. */
+export const LEDGER_CHECKS: readonly Check<Db>[] = [...COMMON_CHECKS, EMPLOYED_TWICE];
 
 /** Returns a report as the API and the command line show it. */
 export function viewReadiness({ failures: _, ...report }: ReadinessReport) {
   return report;
 }
-
-/** A failure that a person may accept. */
-export type Failure = { checkId: string; employeeId: string | null; ids: readonly string[] };
-
-/** How a failure was accepted earlier; null if it was not. */
-export type FindAcceptance = (failure: Failure) => Omit<AcceptedFinding, 'example'> | null;
 
 /** Examples shown for each check: enough to start with, few enough to read. */
 const EXAMPLES = 20;
@@ -56,7 +63,7 @@ export function readReadiness(db: Db, question: Question): Promise<ReadinessRepo
 /** Runs checks, one after the other, and reports what they found. */
 export async function reportOf<Asked extends Question>(
   db: Db,
-  checks: readonly Check<Asked>[],
+  checks: readonly Check<Db, Asked>[],
   question: Asked,
   acceptanceOf: FindAcceptance = () => null,
 ): Promise<ReadinessReport> {

@@ -1,18 +1,29 @@
 /** Whether a run can be finalized: the checks of the ledger, and those of the run itself. */
+import { CENSUS_COMPLETED } from '../census/checks.ts';
+import type { Check, Question, ReadinessReport } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
-import { rememberedAcceptances } from '../payroll/runs/acceptances.ts';
-import { type Basis, resolveBasis } from '../payroll/runs/basis.ts';
+import { EMPLOYED_TWICE, LEDGER_EMPTY } from '../ledger/checks.ts';
+import { type Acceptance, rememberedAcceptances } from '../payroll/runs/acceptances.ts';
+import { resolveBasis } from '../payroll/runs/basis.ts';
 import type { StatedRun } from '../payroll/runs/body.ts';
+import type { RunQuestion } from '../payroll/runs/calendar-checks.ts';
+import { noted, PAYROLL_CHECKS } from '../payroll/runs/checks.ts';
+import { type Finalized, finalizeRun } from '../payroll/runs/finalize.ts';
 import { summarize } from '../payroll/runs/store.ts';
-import type { Summary } from '../payroll/runs/summary.ts';
-import type { Question } from './findings.ts';
-import { type ReadinessReport, reportOf } from './report.ts';
-import { RUN_CHECKS } from './run-checks.ts';
+import { COMMON_CHECKS, reportOf } from './report.ts';
 
-/** A run as it was computed. `runId` is its own, null for one that is stored nowhere. */
-export type Computed = { runId: string | null; basis: Basis; summary: Summary };
+/** The checks of a run, in the order of the report. */
+export const RUN_CHECKS: readonly Check<Db, RunQuestion>[] = [
+  ...COMMON_CHECKS,
+  { ...EMPLOYED_TWICE, ask: noted('two_employers', 'fail') },
+  CENSUS_COMPLETED,
+  LEDGER_EMPTY,
+  ...PAYROLL_CHECKS,
+];
 
-/** Computes a run and answers its readiness. Throws `RunRefused`. */
+type ComputedRun = Pick<RunQuestion, 'runId' | 'basis' | 'summary'>;
+
+/** Computes a run and returns its readiness. `runId` is null for a run that is not stored. Throws `RunRefused`. */
 export async function readinessOfRun(
   db: Db,
   run: StatedRun,
@@ -23,10 +34,10 @@ export async function readinessOfRun(
   return readinessOf(db, { runId, basis, summary: await summarize(db, basis) }, question);
 }
 
-/** Reports the readiness of a run that is computed already. Its ETag is that of the lines and of the failures. */
-export async function readinessOf(
+/** Returns the readiness of a computed run. Its ETag combines those of the lines and of the failures. */
+async function readinessOf(
   db: Db,
-  computed: Computed,
+  computed: ComputedRun,
   { now, overdueMs, silentAfterMs }: Question,
 ): Promise<ReadinessReport> {
   const { employer_id, employee_ids } = computed.basis.run;
@@ -35,4 +46,30 @@ export async function readinessOf(
   const accepted = await rememberedAcceptances(db, employer_id);
   const report = await reportOf(db, RUN_CHECKS, question, accepted);
   return { ...report, etag: `${computed.summary.etag}.${report.etag}` };
+}
+
+export type Finalization = {
+  /** The ETag of the lines or of the readiness report that was reviewed; null: not checked. */
+  ifMatch: string | null;
+  /** Identifies the request, so that a repeat returns the run. */
+  idempotencyKey?: string | null;
+  /** The failed checks that a person accepts; null: none. */
+  accept: Acceptance | null;
+  /** Its `now` is the time of finalization; its employer is ignored. */
+  question: Question;
+};
+
+/**
+ * Finalizes an open run if it is ready or its failures are accepted. The checks see the very lines that become final.
+ * Throws `RunRefused`.
+ */
+export function finalizeChecked(
+  db: Db,
+  runId: string,
+  { ifMatch, idempotencyKey = null, accept, question }: Finalization,
+): Promise<Finalized> {
+  const finalizing = { ifMatch, idempotencyKey, accept, now: question.now.toISOString() };
+  return finalizeRun(db, runId, finalizing, (basis, summary) =>
+    readinessOf(db, { runId, basis, summary }, question),
+  );
 }

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { KNOWN } from '../../src/console/elements/checks.ts';
 import { knownOf } from '../../src/console/pages/runs/readiness.ts';
-import { RUN_CHECKS } from '../../src/readiness/run-checks.ts';
+import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { deduct, employ, schedule, schedules } from '../payroll/ready.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';

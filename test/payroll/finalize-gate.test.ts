@@ -2,8 +2,7 @@ import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { bodyOf, findRun, frozenOf, putRun, type StoredRun, viewRun } from '../../src/payroll/runs/store.ts';
-import { finalizeChecked } from '../../src/readiness/finalize-gate.ts';
-import { readinessOfRun } from '../../src/readiness/run-report.ts';
+import { finalizeChecked, readinessOfRun } from '../../src/readiness/run-report.ts';
 import { deduct, employ, LATELY, NOW, QUESTION, readyEmployer, runOn, schedules } from './ready.ts';
 
 const RUN_ID = 'acme-2026-07-17';

@@ -1,12 +1,12 @@
 /** An employer whose payroll run passes every check, for tests that then spoil one thing. */
 import { randomUUID } from 'node:crypto';
 import type { Test } from 'tap';
+import type { Question } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type NewFact, recordFacts } from '../../src/ledger/roster.ts';
 import { type RunBody, runOf, type StatedRun } from '../../src/payroll/runs/body.ts';
 import { type PayDate, putCodes, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
-import type { Question } from '../../src/readiness/findings.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';

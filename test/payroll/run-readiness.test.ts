@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import t from 'tap';
+import type { CheckResult, Question } from '../../src/checks.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { dismissEvent } from '../../src/inbox/events.ts';
@@ -8,11 +9,8 @@ import { employerSubject, enqueue } from '../../src/outbox/queue.ts';
 import type { RunBody, StatedRun } from '../../src/payroll/runs/body.ts';
 import { finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { putRun } from '../../src/payroll/runs/store.ts';
-import { LEDGER_CHECKS } from '../../src/readiness/checks.ts';
-import type { Question } from '../../src/readiness/findings.ts';
-import { type CheckResult, readReadiness } from '../../src/readiness/report.ts';
-import { RUN_CHECKS } from '../../src/readiness/run-checks.ts';
-import { readinessOfRun } from '../../src/readiness/run-report.ts';
+import { LEDGER_CHECKS, readReadiness } from '../../src/readiness/report.ts';
+import { RUN_CHECKS, readinessOfRun } from '../../src/readiness/run-report.ts';
 import { deductionOf, deliver, receive } from '../api/deliver.ts';
 import { owe } from '../outbox/parts.ts';
 import {

@@ -1,4 +1,5 @@
 import Type, { type Static } from 'typebox';
+import type { ReadinessReport } from '../../checks.ts';
 import { transact } from '../../database/transaction.ts';
 import { keyProblem } from '../../employment/accept.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
@@ -6,8 +7,7 @@ import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
 import { type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
-import { finalizeChecked } from '../../readiness/finalize-gate.ts';
-import type { ReadinessReport } from '../../readiness/report.ts';
+import { finalizeChecked } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import { ifMatchOf } from '../if-match.ts';
 import type { ApiParts } from '../parts.ts';

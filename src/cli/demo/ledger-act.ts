@@ -1,9 +1,9 @@
 /** Act 7 and the table: the ledger as the API tells it, against what the benefits service has. */
 
+import type { ReadinessReport } from '../../checks.ts';
 import { Deduction } from '../../contract/deduction.ts';
 import { dayOf } from '../../contract/instant.ts';
 import type { DeductionView } from '../../ledger/deduction-view.ts';
-import type { ReadinessReport } from '../../readiness/report.ts';
 import type { Output } from '../output.ts';
 import { printTable } from '../table.ts';
 import { firstDifference } from './difference.ts';

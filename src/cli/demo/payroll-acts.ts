@@ -1,11 +1,10 @@
 /** Acts 8 and 9: payroll asks what to deduct, finalizes it, and settles what changed afterwards. */
-
+import type { CheckResult, ReadinessReport } from '../../checks.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
 import type { PayrollRun } from '../../payroll/run-view.ts';
 import type { Verification } from '../../payroll/runs/verify.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
-import type { CheckResult, ReadinessReport } from '../../readiness/report.ts';
 import { amountOf, centsOf, type Place, shareOf } from './by-hand.ts';
 import { type Calendar, calendarOf } from './calendar.ts';
 import { allApplied } from './deduction-acts.ts';

@@ -1,6 +1,6 @@
 /** Payroll's own file against a run, in four heaps: "Reconciliation" of the field notes. */
 import type { Problem } from '../../contract/check.ts';
-import { isOneOf, piecesOf } from '../../database/bulk.ts';
+import { piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
 import {
   type Columns,
@@ -10,6 +10,7 @@ import {
   type RowsRefused,
   readableRows,
 } from '../../formats/rows.ts';
+import { employeesKnownAt } from '../../ledger/roster.ts';
 import { AMOUNT_RULE, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../runs/line-pages.ts';
@@ -62,7 +63,7 @@ export async function auditRun(
     }
   }
   for (const keys of piecesOf(file.unclaimed(), ROWS_AT_ONCE)) {
-    const known = await knownEmployees(db, run.employerId, keys.map(employeeIn));
+    const known = await employeesKnownAt(db, run.employerId, keys.map(employeeIn));
     for (const key of keys) heaps.onlyInPayroll(key, file.claim(key) as Amounts, known.has(employeeIn(key)));
     await new Promise(setImmediate);
   }
@@ -137,19 +138,4 @@ function addTo(sums: Map<string, Amounts>, key: string, { member, employer }: Am
 
 function employeeIn(key: string): string {
   return (JSON.parse(key) as [string])[0];
-}
-
-/** Those of the employees whom the roster has with the employer, now or ever. */
-async function knownEmployees(
-  db: Db,
-  employerId: string,
-  employees: readonly string[],
-): Promise<Set<string>> {
-  const rows = await db
-    .selectFrom('roster')
-    .select('employee_id')
-    .where('employer_id', '=', employerId)
-    .where(isOneOf(db, 'employee_id', [...new Set(employees)]))
-    .execute();
-  return new Set(rows.map(({ employee_id }) => employee_id));
 }

@@ -1,7 +1,8 @@
 /** Failures of readiness that people accepted when they finalized a run: remembered until what they rest on changes. */
+
+import type { Failure, FindAcceptance } from '../../checks.ts';
 import { insertMany } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import type { Failure, FindAcceptance } from '../../readiness/report.ts';
 
 /** An acceptance of some checks, for the failures of one readiness report. */
 export type Acceptance = { checks: readonly string[]; reason: string; acceptedBy: string };

@@ -2,11 +2,12 @@
 
 import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Employment, spellOn } from '../../ledger/employment.ts';
+import type { RunVersion } from '../../ledger/history.ts';
 import { difference, total } from '../../money.ts';
 import type { Amounts } from '../calculation/amounts.ts';
 import { type Flag, isIncluded, type Line, NOTHING } from '../calculation/line.ts';
 import type { Run } from './body.ts';
-import { type History, historyAt, type RunVersion } from './history.ts';
+import { type History, historyAt } from './history.ts';
 import { contentOf, contributionOf, type LineRules, stateInRun } from './lines.ts';
 import { isTerminatedBefore, membershipOf, type Scope } from './population.ts';
 

@@ -5,10 +5,9 @@ import { RULES_VERSION } from '../calculation/amounts.ts';
 import type { Line } from '../calculation/line.ts';
 import { RunRefused, resolveBasis } from './basis.ts';
 import type { StatedRun } from './body.ts';
-import { isKnownEmployer } from './known-employer.ts';
+import { isKnownEmployer, unknownIds } from './known-ids.ts';
 import { computedPages } from './line-pages.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, summarize, viewRun } from './store.ts';
-import { unknownIds } from './unknown-ids.ts';
 
 export type Begun =
   | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }

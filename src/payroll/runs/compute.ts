@@ -2,6 +2,7 @@
 import { isOneOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { type Employment, employmentsOf } from '../../ledger/employment.ts';
+import type { RunVersion } from '../../ledger/history.ts';
 import { type RosterFact, rosterAt } from '../../ledger/roster.ts';
 import { concernsDay, type MovedStart } from '../../ledger/state.ts';
 import { calculator } from '../calculation/amounts.ts';
@@ -12,7 +13,7 @@ import { codeFinder } from '../settings/codes.ts';
 import type { Earlier } from './adjustments.ts';
 import { type Basis, planOfBasis } from './basis.ts';
 import { dayOfRun } from './body.ts';
-import { type RunVersion, stateFor } from './history.ts';
+import { stateFor } from './history.ts';
 import { isZero, type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
 import { readAhead } from './read-ahead.ts';

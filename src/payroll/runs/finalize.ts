@@ -1,11 +1,11 @@
 /** Freezes a run: its lines, options, pay dates, roster rows, rules and the ledger's position. */
 import { createHash, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { Failure, ReadinessReport } from '../../checks.ts';
 import { insertMany } from '../../database/bulk.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import type { Failure, ReadinessReport } from '../../readiness/report.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';

@@ -1,28 +1,6 @@
 /** A deduction as a run knows it: its versions, what people decided about them, and which of them count. */
-import type { Version } from '../../ledger/fold.ts';
+import type { RunVersion } from '../../ledger/history.ts';
 import { appliesOn, type StartDecision, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
-
-/** The columns that a run reads of a version. A large employer has tens of thousands, and each column costs time. */
-export const RUN_COLUMNS = [
-  'position',
-  'previous',
-  'version',
-  'event_id',
-  'event_time',
-  'deduction_id',
-  'employee_id',
-  'line_of_coverage',
-  'coverage_type',
-  'taxability',
-  'description',
-  'period',
-  'member_contribution',
-  'employer_contribution',
-  'starts_on',
-  'ends_on',
-  'recorded_at',
-] as const satisfies readonly (keyof Version)[];
-export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
 
 /** One deduction as far as a run knows it. */
 export type History = {

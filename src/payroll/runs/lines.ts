@@ -7,6 +7,7 @@ import {
   payGroupOn,
   spellOn,
 } from '../../ledger/employment.ts';
+import type { RunVersion } from '../../ledger/history.ts';
 import { hasSameElection } from '../../ledger/state.ts';
 import { difference } from '../../money.ts';
 import { type Amounts, type Contribution, cycleTotal } from '../calculation/amounts.ts';
@@ -14,7 +15,7 @@ import { type AmountChange, type Flag, type Line, NOTHING } from '../calculation
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
 import type { CodesOfLine } from '../settings/codes.ts';
 import { dayOfRun, type Run } from './body.ts';
-import { type History, type RunVersion, stateFor } from './history.ts';
+import { type History, stateFor } from './history.ts';
 import type { Membership } from './population.ts';
 
 export type LineRules = {

@@ -2,12 +2,14 @@
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
+import { versionsOfEmployees } from '../../ledger/history.ts';
+import { employeesOf } from '../../ledger/roster.ts';
 import { startDecisionsOf } from '../../ledger/start-decisions.ts';
 import type { Line } from '../calculation/line.ts';
 import { type Owed, owedByLatest } from './arrears.ts';
 import type { Basis } from './basis.ts';
 import type { Run } from './body.ts';
-import { type History, historyFrom, RUN_COLUMNS, type RunVersion } from './history.ts';
+import { type History, historyFrom } from './history.ts';
 import type { FrozenRow } from './true-up.ts';
 
 /**
@@ -16,7 +18,10 @@ import type { FrozenRow } from './true-up.ts';
  */
 const EMPLOYEES_AT_ONCE = 128;
 
-/** Yields the ids of the employees whose lines may be in the run: `only`, those an off-cycle run names, or every one the employer ever had. */
+/**
+ * Yields the ids of the employees whose lines may be in the run: `only`, those that an off-cycle run names, or all that
+ * the employer ever had.
+ */
 export async function* candidates(
   db: Db | Trx,
   run: Run,
@@ -30,110 +35,34 @@ export async function* candidates(
     return;
   }
   for (let last = after; ; ) {
-    const rows = await db
-      .selectFrom('roster')
-      .select('employee_id')
-      .where('employer_id', '=', run.employer_id)
-      .where('employee_id', '>', last)
-      .orderBy('employee_id')
-      .limit(EMPLOYEES_AT_ONCE)
-      .execute();
-    if (rows.length > 0) yield rows.map((row) => row.employee_id);
-    if (rows.length < EMPLOYEES_AT_ONCE) return;
-    last = rows.at(-1)?.employee_id as string;
+    const ids = await employeesOf(db, run.employer_id, { after: last, limit: EMPLOYEES_AT_ONCE });
+    if (ids.length > 0) yield ids;
+    if (ids.length < EMPLOYEES_AT_ONCE) return;
+    last = ids.at(-1) as string;
   }
 }
 
-/** The histories of the deductions that ever named each employee, as known at a position. */
+/** Returns the histories of the deductions that ever named each employee, as known at a position. */
 export async function historiesOf(
   db: Db | Trx,
   employees: readonly string[],
   position: number,
 ): Promise<Map<string, History[]>> {
-  const named = await deductionsOf(db, employees);
-  const newest = await versionsAt(
-    db,
-    named.map((one) => one.newest),
-  );
-  const longer = await longerHistories(db, [...newest.values()]);
+  const byEmployee = await versionsOfEmployees(db, employees);
   // Only a deduction of several versions can have a start that was moved.
-  const decisions = await startDecisionsOf(db, [...longer.keys()]);
-  const byEmployee = new Map<string, History[]>();
-  for (const { employee_id, newest: at } of named) {
-    const version = newest.get(at) as RunVersion;
-    const isKnown = (one: { position: number }) => one.position <= position;
-    const known = (longer.get(version.deduction_id) ?? [version]).filter(isKnown);
-    if (known.length === 0) continue;
-    const history = historyFrom(known, (decisions.get(version.deduction_id) ?? []).filter(isKnown));
-    const own = byEmployee.get(employee_id);
-    if (own === undefined) byEmployee.set(employee_id, [history]);
-    else own.push(history);
-  }
-  return byEmployee;
-}
-
-/** The deductions that ever named the employees, by the version that came last of each. */
-function deductionsOf(db: Db | Trx, employees: readonly string[]) {
-  return db
-    .selectFrom('deduction_employees')
-    .select('employee_id')
-    .select((eb) =>
-      // Looked up, not joined: PostgreSQL might rather read all deductions, for each page again.
-      eb
-        .selectFrom('deductions')
-        .select('newest')
-        .whereRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id')
-        .$asScalar()
-        .$notNull()
-        .as('newest'),
-    )
-    .where(isOneOf(db, 'employee_id', employees))
-    .orderBy('employee_id')
-    .orderBy('deduction_id')
-    .execute();
-}
-
-async function versionsAt(db: Db | Trx, positions: readonly number[]): Promise<Map<number, RunVersion>> {
-  const rows = await db
-    .selectFrom('deduction_versions')
-    .select(RUN_COLUMNS)
-    .where(isOneOf(db, 'position', positions))
-    .execute();
-  return new Map(rows.map((row) => [row.position, row]));
-}
-
-/** The whole histories of those that have more than one version, by deduction; most have not. */
-async function longerHistories(
-  db: Db | Trx,
-  newest: readonly RunVersion[],
-): Promise<Map<string, RunVersion[]>> {
-  const last = newest.filter(({ previous }) => previous !== null);
-  if (last.length === 0) return new Map();
-  const links = new Set(last.map(({ previous }) => previous as number));
-  const versions = [...last, ...(await versionsBack(db, [...links]))];
-  versions.sort((one, other) => one.position - other.position);
-  return Map.groupBy(versions, (version) => version.deduction_id);
-}
-
-/** The versions at some positions and all that came before each, by their links. */
-function versionsBack(db: Db | Trx, positions: readonly number[]): Promise<RunVersion[]> {
-  const columns = RUN_COLUMNS.map((column) => `deduction_versions.${column}` as const);
-  return db
-    .withRecursive('back', (qb) =>
-      qb
-        .selectFrom('deduction_versions')
-        .where(isOneOf(db, 'deduction_versions.position', positions))
-        .select(columns)
-        .unionAll((union) =>
-          union
-            .selectFrom('back')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'back.previous')
-            .select(columns),
-        ),
-    )
-    .selectFrom('back')
-    .selectAll()
-    .execute();
+  const longer = [...byEmployee.values()].flat().filter((versions) => versions.length > 1);
+  const decisions = await startDecisionsOf(db, [...new Set(longer.map(([one]) => one.deduction_id))]);
+  const isKnown = (one: { position: number }) => one.position <= position;
+  return new Map(
+    [...byEmployee].map(([employeeId, deductions]) => [
+      employeeId,
+      deductions.flatMap((versions) => {
+        const known = versions.filter(isKnown);
+        if (known.length === 0) return [];
+        return [historyFrom(known, (decisions.get(versions[0].deduction_id) ?? []).filter(isKnown))];
+      }),
+    ]),
+  );
 }
 
 /** What employees had in finalized runs, by employee, in the order that the runs are given in. */

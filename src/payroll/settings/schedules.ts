@@ -64,3 +64,17 @@ export async function putCodes(
     .onConflict((conflict) => conflict.column('employer_id').doUpdateSet(row))
     .execute();
 }
+
+/** Reports whether an employer has pay schedules, payroll codes or a payroll policy. */
+export async function hasSettings(db: Db | Trx, employerId: string): Promise<boolean> {
+  for (const table of ['pay_schedules', 'payroll_codes', 'payroll_policies'] as const) {
+    const row = await db
+      .selectFrom(table)
+      .select('employer_id')
+      .where('employer_id', '=', employerId)
+      .limit(1)
+      .executeTakeFirst();
+    if (row !== undefined) return true;
+  }
+  return false;
+}

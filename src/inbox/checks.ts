@@ -1,23 +1,24 @@
-/** What the checks of events look for. */
+/** The readiness checks of events. */
 import { sql } from 'kysely';
+import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
-import { describeEventAge, readEventAge } from '../inbox/arrivals.ts';
-import { describeLoss, knownLosses } from '../inbox/data-loss.ts';
-import { refusedSince } from '../inbox/refusals.ts';
-import { type NamedInEvent, namedIn } from '../inbox/understand.ts';
+import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
-import { ago, FOUND_AT_MOST, type Found, fail, type Question } from './findings.ts';
+import { describeEventAge, readEventAge } from './arrivals.ts';
+import { describeLoss, knownLosses } from './data-loss.ts';
+import { refusedSince } from './refusals.ts';
+import { type NamedInEvent, namedIn } from './understand.ts';
 
 /** How far back refused deliveries matter: the provider retries an event for some 27 hours. */
-export const REFUSED_HOURS = 28;
+const REFUSED_HOURS = 28;
 /** Events are applied within a second; one that waits longer than this shows a stopped loop or a locked database. */
 const PENDING_MS = 60_000;
 
 const HOUR_MS = 3_600_000;
 
 /** A database that was found to be older than it had been. */
-export async function tailLost(db: Db, { now }: Question): Promise<Found[]> {
+async function tailLost(db: Db, { now }: Question): Promise<Found[]> {
   const losses = await knownLosses(db, now);
   return losses.map((loss) => fail(describeLoss(loss)));
 }
@@ -103,18 +104,11 @@ async function conflictingEvents(db: Db, _: Question, after = ''): Promise<Event
   return { events, next: eventIds.at(-1) ?? null };
 }
 
-/** Versions with a mark that a person must look at, except those whose event was dismissed. */
-function markedVersions(mark: 'tie_changed' | 'ahead') {
+/** Versions with a mark, except those whose event was dismissed. */
+function markedEvents(mark: 'tie_changed' | 'ahead') {
   return async (db: Db, _: Question, after = 0): Promise<EventPage<number>> => {
-    const rows = await db
-      .selectFrom('deduction_versions')
+    const rows = await markedVersions(db, mark)
       .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
-      .select([
-        'deduction_versions.position',
-        'deduction_versions.event_id',
-        'deduction_versions.employee_id',
-      ])
-      .where(`deduction_versions.${mark}`, '=', sql.lit(1 as const))
       .where('inbox.dismissed_at', 'is', null)
       .where('deduction_versions.position', '>', after)
       .orderBy('deduction_versions.position')
@@ -135,8 +129,8 @@ const EVENT_KINDS = {
   pending: pagesOf(pendingEvents),
   quarantined: pagesOf(quarantinedEvents),
   conflicting: pagesOf(conflictingEvents),
-  tied: pagesOf(markedVersions('tie_changed')),
-  ahead: pagesOf(markedVersions('ahead')),
+  tied: pagesOf(markedEvents('tie_changed')),
+  ahead: pagesOf(markedEvents('ahead')),
 };
 
 function pagesOf<Place>(read: (db: Db, question: Question, after?: Place) => Promise<EventPage<Place>>) {
@@ -155,7 +149,7 @@ function pagesOf<Place>(read: (db: Db, question: Question, after?: Place) => Pro
  * Finds events of one kind. With an employer, only those whose employee or employer leads to it on today's roster, so
  * that one employer's bad event never stops another's payroll.
  */
-export function eventsFound(kind: keyof typeof EVENT_KINDS) {
+function eventsFound(kind: keyof typeof EVENT_KINDS) {
   return async (db: Db, question: Question): Promise<Found[]> => {
     const { employerId, now } = question;
     const found: Found[] = [];
@@ -172,7 +166,7 @@ export function eventsFound(kind: keyof typeof EVENT_KINDS) {
 }
 
 /** Counts the events of all kinds that lead to no employer. */
-export async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> {
+async function eventsUnattributed(db: Db, question: Question): Promise<Found[]> {
   if (question.employerId === undefined) return [];
   let count = 0;
   for (const pages of Object.values(EVENT_KINDS)) {
@@ -208,7 +202,7 @@ async function employersOf(
 }
 
 /** Never fails: anybody can post to a public address, and nobody shall stop a payroll by it. */
-export async function signaturesRefused(db: Db, { now }: Question): Promise<Found[]> {
+async function signaturesRefused(db: Db, { now }: Question): Promise<Found[]> {
   const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * HOUR_MS));
   return counts.map(({ cause, refused }) => ({
     example: `${cause}: ${refused}`,
@@ -217,7 +211,7 @@ export async function signaturesRefused(db: Db, { now }: Question): Promise<Foun
   }));
 }
 
-export async function eventsSilent(db: Db, { now, silentAfterMs }: Question): Promise<Found[]> {
+async function eventsSilent(db: Db, { now, silentAfterMs }: Question): Promise<Found[]> {
   if (silentAfterMs === null) return [];
   const age = await readEventAge(db);
   if (now.getTime() - Date.parse(age.since) <= silentAfterMs) return [];
@@ -225,7 +219,72 @@ export async function eventsSilent(db: Db, { now, silentAfterMs }: Question): Pr
 }
 
 /** Returns the age of the last event as a sentence. */
-export async function lastEvent(db: Db, { now }: Question): Promise<string> {
+async function lastEvent(db: Db, { now }: Question): Promise<string> {
   const text = describeEventAge(await readEventAge(db), now);
   return `${text[0]?.toUpperCase()}${text.slice(1)}.`;
 }
+
+export const EVENT_CHECKS: readonly Check<Db>[] = [
+  {
+    id: 'tail-lost',
+    ask: tailLost,
+    advice:
+      'The database is older than it was: replay from the time named in the provider’s portal, report again the changes that are missing, then say so with "benefits-sidecar accept-loss".',
+    passed:
+      'The database has all that it is known to have had; what a PostgreSQL server lost can not be seen from here.',
+  },
+  {
+    id: 'events-pending',
+    ask: eventsFound('pending'),
+    advice: 'Wait until the events are applied; if they stay, look at the log of the process that serves.',
+    passed: 'Every event that came in is applied.',
+  },
+  {
+    id: 'events-quarantined',
+    ask: eventsFound('quarantined'),
+    advice: 'Look at each event and its reason: reprocess it after a fix, or dismiss it with a reason.',
+    passed: 'Every event was understood.',
+  },
+  {
+    id: 'events-in-conflict',
+    ask: eventsFound('conflicting'),
+    advice:
+      'An event id came twice with different bodies and the first stands: compare them, then dismiss it.',
+    passed: 'No event id came with two bodies.',
+  },
+  {
+    id: 'ties-changed-content',
+    ask: eventsFound('tied'),
+    advice:
+      'Two events of one instant say different things and the later received stands: check it, then dismiss it.',
+    passed: 'The order of all events is certain.',
+  },
+  {
+    id: 'event-times-ahead',
+    ask: eventsFound('ahead'),
+    advice:
+      'A later event of the same deduction is kept but not shown until that time: ask the service to correct it, then dismiss this.',
+    passed: 'No event came from the future.',
+  },
+  {
+    id: 'events-unattributed',
+    ask: eventsUnattributed,
+    advice:
+      'These events lead to no employer, so they may concern this one: look at them in the readiness report of all employers.',
+    passed: 'Every event that needs attention leads to an employer.',
+  },
+  {
+    id: 'events-silent',
+    ask: eventsSilent,
+    advice:
+      'No event for longer than EVENTS_SILENT_AFTER, so changes may be missing: check the endpoint in the provider’s portal, send a test event, and run doctor.',
+    passed: lastEvent,
+  },
+  {
+    id: 'signatures-refused',
+    ask: signaturesRefused,
+    advice:
+      'If these came from the provider, WEBHOOK_SECRETS or the clock is wrong: run doctor, then have them resent.',
+    passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,
+  },
+];

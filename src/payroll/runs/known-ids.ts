@@ -1,6 +1,9 @@
+/** Whether the ids that a run names are known here. A mistyped id would otherwise make a run without employees. */
+import { hasCensusSyncs } from '../../census/syncs.ts';
 import type { Problem } from '../../contract/check.ts';
-import { isOneOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
+import { deductionsKnownAt, employeesKnownAt, employeesOf } from '../../ledger/roster.ts';
+import { hasSettings } from '../settings/schedules.ts';
 import type { StatedRun } from './body.ts';
 
 /** Unknown ids that a problem names; the rest are counted. */
@@ -17,8 +20,8 @@ export async function unknownIds(
   { employer_id, employee_ids, final_checks, deductions }: Lists,
 ): Promise<Problem[]> {
   const employees = [...(employee_ids ?? []), ...final_checks];
-  const knownEmployees = await employeesAt(db, employer_id, employees);
-  const knownDeductions = await deductionsAt(db, employer_id, deductions ?? []);
+  const knownEmployees = await employeesKnownAt(db, employer_id, employees);
+  const knownDeductions = await deductionsKnownAt(db, employer_id, deductions ?? []);
   return [
     ...problemOf('employee_ids', employee_ids ?? [], knownEmployees, employer_id),
     ...problemOf('final_checks', final_checks, knownEmployees, employer_id),
@@ -39,26 +42,10 @@ function problemOf(
   return [{ path, rule: `must name ids known at employer ${employerId}; unknown: ${named}${more}` }];
 }
 
-async function employeesAt(db: Db, employerId: string, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('roster')
-    .select('employee_id')
-    .where('employer_id', '=', employerId)
-    .where(isOneOf(db, 'employee_id', [...new Set(ids)]))
-    .execute();
-  return new Set(rows.map(({ employee_id }) => employee_id));
-}
-
-async function deductionsAt(db: Db, employerId: string, ids: readonly string[]): Promise<Set<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await db
-    .selectFrom('deduction_employees')
-    .innerJoin('roster', 'roster.employee_id', 'deduction_employees.employee_id')
-    .select('deduction_id')
-    .distinct()
-    .where('roster.employer_id', '=', employerId)
-    .where(isOneOf(db, 'deduction_id', ids))
-    .execute();
-  return new Set(rows.map(({ deduction_id }) => deduction_id));
+/** Reports whether anything is known of an employer: employees, a census sync or payroll settings. */
+export async function isKnownEmployer(db: Db, employerId: string): Promise<boolean> {
+  const [employee] = await employeesOf(db, employerId, { after: '', limit: 1 });
+  return (
+    employee !== undefined || (await hasCensusSyncs(db, employerId)) || (await hasSettings(db, employerId))
+  );
 }

@@ -1,0 +1,67 @@
+/** The readiness checks of census syncs. */
+import { sql } from 'kysely';
+import {
+  ago,
+  type Check,
+  type EmployerQuestion,
+  FOUND_AT_MOST,
+  type Found,
+  fail,
+  type Question,
+} from '../checks.ts';
+import type { Db } from '../database/tables.ts';
+
+/** A payroll is run at least once a month: a census older than that has missed whom the last period brought. */
+const CENSUS_OLD_DAYS = 31;
+
+const DAY_MS = 86_400_000;
+
+async function censusSyncs(db: Db, { now, employerId, overdueMs }: Question): Promise<Found[]> {
+  const due = ago(now, overdueMs);
+  const syncs = await db
+    .selectFrom('census_syncs')
+    .select(['employer_id', 'state', 'requested_at'])
+    .where('state', '<>', sql.lit('completed'))
+    .where((where) =>
+      where.or([where('state', 'in', ['waiting', 'failed']), where('requested_at', '<', due)]),
+    )
+    .$if(employerId !== undefined, (query) => query.where('employer_id', '=', employerId as string))
+    .orderBy('requested_at')
+    .limit(FOUND_AT_MOST)
+    .execute();
+  return syncs.map(({ employer_id, state, requested_at }) => {
+    const stands = state === 'waiting' || state === 'failed' ? state : 'overdue';
+    return fail(`${employer_id}: ${stands}, requested ${requested_at}`);
+  });
+}
+
+/** A census of the employer that the service took in, and when. */
+async function censusCompleted(db: Db, { now, employerId }: EmployerQuestion): Promise<Found[]> {
+  const newest = await db
+    .selectFrom('census_syncs')
+    .select('completed_at')
+    .where('employer_id', '=', employerId)
+    .where('completed_at', 'is not', null)
+    .orderBy('completed_at', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  if (newest === undefined) return [fail(`${employerId}: never`)];
+  const completedAt = newest.completed_at as string;
+  if (completedAt >= ago(now, CENSUS_OLD_DAYS * DAY_MS)) return [];
+  return [{ example: `${employerId}: last on ${completedAt}`, result: 'warn' }];
+}
+
+export const CENSUS_SYNCS: Check<Db> = {
+  id: 'census-syncs',
+  ask: censusSyncs,
+  advice:
+    'Waiting: put a fresh census. Failed: mend the rows named. Overdue: see whether the service completed it.',
+  passed: 'No census sync is waiting, failed or overdue.',
+};
+
+export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
+  id: 'census-completed',
+  ask: censusCompleted,
+  advice: 'The service may not know who works here: bring a census of this employer, and sync it.',
+  passed: `The service took in a census of this employer within the last ${CENSUS_OLD_DAYS} days.`,
+};

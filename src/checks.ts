@@ -1,0 +1,83 @@
+/** What readiness asks of a check, and what a check finds. Each domain module exports checks in these terms. */
+import type { ReadinessLimits } from './config.ts';
+
+export type Question = {
+  now: Date;
+  /** Checks that concern one employer look at this one; all without it. */
+  employerId?: string | undefined;
+  /** Of the employer's employees only these; all without it. */
+  employees?: ReadonlySet<string> | undefined;
+} & ReadinessLimits;
+
+/** A question about one employer. */
+export type EmployerQuestion = Question & { employerId: string };
+
+/**
+ * One finding: an example for people, and how severe it is. `count` if it represents several. A finding that a person may
+ * accept is recognized by its employee and ids: those of the events, versions or dates that it rests on.
+ */
+export type Found = {
+  example: string;
+  result: 'warn' | 'fail';
+  count?: number;
+  employeeId?: string | null;
+  ids?: readonly string[];
+};
+
+/** A check. Programs recognize it by its id, which never changes. */
+export type Check<Db, Asked = Question> = {
+  id: string;
+  /** Queries select only what is wrong, so that a healthy system responds quickly. */
+  ask: (db: Db, question: Asked) => Promise<Found[]>;
+  /** What to do if something is found. */
+  advice: string;
+  /** What it means that nothing is found. */
+  passed: string | ((db: Db, question: Asked) => Promise<string>);
+};
+
+/** Findings that one check looks for. The first ones need a person anyway. */
+export const FOUND_AT_MOST = 1_000;
+
+export type CheckResult = {
+  id: string;
+  result: 'pass' | 'warn' | 'fail' | 'accepted';
+  /** The number of findings, including accepted ones, up to `FOUND_AT_MOST`. */
+  count: number;
+  /** What to do; for a passed check, what it means. */
+  advice: string;
+  examples: string[];
+  /** Failures that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */
+  accepted: AcceptedFinding[];
+};
+
+export type AcceptedFinding = {
+  example: string;
+  reason: string;
+  accepted_by: string;
+  accepted_at: string;
+};
+
+export type ReadinessReport = {
+  /** No check failed. */
+  ready: boolean;
+  checked_at: string;
+  checks: CheckResult[];
+  /** Changes with the failures, so that a person accepts those of one report and no others. */
+  etag: string;
+  failures: Failure[];
+};
+
+/** A failure that a person may accept. */
+export type Failure = { checkId: string; employeeId: string | null; ids: readonly string[] };
+
+/** Returns how a failure was accepted earlier, or null. */
+export type FindAcceptance = (failure: Failure) => Omit<AcceptedFinding, 'example'> | null;
+
+export function fail(example: string): Found {
+  return { example, result: 'fail' };
+}
+
+/** Returns the instant `ms` before now, in the form in which instants are stored. */
+export function ago(now: Date, ms: number): string {
+  return new Date(now.getTime() - ms).toISOString();
+}

@@ -1,0 +1,132 @@
+/** The readiness checks of sending and of the requests that are not delivered. */
+import { type RawBuilder, sql } from 'kysely';
+import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from '../checks.ts';
+import type { Db } from '../database/tables.ts';
+import { isEmployedBy } from '../ledger/roster.ts';
+import { readCircuitBreaker } from './circuit-breaker.ts';
+import { employeeSubject, idOf } from './queue.ts';
+
+/** Attempts are at most 15 minutes apart: after an hour it is no hiccup any more. */
+const STUCK_HOURS = 1;
+/** A day without an answer will not heal by itself. */
+const STUCK_FOR_GOOD_HOURS = 24;
+
+/**
+ * A request that is due goes out within a second, or once a slow one has held its slot for 30 s. This is longer, so
+ * that a healthy sender passes, and less than a minute.
+ */
+const STALLED_SECONDS = 45;
+
+const HOUR_MS = 3_600_000;
+
+async function sendingPaused(db: Db): Promise<Found[]> {
+  const breaker = await readCircuitBreaker(db);
+  return breaker.state === 'active' ? [] : [fail(`${breaker.reason} (since ${breaker.since})`)];
+}
+
+/**
+ * Finds requests that have been due for too long, or that a sender left behind, while no request at all was finished.
+ * It reads the database only, so that any process can detect it. A paused circuit breaker has a check of its own.
+ */
+async function sendingStalled(db: Db, { now }: Question): Promise<Found[]> {
+  const late = ago(now, STALLED_SECONDS * 1_000);
+  const requests = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'kind', 'due_at'])
+    .where(sql<boolean>`state = 'pending' and head = 1`)
+    .where('due_at', '<=', late)
+    .unionAll(
+      db
+        .selectFrom('outbox')
+        .select(['request_id', 'kind', 'due_at'])
+        .where(sql<boolean>`state = 'sending'`)
+        .where('lease_until', '<=', late),
+    )
+    .orderBy('due_at')
+    .limit(FOUND_AT_MOST)
+    .execute();
+  if (requests.length === 0 || (await wasFinishedSince(db, late))) return [];
+  if ((await readCircuitBreaker(db)).state === 'paused') return [];
+  return requests.map(({ request_id, kind, due_at }) => ({
+    example: `${kind} ${request_id}: due since ${due_at}`,
+    result: 'warn',
+  }));
+}
+
+async function wasFinishedSince(db: Db, instant: string): Promise<boolean> {
+  const finished = await db
+    .selectFrom('outbox')
+    .select('seq')
+    // The conditions of the index `outbox_to_erase`.
+    .where(sql<boolean>`finished_at is not null and erased_at is null`)
+    .where('finished_at', '>=', instant)
+    .limit(1)
+    .executeTakeFirst();
+  return finished !== undefined;
+}
+
+async function requestsRejected(db: Db, question: Question): Promise<Found[]> {
+  const requests = await changesOf(db, question, sql<boolean>`state = 'rejected'`);
+  return requests.map(({ request_id, kind, status }) => fail(`${kind} ${request_id}: status ${status}`));
+}
+
+/** Warned of after an hour, and a failure after a day. */
+async function requestsStuck(db: Db, question: Question): Promise<Found[]> {
+  const [late, forGood] = [STUCK_HOURS, STUCK_FOR_GOOD_HOURS].map((hours) =>
+    ago(question.now, hours * HOUR_MS),
+  );
+  const requests = await changesOf(db, question, sql<boolean>`finished_at is null and created_at < ${late}`);
+  return requests.map(({ request_id, kind, created_at }) => ({
+    example: `${kind} ${request_id}: since ${created_at}`,
+    result: created_at < (forGood as string) ? 'fail' : 'warn',
+  }));
+}
+
+/** Employment changes in a state that an index stands for, of the employees that are asked about, oldest first. */
+async function changesOf(db: Db, { employerId, employees }: Question, isMeant: RawBuilder<boolean>) {
+  const changes = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'subject', 'kind', 'status', 'created_at'])
+    .where(isMeant)
+    .where('kind', '<>', 'census')
+    .$if(employerId !== undefined, (query) =>
+      query.where(isEmployedBy(employerId as string, sql`substr(outbox.subject, ${EMPLOYEE_FROM})`)),
+    )
+    .orderBy('seq')
+    .$if(employees === undefined, (query) => query.limit(FOUND_AT_MOST))
+    .execute();
+  return changes.filter((change) => employees?.has(idOf(change.subject)) ?? true);
+}
+
+/** Where the id begins in the subject of an employee, counted from 1 as SQL does. */
+const EMPLOYEE_FROM = sql.lit(employeeSubject('').length + 1);
+
+export const SENDING_CHECKS: readonly Check<Db>[] = [
+  {
+    id: 'gate-closed',
+    ask: sendingPaused,
+    advice:
+      'The service refuses the address or the key: mend BENEFITS_BASE_URL or BENEFITS_API_KEY and start again; a key in a file is taken up within a minute.',
+    passed: 'No answer said that the address or the key is wrong.',
+  },
+  {
+    id: 'sending-stalled',
+    ask: sendingStalled,
+    advice: `These requests are due and no request was finished for ${STALLED_SECONDS} seconds: check that "serve" runs and read its log, then run doctor to see whether the service responds. Sending resumes automatically.`,
+    passed: 'No request that is due is held up.',
+  },
+  {
+    id: 'requests-rejected',
+    ask: requestsRejected,
+    advice:
+      'The service refused these employment changes: look at them (change show), then send them again (change retry), report them anew, or give them up (change cancel); behind a rejected new hire the employee’s later changes wait.',
+    passed: 'The service refused no employment change.',
+  },
+  {
+    id: 'requests-stuck',
+    ask: requestsStuck,
+    advice:
+      'The service does not know these employment changes yet: see why they are not sent (change show), and wait until they are.',
+    passed: `No employment change has waited longer than ${STUCK_HOURS} hour.`,
+  },
+];
