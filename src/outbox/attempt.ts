@@ -13,20 +13,20 @@ export type AttemptParts = {
   db: Db;
   client: BenefitsClient;
   senders: Senders;
-  /** The instant that leases and due times are compared by, inside a transaction. */
+  /** Returns the time used for leases and due times, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;
   log: Log;
   owner: string;
-  /** The process ends: break off, write nothing, let the claim expire. */
+  /** Aborts when the process stops: attempts end without a write, and their claims expire. */
   abandoned: AbortSignal;
 };
 
-/** What came of an attempt and is not written down yet; `ms`: how long the service took. */
+/** The outcome of an attempt before it is recorded. `ms` is how long the service took. */
 export type Attempted = { readonly end: End; readonly ms: number };
 
 /**
- * One attempt of one claim, from preparing to the service's answer. Null when the claim was taken over, or is left to
- * expire. Throws only what the database throws.
+ * Returns a function that makes one attempt of a claim, from preparing it to the response. It returns null if
+ * the claim was taken over or is left to expire, and throws only database errors.
  */
 export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<Attempted | null> {
   const { db, client, senders, sharedNow, log, owner, abandoned } = parts;
@@ -70,7 +70,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
     }
   }
 
-  /** The key may be what is wrong, and may have been replaced. An unreadable file leaves the old one in use. */
+  /** Reads the key again, in case it was replaced. If the file is unreadable, the old key stays in use. */
   function refreshKey(): void {
     try {
       client.refreshKey();

@@ -14,32 +14,37 @@ import { updateFront } from './queue.ts';
 import { DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 
-/** A claim whose owner died is taken over after this; promised within 60 seconds (fault list, promise 7). */
+/**
+ * A claim is taken over this long after its owner died. The promise is 60 seconds (fault list, promise 7).
+ */
 export const LEASE_MS = 30_000;
-/** Three beats in a lease: one may be late and one lost. */
+/** A third of the lease: one heartbeat may be late and one lost. */
 export const HEARTBEAT_MS = 10_000;
 
-/** An instant as the database stores it, `ms` after `now`. */
+/** Returns the time `ms` after `now`, as the database stores it. */
 export function after(now: Date, ms: number): string {
   return new Date(now.getTime() + ms).toISOString();
 }
 
-/** Expired claims returned in one transaction: more than any loop holds, little enough for a short one. */
+/** More expired claims than any loop holds, and few enough for a short transaction. */
 const RETURNED_AT_ONCE = 100;
 
-/** The most requests to claim, and the most of them that may be census uploads. */
+/** The most requests to claim, and how many of them may be census uploads. */
 export type Slots = { limit: number; uploads: number };
 
 export type ClaimOptions = Slots & {
   owner: string;
-  /** What this loop is sending now: never claimed a second time, whatever the clock did to its lease. */
+  /** Requests that this loop is sending. They are never claimed again, even if their leases seem expired. */
   inFlight: ReadonlySet<string>;
-  /** Whether to let go of the claims of owners that are gone first. Once a second is enough: a lease has thirty. */
+  /** Whether to release expired claims first. Once a second is enough: a lease lasts thirty. */
   takesOver: boolean;
   senders: Senders;
 };
 
-/** Claims the requests that are due, oldest first. While the gate is closed: none, or one as a probe. */
+/**
+ * Claims the requests that are due, oldest first. While the circuit breaker is paused: none, or one as a
+ * probe.
+ */
 export async function claim(
   trx: Trx,
   options: ClaimOptions,
@@ -58,13 +63,15 @@ export async function claim(
   return { claims, isPaused };
 }
 
-/** While it is closed one at a time decides whether to probe. */
+/** Locks the circuit breaker while it is paused, so that one process at a time decides whether to probe. */
 async function breakerForClaims(trx: Trx): Promise<CircuitBreaker> {
   const breaker = await readCircuitBreaker(trx);
   return breaker.state === 'active' ? breaker : forUpdate(trx, breakerQuery(trx)).executeTakeFirstOrThrow();
 }
 
-/** Renews the lease. False when the claim was taken over: its owner must stop and must not finish. */
+/**
+ * Renews the lease. Returns false if the claim was taken over: its owner must stop and must not finish it.
+ */
 export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Date): Promise<boolean> {
   const renewed = await trx
     .updateTable('outbox')
@@ -77,8 +84,8 @@ export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Da
 }
 
 /**
- * Lets go of claims whose owner is gone: the lease expired, or lies further ahead than a lease can, because the
- * clock jumped. Nobody knows what became of the attempt.
+ * Releases expired claims, and those whose lease ends later than any lease can because the clock jumped. The
+ * outcome of their attempts is unknown.
  */
 async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now: Date): Promise<void> {
   const expired = await forUpdateSkipLocked(
@@ -97,7 +104,8 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
   ).execute();
   for (const { request_id, subject, attempts } of expired) {
     if (inFlight.has(request_id)) continue;
-    // Locks are taken subject first; here the row came first, so there must be no waiting: the next look will do.
+    // Elsewhere the subject is locked before the row, so waiting here could deadlock. The next batch tries
+    // again.
     if (!(await tryLockName(trx, subject))) continue;
     const reason = 'the sender stopped in the middle of the attempt';
     const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
@@ -109,7 +117,10 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
 
 type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | 'subject' | 'body'> & { attempts: number };
 
-/** Heads whose time has come. A due time beyond the longest delay comes from a clock that jumped: due as well. */
+/**
+ * Returns the requests that are due and at the front of their queue. A due time beyond the longest delay
+ * comes from a clock that jumped, and counts as due.
+ */
 async function dueRequests(
   trx: Trx,
   { inFlight, uploads }: ClaimOptions,
@@ -134,7 +145,10 @@ async function dueRequests(
   return withoutExcessUploads([...due, ...stray].slice(0, limit), uploads);
 }
 
-/** Once the uploads' room is used up, the next claim skips uploads, so that those left out here hold back nothing. */
+/**
+ * Limits the uploads. The next claim skips uploads once their slots are used, so the ones left out delay
+ * nothing else.
+ */
 function withoutExcessUploads(due: readonly DueRequest[], uploads: number): DueRequest[] {
   let left = uploads;
   return due.filter(({ kind }) => {
@@ -161,7 +175,7 @@ async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date
   await insertMany(trx, 'delivery_attempts', ['request_id', 'attempt', 'started_at'], begun);
 }
 
-/** Writes down how an attempt ended. */
+/** Records how an attempt ended. */
 export async function endAttempt(
   trx: Trx,
   end: { requestId: string; attempt: number; status: number | null; reason: string | null },
@@ -180,14 +194,13 @@ export type PutOff = {
   dueAt: string;
   status: number | null;
   reason: string;
-  /** This attempt, or one before, may have been applied. */
+  /** Whether this attempt or an earlier one may have been applied. */
   unknown: boolean;
 };
 
 /**
- * Gives up a claim and lets the request wait for its next attempt, still as its subject's head. Where its kind
- * coalesces, it takes in the newer pending request of its subject: one is sent for both, with this one's
- * attempts and backoff.
+ * Releases a claim and schedules the next attempt; the request stays at the front of its queue. If its kind
+ * coalesces, the newer pending request of the subject is merged into it.
  */
 export async function backToPending(trx: Trx, senders: Senders, putOff: PutOff, now: Date): Promise<void> {
   await mergeNewer(trx, senders, putOff.requestId, now);

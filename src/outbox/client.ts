@@ -5,22 +5,22 @@ import { type BenefitsConfig, currentApiKey } from '../config.ts';
 import { type Content, type Outcome, retryAfterMs } from './retry.ts';
 import type { Post } from './sender.ts';
 
-/** A service that can't be reached says so within this, or not at all. */
+/** A reachable service accepts a connection within this time. */
 const CONNECT_MS = 10_000;
-/** Idle connections are kept this long: between the requests of one burst, not between bursts. */
+/** Keeps connections within one burst of requests, not between bursts. */
 const KEEP_ALIVE_MS = 10_000;
 
 export type BenefitsClient = {
-  /** Never throws: what went wrong is the outcome. */
+  /** Never throws; errors are outcomes. */
   post(post: Post, signal: AbortSignal): Promise<Outcome>;
-  /** Reads the key again from its file, if it has one. Throws `ConfigError` when that can't be read. */
+  /** Reads the key from its file again, if it has one. Throws `ConfigError` if the file is unreadable. */
   refreshKey(): void;
   close(): Promise<void>;
 };
 
 /**
- * A segment of a path, encoded; null when it can't be one: `.` and `..` would lead elsewhere however they are
- * written (RFC 3986, 6.2.2), and half a surrogate pair has no UTF-8.
+ * Returns an encoded path segment, or null if the text cannot be one: `.` and `..` change the path even when
+ * encoded (RFC 3986, 6.2.2), and a lone surrogate has no UTF-8.
  */
 export function pathSegment(text: string): string | null {
   return text === '' || text === '.' || text === '..' || !text.isWellFormed()
@@ -28,11 +28,11 @@ export function pathSegment(text: string): string | null {
     : encodeURIComponent(text);
 }
 
-/** Speaks to the benefits service: keep-alive, no redirects followed, answers bounded. */
+/** Creates the HTTP client of the benefits service: keep-alive, no redirects, bounded responses. */
 export function createClient(benefits: BenefitsConfig, version: string, now: Clock): BenefitsClient {
   const { origin, pathname } = new URL(benefits.baseUrl);
   const base = pathname.replace(/\/+$/, '');
-  // HTTP/1.1 only: a connection that breaks then fails one request, not all that share it.
+  // With HTTP/1.1 a broken connection fails one request, not all that share it.
   const agent = new Agent({
     connect: { timeout: CONNECT_MS },
     keepAliveTimeout: KEEP_ALIVE_MS,
@@ -78,12 +78,12 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
 }
 
 /**
- * A body is read up to here, and the connection dropped if there is more. A success that is longer is retried, so this
- * leaves room for a service that returns a line for each employee of a census.
+ * The most bytes read of a response; the connection is closed if there are more. Large enough for one line
+ * per employee of a census, because a success that is cut off is retried.
  */
 export const ANSWER_READ_BYTES = 1024 * 1024;
 
-/** Reads what the service answered. Throws when the connection breaks before the answer's end. */
+/** Reads a response. Throws when the connection breaks before its end. */
 export async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
   const { statusCode: status, headers } = answer;
   const parts: Buffer[] = [];
@@ -106,7 +106,7 @@ export async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Pr
   };
 }
 
-/** The content type is not looked at: some services send JSON as text. */
+/** Ignores the content type: some services send JSON as text. */
 function contentOf(body: Buffer): Content {
   // Also removes a byte order mark, which JSON.parse rejects.
   const text = body.toString('utf8').trim();
@@ -124,7 +124,7 @@ function textOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-/** Codes of failures that come before a byte of the request, or the whole of its body, could leave. */
+/** Errors that occur before the service can have received the whole request. */
 const NOT_SENT: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -132,13 +132,17 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
   'UND_ERR_CONNECT_TIMEOUT',
-  // Our own body did not open, or ended early: the service has at most the begin of a request, which it can't apply.
+  // Our own body could not be decrypted or ended early: the service received an incomplete request, which it
+  // cannot apply.
   'DATA_KEY_MISSING',
   'SEAL_BROKEN',
   'CENSUS_CUT',
 ]);
 
-/** An attempt that ended without a whole answer, by the code of what broke it: messages may quote what was sent. */
+/**
+ * Returns the outcome of an attempt without a complete response. Only the error's code is used: messages may
+ * quote what was sent.
+ */
 export function failureOf(error: unknown): Outcome {
   const code = failureCode(error);
   return { answered: false, code, sent: !NOT_SENT.has(code) };

@@ -1,27 +1,27 @@
-/** RETENTION_REQUESTS: erases what is left of requests that ended long ago. */
+/** Erases finished requests after RETENTION_REQUESTS. */
 import { sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention } from '../database/retention.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 
-/** Requests erased in one transaction: some 5 ms of the 50 that the write lock may be held. */
+/** Requests per transaction: about 5 of the 50 ms that the write lock may be held. */
 const ERASED_AT_ONCE = 200;
-/** Attempts removed in one: a request that the service forbade for a year has 35,000. */
+/** Attempts per transaction. A request that gets 403 for a year has 35,000. */
 export const ATTEMPTS_AT_ONCE = 1_000;
 
 /**
- * Erases some of the requests that were delivered or cancelled before an instant: their attempts, and the service's
- * answer to one that was rejected before it was cancelled. Their bodies are erased already. What stays: the row with
- * its id, the keyed hash of its body, and the idempotency key, for the same key must answer the first result for ever.
- * Rejected ones stay whole: a person may send them again. Answers how many, and whether there may be more to do.
+ * Erases attempts and stored responses of requests that were delivered or canceled before an instant. Their
+ * bodies are erased already. The row stays with its id, keyed hash and idempotency key, because a repeated
+ * key must return the first result permanently. Rejected requests stay complete: an operator may retry them.
+ * Returns how many were erased, and whether there may be more.
  */
 export async function eraseRequests(
   db: Db,
   before: string,
   now: string,
 ): Promise<{ dropped: number; more: boolean }> {
-  // A look that locks and writes nothing: mostly there is nothing to do.
+  // Usually there is nothing to do; this check takes no lock.
   if ((await ended(db, before).select('request_id').limit(1).executeTakeFirst()) === undefined) {
     return { dropped: 0, more: false };
   }
@@ -44,7 +44,7 @@ export async function eraseRequests(
   });
 }
 
-/** What `eraseRequests` would erase by and by, with so many attempts. */
+/** Returns what `eraseRequests` would erase in total. */
 export async function requestsDue(
   db: Db,
   before: string,
@@ -59,7 +59,7 @@ export async function requestsDue(
   return { count: Number(count), attempts: Number(attempts), oldest };
 }
 
-// Its first two conditions are those of the index `outbox_to_erase`.
+// The first two conditions match the index `outbox_to_erase`.
 function ended(db: Db | Trx, before: string) {
   return db
     .selectFrom('outbox')

@@ -9,7 +9,7 @@ import { placeOf, updateFronts } from './queue.ts';
 import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
 import type { Claim, Disposition, NotNow, Senders } from './sender.ts';
 
-/** What is kept of a rejection: enough to read the reason, little enough to keep for ever. */
+/** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
 export const ANSWER_KEPT_BYTES = 4 * 1024;
 
 export type Finishing = {
@@ -19,7 +19,7 @@ export type Finishing = {
   random: () => number;
 };
 
-/** What is to be written down of a claim: the attempt's outcome, or that it can't be sent now. */
+/** What to record for a claim: the attempt's outcome, or that it cannot be sent now. */
 export type End = { readonly claim: Claim } & (
   | { readonly outcome: Outcome }
   | { readonly decide: NotNow['decide'] }
@@ -31,7 +31,7 @@ export type Finished = {
   breaker: CircuitBreaker['state'] | null;
 };
 
-/** `unknown`: some attempt may have been applied. `delayMs`: until the next attempt, null when there is none. */
+/** `unknown`: an attempt may have been applied. `delayMs`: until the next attempt; null if there is none. */
 type Judged = {
   end: End;
   how: Finished['how'];
@@ -42,9 +42,9 @@ type Judged = {
 };
 
 /**
- * Writes down how claims ended, in the order given; the caller has locked their subjects. Null for a claim that was
- * taken over: then nothing of it is written. What most claims end as, delivered, costs few statements for all of them:
- * the send loop lives by how little it takes.
+ * Records how claims ended, in the order given. The caller has locked their subjects. Returns null for a
+ * claim that was taken over, and writes nothing for it. Delivered claims share statements, because they are
+ * most of the work.
  */
 export async function finish(
   trx: Trx,
@@ -84,7 +84,7 @@ export async function finish(
   return ends.map((end) => finished.get(end) ?? null);
 }
 
-/** The guard of every finish: the claims that are still the caller's, each in this attempt of it. */
+/** Returns the claims that the caller still owns, each in its current attempt. */
 async function ownedBy(
   trx: Trx,
   owner: string,
@@ -134,12 +134,13 @@ async function judgeEnd(
 function delayMsOf(how: Verdict, outcome: Outcome, attempt: number, random: () => number): number | null {
   if (how === 'delivered' || how === 'rejected') return null;
   if (how === 'hold') return SLOW_RETRY_MS;
-  // The gate keeps it back; behind all that are due already, so that one odd request is not every probe.
+  // The circuit breaker delays it. It goes after all requests that are due, so that one odd request is not
+  // every probe.
   if (how === 'close-gate') return 0;
   return backoffMs(attempt, random, outcome.answered ? outcome.retryAfterMs : null);
 }
 
-/** The bodies are erased. Their attempts are those of the requests that have no end yet: there is one of each. */
+/** Erases the bodies. Each of these requests has exactly one unfinished attempt. */
 async function deliver(trx: Trx, delivered: readonly Judged[], now: Date): Promise<void> {
   const finished_at = now.toISOString();
   for (const [status, those] of Map.groupBy(delivered, (one) => one.status)) {
@@ -175,7 +176,7 @@ async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): P
   await endAttempt(trx, { requestId, attempt, status, reason }, now);
 }
 
-/** The body stays: a person may send it again. */
+/** Keeps the body: an operator may retry the request. */
 function rejection({ encryptor }: Finishing, { end, unknown }: Judged): Updateable<OutboxTable> {
   const { requestId, kind } = end.claim;
   const answer = 'outcome' in end && end.outcome.answered ? end.outcome.answer : Buffer.alloc(0);
@@ -183,7 +184,7 @@ function rejection({ encryptor }: Finishing, { end, unknown }: Judged): Updateab
     state: 'rejected',
     answer: encryptor.encrypt(answer.subarray(0, ANSWER_KEPT_BYTES), placeOf(requestId, 'answer')),
     may_have_been_applied: unknown ? 1 : 0,
-    // Without the employee the later changes would all be rejected too: a person decides.
+    // Without the employee, later changes would be rejected too. An operator decides.
     holding: kind === 'new-hire' ? 1 : 0,
   };
 }

@@ -2,7 +2,7 @@ import { forUpdate, lockName } from '../database/engine.ts';
 import type { RequestKind, Trx } from '../database/tables.ts';
 import { updateFront } from './queue.ts';
 
-/** What a person may do to an employment change. A census upload follows from its syncs and is not handled by hand. */
+/** The kinds that operators can retry, cancel or release. A census upload follows from its syncs instead. */
 export const CHANGE_KINDS = [
   'new-hire',
   'termination',
@@ -12,9 +12,9 @@ export const CHANGE_KINDS = [
 export type ChangeKind = (typeof CHANGE_KINDS)[number];
 
 /**
- * Sends a rejected change once more, before what waits behind it; one that waits for its next try is tried at once.
- * Refused when a newer one of the subject was delivered, which this one would undo, unless forced. `not-found` also
- * when it is no employment change.
+ * Retries a rejected change before the ones queued after it, and a pending one immediately. Refused if a
+ * newer change of the subject was delivered, which this one would undo, unless forced. Returns `not-found`
+ * also if the request is not an employment change.
  */
 export async function retryManually(
   trx: Trx,
@@ -46,7 +46,10 @@ export async function retryManually(
   return 'done';
 }
 
-/** Gives up a change that waits or was rejected, for ever; its body is erased. One that is being sent can't be called back. */
+/**
+ * Cancels a pending or rejected change permanently and erases its body. One that is being sent cannot be
+ * canceled.
+ */
 export async function cancelManually(
   trx: Trx,
   requestId: string,
@@ -65,7 +68,7 @@ export async function cancelManually(
   return 'done';
 }
 
-/** Lets the changes behind a rejected new hire go out although it was not accepted. */
+/** Releases the changes that wait for a rejected new hire. */
 export async function releaseManually(
   trx: Trx,
   requestId: string,
@@ -78,7 +81,7 @@ export async function releaseManually(
   return 'done';
 }
 
-/** The change as it is once nobody else decides about its subject. */
+/** Returns the change with its subject locked. */
 async function findAlone(trx: Trx, requestId: string) {
   const change = await changeOf(trx, requestId).executeTakeFirst();
   if (change === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * A subject is whose order requests keep: an employer's census uploads, or an employee's changes. Both kinds of id
- * are payroll's own and may be equal, so a subject says which it is.
+ * The outbox's queue: requests in order per subject, which is an employer (census uploads) or an employee
+ * (changes). Both kinds of id are payroll's own and may be equal, so a subject has a prefix.
  */
 import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
@@ -21,32 +21,30 @@ export function employeeSubject(employeeId: string): string {
   return EMPLOYEE + employeeId;
 }
 
-/** The id of the employer or employee that a subject names. */
+/** Returns the employer or employee id of a subject. */
 export function idOf(subject: string): string {
   return subject.slice(subject.indexOf(':') + 1);
 }
 
-/** Puts requests into the outbox. What takes them out again: claims.ts, finish.ts and by-hand.ts. */
-
-/** A body at rest: encrypted, and its keyed hash, which stays when the body is erased. */
+/** An encrypted body and its keyed hash, which stays when the body is erased. */
 export type EncryptedBody = { body: Buffer; body_hash: Buffer };
 
 export type NewRequest = {
   requestId: string;
   kind: RequestKind;
   subject: string;
-  /** Null when the sender makes the body at the time of sending. */
+  /** Null if the sender creates the body when it sends. */
   encrypted: EncryptedBody | null;
   /** The date that the caller of an employment change added for payroll. It is never sent. */
   effectiveOn?: string | null;
 };
 
-/** Where the body or the answer of a request is stored. */
+/** Returns where the body or the response of a request is stored. */
 export function placeOf(requestId: string, column: 'body' | 'answer'): Place {
   return { table: 'outbox', row: requestId, column };
 }
 
-/** Seals a request's body, before the transaction that enqueues it. */
+/** Encrypts a request's body, before the transaction that enqueues it. */
 export function encryptBody(
   encryptor: Encryptor,
   hasher: Hasher,
@@ -57,7 +55,7 @@ export function encryptBody(
   return { body: encryptor.encrypt(body, place), body_hash: hasher.hash(body, place) };
 }
 
-/** For sealing bodies and answers again. A page of a thousand is a few megabytes. */
+/** For key rotation. A thousand bodies or responses are a few megabytes. */
 export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'answer'] as const).map((column) => ({
   table: 'outbox',
   column,
@@ -67,17 +65,17 @@ export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'answer'
   rowsAtOnce: 1_000,
 }));
 
-/** Hashes that an earlier release made, of its form, each with the data key of its time. */
+/** Hashes in the format of an earlier release, made with the data key of their time. */
 export const FORMER_HASHES = { table: 'outbox', column: 'body_hash', key: ['seq'], also: [] } as const;
 
-/** Owes a request from now on. The id must be new. */
+/** Adds a request to the queue. Its id must be new. */
 export function enqueue(trx: Trx, request: NewRequest, now: string): Promise<void> {
   return enqueueMany(trx, [request], now);
 }
 
 /**
- * Owes requests from now on, those of one subject in the order given. The ids must be new. Who may owe several
- * subjects' at once holds the ledger: of two who lock many names in different orders each would wait for the other.
+ * Adds requests to the queue, in the order given for each subject. Their ids must be new. A caller with
+ * several subjects holds the ledger lock, because locking many names in different orders could deadlock.
  */
 export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now: string): Promise<void> {
   const subjects = [...new Set(requests.map(({ subject }) => subject))];
@@ -115,7 +113,7 @@ const COLUMNS = [
   'effective_on',
 ] as const;
 
-/** Those of the subjects that have a head, or are held and so have none: a new request of theirs waits its turn. */
+/** Returns the subjects that have a request at the front, or are held: a new request of theirs waits. */
 async function blockedSubjects(trx: Trx, subjects: readonly string[]): Promise<Set<string>> {
   const ofThese = trx
     .selectFrom('outbox')
@@ -129,11 +127,11 @@ async function blockedSubjects(trx: Trx, subjects: readonly string[]): Promise<S
 }
 
 /**
- * The id of a request of this kind that still waits to be sent for the subject, and does so until the transaction
- * ends: one more need can join it. Who enqueues one where there is none has locked the subject's name before.
+ * Returns the id of a pending request of this kind and subject, which stays pending until the transaction
+ * ends, or null. A caller that then enqueues one has locked the subject's name first.
  */
 export async function pendingRequest(trx: Trx, kind: RequestKind, subject: string): Promise<string | null> {
-  // Locked: a send loop may be claiming it just now, and would not look for who joined meanwhile.
+  // Locked, because a send loop may be claiming it now and would miss a sync that joins it.
   const pending = await forUpdate(
     trx,
     trx
@@ -160,21 +158,23 @@ export async function makeDue(trx: Trx, requestId: string, now: string): Promise
 }
 
 /**
- * The order of a subject. Of its unfinished requests the one being sent, else the oldest, is its head; no other
- * may be claimed. While the subject is held by a rejected new hire, no request of it is. Whoever changes a subject's
- * requests has locked its name first (engine.ts): one at a time decides which is the head.
+ * The order within a subject: the request that is being sent, else the oldest unfinished one, is at the
+ * front, and only it can be claimed. No request is at the front while a rejected new hire holds the subject.
+ * A caller that changes a subject's requests has locked its name first (engine.ts).
  *
- * Conditions that a partial index stands for are written as SQL text: with bound values SQLite would not use it.
+ * Conditions of a partial index are literal SQL: SQLite would not use the index for bound values.
  */
 
-/** Makes the right request of the subject its head. Whoever adds, finishes or revives a request ends with this. */
+/**
+ * Moves the right request of the subject to the front. Call it after adding, finishing or retrying a request.
+ */
 export function updateFront(trx: Trx, subject: string): Promise<void> {
   return updateFronts(trx, [subject]);
 }
 
 /**
- * The same for several subjects, with as many statements as for one. `finishedSubjects`: those whose head the caller has
- * just ended; of them there is none to look for.
+ * Does the same for several subjects in as many statements as for one. `finishedSubjects` are those whose
+ * front request the caller has just finished.
  */
 export async function updateFronts(
   trx: Trx,
@@ -191,7 +191,7 @@ export async function updateFronts(
     [...new Set(subjects)].filter((subject) => !sending.has(subject)),
   );
   const before = heads.filter(({ subject }) => !sending.has(subject)).map(({ seq }) => seq);
-  // Never two of a subject at once: the one before goes first.
+  // A subject never has two: clear the old one first.
   await mark(
     trx,
     before.filter((seq) => !next.includes(seq)),
@@ -204,7 +204,7 @@ export async function updateFronts(
   );
 }
 
-/** Locked: a send loop may be claiming one just now, and takes no other lock for that. */
+/** Locked, because a send loop may be claiming one and takes no other lock. */
 async function frontsOf(trx: Trx, subjects: readonly string[]) {
   if (subjects.length === 0) return [];
   return forUpdate(
@@ -233,11 +233,11 @@ async function nextRequests(trx: Trx, subjects: readonly string[]): Promise<numb
 }
 
 /**
- * Asks for the oldest unfinished request of each subject that has one and is not held by a rejected new hire.
+ * Returns the oldest unfinished request of each subject that is not held by a rejected new hire.
  *
- * It is looked up as the first one from the subject on, which only the index can answer. Asked for the subject's own
- * in their order, PostgreSQL may read the whole table in that order instead: quick while a subject's requests are the
- * oldest, and with thousands of one employee, of which most are delivered, slower with each.
+ * The query finds the first row from the subject on, which only the index can do. If it filtered by subject,
+ * PostgreSQL might read the whole table in order, which is slow for an employee with thousands of delivered
+ * requests.
  */
 export function nextRequestsOf(subjects: readonly string[]) {
   const given = sql.join(subjects.map((subject) => sql`(cast(${subject} as text))`));

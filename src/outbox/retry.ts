@@ -1,12 +1,13 @@
 /**
- * What an attempt's outcome means, and when the next one is due. Pure; the table is "Outgoing requests" of the
- * design. The interface shows no status codes, so every plausible one has its place.
+ * Decides what an attempt's outcome means and when the next attempt is due. Pure. The table is in "Contract
+ * answers to our requests" of the design; the contract names no status codes, so all plausible ones are
+ * covered.
  */
 
 export type Outcome =
-  /** `answer`: the first bytes of the body, for a person. */
+  /** `answer`: the first bytes of the body, for operators. */
   | { answered: true; status: number; content: Content; retryAfterMs: number | null; answer: Buffer }
-  /** No whole answer came. `sent`: the request may have reached the service. */
+  /** No complete response. `sent`: the request may have reached the service. */
   | { answered: false; code: string; sent: boolean };
 
 /** The kind of a response body, found by parsing it. `json-error` is a JSON object with an `error`. */
@@ -17,20 +18,20 @@ export type Verdict = 'delivered' | 'retry' | 'close-gate' | 'hold' | 'rejected'
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 
-/** Soon enough that a hiccup is not noticed, late enough not to be part of it. */
+/** Late enough that a short failure is over. */
 export const RETRY_MIN_MS = SECOND_MS;
-/** A service that was down for hours is found up again within this. */
+/** A service that was down for hours is detected again within this time. */
 export const RETRY_MAX_MS = 15 * MINUTE_MS;
-/** A longer Retry-After is more likely a mistake than a options, and employment changes have deadlines. */
+/** A longer Retry-After is more likely a mistake, and employment changes have deadlines. */
 export const RETRY_AFTER_MAX_MS = 60 * MINUTE_MS;
-/** For what only a person can mend (403, a census that breaks the contract): seen mended within this. */
+/** For what an operator must fix (403, a census that breaks the contract). */
 export const SLOW_RETRY_MS = 15 * MINUTE_MS;
-/** The longest time that a request is ever put off. A due time beyond it comes from a clock that jumped. */
+/** The longest delay of a request. A due time beyond it comes from a clock that jumped. */
 export const DELAY_MAX_MS = RETRY_AFTER_MAX_MS;
 
-/** The three 4xx that say "later" rather than "no". */
+/** The 4xx statuses that mean "later". */
 const RETRIED_4XX: ReadonlySet<number> = new Set([408, 425, 429]);
-/** Doublings after which the backoff is at its most, and 2 to their power is still an exact number. */
+/** Doublings after which the backoff is at its maximum; 2 to this power is still exact. */
 const DOUBLINGS_MAX = 30;
 
 export function judge(outcome: Outcome): Verdict {
@@ -46,12 +47,15 @@ export function judge(outcome: Outcome): Verdict {
   return 'retry';
 }
 
-/** Whether the service may have applied the request although it did not say so. A 4xx says that it did not. */
+/**
+ * Returns whether the service may have applied the request without confirming it. A 4xx means that it did
+ * not.
+ */
 export function isUnknown(outcome: Outcome): boolean {
   return outcome.answered ? outcome.status >= 500 || isUnreadSuccess(outcome) : outcome.sent;
 }
 
-/** Returns what came of an attempt in words, and nothing that the service wrote: that may be personal data. */
+/** Returns the outcome in words, without anything from the response, which may be personal data. */
 export function reasonOf(outcome: Outcome): string {
   if (!outcome.answered) return `no answer: ${outcome.code}`;
   const { status, content } = outcome;
@@ -71,9 +75,8 @@ function isSuccess(status: number): boolean {
 }
 
 /**
- * Milliseconds until the next attempt after `attempt` (1 for the first): exponential with full jitter, so that
- * requests that failed together don't come back together; never sooner than the service asked for.
- * `random` gives numbers from 0 up to 1.
+ * Returns the milliseconds until the attempt after `attempt` (1 for the first): exponential backoff with full
+ * jitter, never sooner than Retry-After. `random` returns numbers in [0, 1).
  */
 export function backoffMs(attempt: number, random: () => number, retryAfterMs: number | null = null): number {
   const most = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(attempt, DOUBLINGS_MAX));
@@ -82,8 +85,9 @@ export function backoffMs(attempt: number, random: () => number, retryAfterMs: n
 }
 
 /**
- * The value of a Retry-After header in milliseconds from `now`: seconds or an HTTP date (RFC 9110, 10.2.3).
- * `now` is the answer's own Date where it has one, so that a wrong clock here changes nothing. Null when it says neither.
+ * Parses a Retry-After header: seconds or an HTTP date (RFC 9110, 10.2.3). Returns milliseconds from `now`,
+ * or null if it is neither. `now` is the response's own Date if it has one, so that a wrong local clock does
+ * not matter.
  */
 export function retryAfterMs(header: string | undefined, now: Date): number | null {
   if (header === undefined) return null;

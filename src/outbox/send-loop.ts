@@ -23,11 +23,11 @@ import { idOf } from './queue.ts';
 import type { Verdict } from './retry.ts';
 import type { Claim, Disposition, Senders } from './sender.ts';
 
-/** In each lane: enough to drain a morning's changes in seconds; the service's own limits are unknown, so not more. */
+/** Per lane: drains a morning's changes in seconds. The service's own limits are unknown, so not more. */
 const CONCURRENCY = 8;
-/** Other processes and threads enqueue without a word to this loop, and due times pass: look this often. */
+/** Due times pass, and other processes enqueue without waking this loop. */
 const POLL_MS = 1_000;
-/** What is in flight may end by itself this long after a stop; the private side has 8 s in all. */
+/** How long attempts in flight may continue after a stop. The API thread has 8 s in total. */
 const GRACE_MS = 6_000;
 
 export type SendLoopParts = {
@@ -35,36 +35,36 @@ export type SendLoopParts = {
   client: BenefitsClient;
   encryptor: Encryptor;
   senders: Senders;
-  /** The instant that leases and due times are compared by, inside a transaction. */
+  /** Returns the time used for leases and due times, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;
-  /** Milliseconds of a clock that never jumps, for pauses. */
+  /** A monotonic clock in milliseconds, for pauses. */
   elapsedMs: () => number;
   random: () => number;
   log: Log;
-  /** Told how each claim ended. */
+  /** Called for each claim that ended. */
   onEnded: (how: Ended) => void;
   concurrency?: number;
 };
 
-/** How many claims ended how. */
+/** How many claims ended in each way. */
 export type Counts = Record<Ended, number>;
 
 export type SendLoop = {
-  /** Claims what is due, as much as may go at once, and waits until each is done. */
+  /** Claims the requests that are due, up to the limits, and waits until all of them ended. */
   runOnce(): Promise<Counts>;
   /**
-   * Sends until the signal, then lets what is in flight end for a bounded time; a claim left over expires and is
-   * taken over. Rejects when the database must not be used further.
+   * Sends until the signal aborts, then waits a bounded time for attempts in flight; remaining claims expire
+   * and are taken over. Rejects when the database must not be used any more.
    */
   run(signal: AbortSignal): Promise<void>;
-  /** Something was enqueued: look at once. */
+  /** Looks for due requests now, because one was enqueued. */
   wake(): void;
 };
 
-/** What was claimed, until how it ended is written down. */
+/** A claim until its outcome is recorded. */
 type Flight = {
   claim: Claim;
-  /** In milliseconds of the loop's clock that never jumps. */
+  /** In milliseconds of the monotonic clock. */
   startedAt: number;
   attempted: Promise<void>;
   ended: PromiseWithResolvers<Ended>;
@@ -78,14 +78,14 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   const attempt = createAttempt({ ...parts, owner, abandoned: abandon.signal });
   const batch = createBatch({ ...parts, owner });
   const flights = new Map<string, Flight>();
-  /** Attempts that are over and not written down. */
+  /** Attempts that ended and are not recorded yet. */
   let unwritten: Attempted[] = [];
   let limit = fullLimit(most);
   let tookOverAt = Number.NEGATIVE_INFINITY;
   let fatal: unknown = null;
   const bell = createBell();
 
-  /** Writes down what is over, and claims and begins what may go. */
+  /** Records ended attempts, then claims and starts the next ones. */
   async function runBatch(mayClaim: boolean): Promise<Flight[]> {
     const attempted = unwritten;
     unwritten = [];
@@ -162,7 +162,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
     onEnded(how);
   }
 
-  /** What is in flight is let end, and written down. */
+  /** Waits for attempts in flight and records them. */
   async function drain(): Promise<void> {
     const timer = setTimeout(() => abandon.abort(), GRACE_MS);
     await Promise.all([...flights.values()].map(({ attempted }) => attempted));
@@ -189,7 +189,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
           log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests not claimed');
         }
         await bell.wait(POLL_MS, signal);
-        // Answers that come together are written down together.
+        // Responses that arrive together are recorded together.
         await immediately();
       }
       await drain();
@@ -214,12 +214,12 @@ const NO_COUNTS: Counts = {
   lost: 0,
 };
 
-/** `lost`: the claim was taken over, or left to expire. */
+/** `lost`: the claim was taken over or left to expire. */
 export type Ended = Verdict | Disposition['outcome'] | 'lost';
 
 export type BatchParts = Finishing & {
   db: Db;
-  /** The instant that leases and due times are compared by, inside a transaction. */
+  /** Returns the time used for leases and due times, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;
   log: Log;
 };
@@ -232,21 +232,21 @@ export type Batch = {
 };
 
 export type BatchRequest = {
-  /** What is to be written down. */
+  /** Attempts to record. */
   attempted: readonly Attempted[];
-  /** The most to claim, once it is known how those ended. */
+  /** Returns how many to claim, given how the attempts ended. */
   slots: (ended: readonly Ended[]) => Slots;
-  /** What this loop is sending now. */
+  /** The requests that this loop is sending. */
   inFlight: ReadonlySet<string>;
-  /** Whether to look for claims whose owner is gone, too. */
+  /** Whether to release expired claims too. */
   takesOver: boolean;
 };
 
 /**
- * One transaction of the send loop: what was attempted is written down, and what may go next is claimed. They share a
- * sync to the disk, and under load several of each do: that is most of what sending costs. When it fails, each attempt
- * is written down alone, so that one that can't be harms no other. Throws what the database throws when there was
- * nothing to write down, or it must not be used further.
+ * Creates one batch of the send loop: a transaction that records what was attempted and claims what is next.
+ * Sharing the sync to disk saves most of the cost of sending. If it fails, each attempt is recorded alone, so
+ * that one bad attempt affects no other. Throws the database's error if there was nothing to record or the
+ * database must not be used any more.
  */
 export function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batch> {
   const { db, sharedNow, log } = parts;
@@ -279,13 +279,13 @@ export function createBatch(parts: BatchParts): (options: BatchRequest) => Promi
     const ended: Ended[] = [];
     for (const one of attempted) {
       const written = finished.get(one);
-      // Somebody else had its subject.
+      // Another transaction holds its subject.
       ended.push(written === undefined ? await alone(one) : report(one, written));
     }
     return { ended, ...batch };
   }
 
-  /** Waits for the subject. Throws only what must end the process. */
+  /** Waits for the subject's lock. Throws only fatal errors. */
   async function alone(one: Attempted): Promise<Ended> {
     const { claim: claimed } = one.end;
     try {

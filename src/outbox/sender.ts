@@ -1,22 +1,22 @@
 import type { RequestKind, Trx } from '../database/tables.ts';
 import type { Verdict } from './retry.ts';
 
-/** A request that one send loop has claimed. */
+/** A request that a send loop has claimed. */
 export type Claim = {
   readonly requestId: string;
   readonly kind: RequestKind;
   readonly subject: string;
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Sealed; null when the sender makes the body itself. */
+  /** Encrypted; null if the sender creates the body. */
   readonly body: Buffer | null;
-  /** This one request finds out whether the closed gate can open. */
+  /** Whether this request tests if the paused circuit breaker can become active. */
   readonly probe: boolean;
 };
 
 /** How long the service may take. */
 export type Timeouts = {
-  /** From the last byte sent to the answer's headers, and between any two parts of the answer. */
+  /** From the last byte sent to the response headers, and between any two parts of the response. */
   readonly idleMs: number;
   /** The whole attempt. */
   readonly totalMs: number;
@@ -24,37 +24,46 @@ export type Timeouts = {
 
 export type Post = {
   readonly kind: 'post';
-  /** Segments of the path below the base address, each put in encoded: `['employer', id, 'census']`. */
+  /** Path segments below the base address, each encoded when sent: `['employer', id, 'census']`. */
   readonly path: readonly string[];
-  /** The same for every attempt whose content is the same. */
+  /** The same for every attempt with the same content. */
   readonly idempotencyKey: string;
   /** Bytes, or a stream of exactly `length` bytes. */
   readonly body: Uint8Array | { readonly length: number; readonly chunks: AsyncIterable<Uint8Array> };
   readonly timeouts: Timeouts;
 };
 
-/** What becomes of a request that can't be sent now. The reason is shown to people and holds no personal data. */
+/**
+ * What to do with a request that cannot be sent now. The reason is shown to operators and holds no personal
+ * data.
+ */
 export type Disposition =
-  /** `delayMs` null: the usual backoff. */
+  /** With `delayMs` null, the usual backoff applies. */
   | { readonly outcome: 'later'; readonly reason: string; readonly delayMs: number | null }
   | { readonly outcome: 'cancelled'; readonly reason: string };
 
-/** Decided inside the transaction, because what was missing may have come meanwhile. */
+/** Decided inside the transaction, because what was missing may have arrived. */
 export type NotNow = { readonly kind: 'not-now'; readonly decide: (trx: Trx) => Promise<Disposition> };
 
 export type Prepared = Post | NotNow;
 
-/** What a kind of request has of its own. The loop claims, posts, judges and finishes for all of them. */
+/** The part of sending that differs by kind. The send loop claims, posts, judges and finishes all kinds. */
 export type Sender = {
-  /** Makes the POST of a claimed request, or says why it can't be sent now. Runs in no transaction and may take long. */
+  /**
+   * Creates the POST of a claimed request, or returns that it cannot be sent now. Runs outside a transaction
+   * and may take long.
+   */
   prepare(claim: Claim, signal: AbortSignal): Promise<Prepared>;
-  /** The POST is about to start. */
+  /** Called before the POST starts. */
   started?(trx: Trx, claim: Claim, now: Date): Promise<void>;
-  /** The POST ended. `unknown`: this or an earlier attempt may have been applied although no answer said so. */
+  /**
+   * Called when the POST ended. `unknown`: this or an earlier attempt may have been applied without
+   * confirmation.
+   */
   finished?(trx: Trx, claim: Claim, end: AttemptEnd): Promise<void>;
   /**
-   * Two requests of a subject became one. A kind with this function coalesces: a request that must be retried
-   * takes in the newer pending one of its subject, which is then cancelled.
+   * Called when two requests of a subject became one. A kind with this function coalesces: a request that is
+   * retried absorbs the newer pending one of its subject, which is then canceled.
    */
   merged?(trx: Trx, kept: string, cancelled: string): Promise<void>;
 };
@@ -62,7 +71,7 @@ export type Sender = {
 export type AttemptEnd = {
   readonly verdict: Verdict;
   readonly status: number | null;
-  /** The outcome in words, without anything that the service wrote. */
+  /** The outcome in words, without anything from the response. */
   readonly reason: string;
   readonly unknown: boolean;
   readonly now: Date;

@@ -1,4 +1,4 @@
-/** Whether requests and their attempts fit each other, and none waits for ever. */
+/** Checks that requests and their attempts match, and that every subject can proceed. */
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
@@ -6,10 +6,12 @@ import { employeeSubject, employerSubject } from './queue.ts';
 
 /** Requests read at once, without their bodies. */
 const ROWS_AT_ONCE = 2_000;
-/** Subjects, and attempts, that are named. */
+/** The most subjects or attempts reported. */
 const NAMED = 1_000;
 
-/** All requests. A page is one statement, and so sees one moment of what is being sent meanwhile. */
+/**
+ * Checks all requests. Each page is one statement and so one snapshot, also while requests are being sent.
+ */
 export async function verifyOutbox(db: Db, on: Verifying): Promise<number> {
   let looked = 0;
   const page = (after: number) => pageOf(db, after);
@@ -50,7 +52,7 @@ function verifyOne(row: Row, { tell }: Verifying): void {
   const wrong = (field: string, rule: string) => tell({ table: 'outbox', id: row.request_id, field, rule });
   const prefix = row.kind === 'census' ? employerSubject('') : employeeSubject('');
   if (!row.subject.startsWith(prefix)) wrong('subject', 'is not of the kind of the request');
-  // Retention erases the attempts of what was delivered, and not their number.
+  // Retention erases the attempts but keeps their number.
   const begun = row.erased_at === null ? row.attempts : 0;
   if (Number(row.begun) !== begun || Number(row.last ?? 0) !== begun) {
     wrong('attempts', 'is not the number of its attempts');
@@ -58,7 +60,10 @@ function verifyOne(row: Row, { tell }: Verifying): void {
   if (row.state === 'delivered' && row.attempts === 0) wrong('state', 'is delivered, but was never sent');
 }
 
-/** Of each subject with unfinished requests one is the head, or nothing of it would ever be sent. */
+/**
+ * Checks that every subject with unfinished requests has exactly one at the front; otherwise nothing of it
+ * would be sent.
+ */
 async function verifyOrders(db: Db, { tell }: Verifying): Promise<void> {
   const { rows } = await sql<{ subject: string; oldest: string }>`
     select subject, min(request_id) as oldest from outbox where finished_at is null
