@@ -146,8 +146,8 @@ t.test(
       'signed by the new': signatureOf(next),
       'signed by both, old first': `${signatureOf(old)} ${signatureOf(next)}`,
       'signed by both, new first': `${signatureOf(next)} ${signatureOf(old)}`,
-      'beside a signature of another kind': `v1a,${digest} ${signatureOf(next)}`,
-      'beside one by a stranger': `${signatureOf(secretOf('s'))} ${signatureOf(old)}`,
+      'with a signature of another kind': `v1a,${digest} ${signatureOf(next)}`,
+      'with a signature by another secret': `${signatureOf(secretOf('s'))} ${signatureOf(old)}`,
     };
     for (const secrets of [
       [old, next],
@@ -164,7 +164,7 @@ t.test(
   },
 );
 
-t.test('beside a forged set of headers, the id of the signed set counts', async (t) => {
+t.test('with a forged set of headers, the id of the signed set counts', async (t) => {
   const { port, accepted } = await frozen(t);
   const forged = { ...good, 'svix-id': 'msg_forged' };
   const forgeries: Record<string, OutgoingHttpHeaders> = {
@@ -181,18 +181,23 @@ t.test('beside a forged set of headers, the id of the signed set counts', async 
   }
 });
 
-t.test("the verdict on any signature is that of the provider's own library", async (t) => {
+/** Verifies by the provider's documentation, without its library. */
+function isSignedByHand(headers: Record<string, string>, body: string): boolean {
+  const key = Buffer.from(SECRET.slice('whsec_'.length), 'base64');
+  const content = `${headers['svix-id']}.${Number(headers['svix-timestamp'])}.${body}`;
+  const digest = createHmac('sha256', key).update(content).digest('base64');
+  return (headers['svix-signature'] ?? '').split(' ').some((one) => {
+    const [version, signature] = one.split(',');
+    return version === 'v1' && signature === digest;
+  });
+}
+
+t.test('any signature is accepted exactly if an independent HMAC matches', async (t) => {
   t.intercept(Date, 'now', { value: () => NOW.getTime() });
   const verify = createVerify([SECRET], () => NOW);
-  const library = new Webhook(SECRET);
   let passed = 0;
   const agrees = (headers: Record<string, string>, body: string): void => {
-    let expected = true;
-    try {
-      library.verify(body, headers);
-    } catch {
-      expected = false;
-    }
+    const expected = isSignedByHand(headers, body);
     const verdict = verify(headers, Buffer.from(body));
     if (expected) passed += 1;
     t.strictSame(verdict, expected ? { eventId: headers['svix-id'] } : { refused: 'signature' }, {
