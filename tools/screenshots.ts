@@ -4,8 +4,8 @@
  */
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { playDemo } from '../src/cli/demo/commands.ts';
 import { type Stage, setStage } from '../src/cli/demo/stage.ts';
-import { playDemo } from '../src/cli/demo.ts';
 import { createOutput } from '../src/cli/output.ts';
 import type { EventView } from '../src/inbox/event-view.ts';
 import type { VersionView } from '../src/ledger/deduction-view.ts';

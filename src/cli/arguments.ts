@@ -1,7 +1,14 @@
-/** What options and arguments may look like. Each parser answers the value or refuses with what it wants. */
+/** The values of options and arguments, and files that they name. */
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError, Option } from 'commander';
+import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
-import { FaultRefused, parseFault } from '../simulator/faults.ts';
+import { parseJson } from '../contract/json.ts';
+import { type Columns, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
+import { pathSegment } from '../outbox/client.ts';
+import { CommandFailed, WrongUsage } from './failure.ts';
+import { printable } from './output.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
 /** `2026-11-20T17:00:00.000`: what our own instants have of an instant's digits. */
@@ -46,17 +53,6 @@ export function address(text: string): string {
   throw new InvalidArgumentError('It must be an http:// or https:// address without a user.');
 }
 
-/** What the simulator is to do wrong, as it is written; the simulator reads it. */
-export function fault(text: string): string {
-  try {
-    parseFault(text);
-    return text;
-  } catch (error) {
-    if (error instanceof FaultRefused) throw new InvalidArgumentError(error.message);
-    throw error;
-  }
-}
-
 /** For an option that may be given several times. */
 export function several<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {
   return (text, before = []) => [...before, parse(text)];
@@ -65,4 +61,97 @@ export function several<T>(parse: (text: string) => T): (text: string, before?: 
 /** Every command with a result has it. */
 export function jsonOption(): Option {
   return new Option('--json', 'print JSON for programs');
+}
+
+/** An employer id that can be part of the service's address, where its census is uploaded to. */
+export function employerId(text: string): string {
+  if (pathSegment(text) !== null && [...text].length <= ID_MAX_CHARACTERS) return text;
+  throw new WrongUsage(
+    `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that can stand in an address`,
+  );
+}
+
+/** Of the reason, in characters; the API's own bound. */
+const REASON_MAX_CHARACTERS = 500;
+
+/** A reason that is kept, without blanks around it. Throws `WrongUsage` when it says nothing or too much. */
+export function reasonOf(text: string): string {
+  const reason = text.trim();
+  if (reason !== '' && reason.length <= REASON_MAX_CHARACTERS) return reason;
+  throw new WrongUsage(`--reason must say why, in at most ${REASON_MAX_CHARACTERS} characters`);
+}
+
+/** What the API takes as the body of a run or a setting. */
+const JSON_BYTES_MAX = 8 * 1024 * 1024;
+
+/** The value in a JSON file, which the caller checks. Throws when the file is not there or holds no JSON. */
+export async function readJsonFile(path: string): Promise<unknown> {
+  const name = printable(path);
+  const { size } = await stat(path);
+  if (size > JSON_BYTES_MAX)
+    throw new CommandFailed(`${name} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
+  const parsed = parseJson((await readFile(path, 'utf8')).replace(/^\uFEFF/, ''));
+  if (!parsed.ok) throw new CommandFailed(`${name} ${parsed.reason}`);
+  return parsed.value;
+}
+
+/** What the end of a file's name says of its content. */
+const ROW_FORMATS: Readonly<Record<string, RowFormat>> = { csv: 'csv', json: 'json', ndjson: 'ndjson' };
+
+export type RowsFile = {
+  /** In bytes. */
+  size: number;
+  format: RowFormat;
+  /** The bytes from the first one on; `onBytes` is told of each part that was read. */
+  read(onBytes?: (bytes: number) => void): AsyncIterable<Uint8Array>;
+  /** Reads the rows from the first one on; `onBytes` is told of each part that was read. */
+  open(columns: Columns, onBytes?: (bytes: number) => void): Rows;
+};
+
+/** A file of rows that a person names. Throws when there is none, or its name does not say how it is read. */
+export async function findRowsFile(path: string): Promise<RowsFile> {
+  const format = ROW_FORMATS[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
+  if (format === undefined)
+    throw new WrongUsage('rows are in a .csv, .json or .ndjson file: its name tells how');
+  const found = await stat(path);
+  if (!found.isFile())
+    throw new CommandFailed(`${printable(path)} is not a file: give a .csv, .json or .ndjson`);
+  const read: RowsFile['read'] = (onBytes = () => {}) => counted(createReadStream(path), onBytes);
+  return {
+    size: found.size,
+    format,
+    read,
+    open: (columns, onBytes) => readRows(read(onBytes), format, columns),
+  };
+}
+
+async function* counted(
+  parts: AsyncIterable<Buffer>,
+  onBytes: (bytes: number) => void,
+): AsyncGenerator<Buffer> {
+  for await (const part of parts) {
+    onBytes(part.length);
+    yield part;
+  }
+}
+
+/** The API's own bounds of a page. */
+const LIMIT_MOST = 1_000;
+const LIMIT_USUAL = 100;
+
+/** The formats of a file of rows. */
+export const ROWS_FILE = '.csv, .json or .ndjson';
+
+export function employerOption(): Option {
+  return new Option('--employer <id>', "payroll's id of the employer (required)").makeOptionMandatory();
+}
+
+export function limitOption(): Option {
+  return new Option('--limit <number>', 'at most this many')
+    .argParser(wholeNumber(1, LIMIT_MOST))
+    .default(LIMIT_USUAL);
+}
+
+export function cursorOption(): Option {
+  return new Option('--cursor <text>', 'go on where a page ended: its next_cursor');
 }

@@ -1,6 +1,16 @@
+import { existsSync } from 'node:fs';
 import type { Clock } from '../clock.ts';
+import { readDatabaseUrl, readEnvironment } from '../config.ts';
+import { engineOfUrl } from '../database/engine.ts';
+import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
+import { CommandFailed } from './failure.ts';
 import type { Output } from './output.ts';
+
+/** Makes a command the action of a Commander command. The command returns its exit code, 0 only on success. */
+export type Act = (
+  command: (context: Context, ...rest: never[]) => Promise<number>,
+) => (...given: unknown[]) => Promise<void>;
 
 export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
@@ -18,12 +28,6 @@ export type Context = {
   readonly stopped: () => AbortSignal;
 };
 
-/** A command answers its exit code: 0 only when it worked. */
-export type Command<Rest extends unknown[]> = (context: Context, ...rest: Rest) => Promise<number>;
-
-/** Makes an action of a command that is loaded when it is run. */
-export type Lazily = (load: () => Promise<Command<never[]>>) => (...given: unknown[]) => Promise<void>;
-
 /** Catches the signals that ask a process to stop. */
 export function catchSignals(stopping: AbortController): () => AbortSignal {
   let caught = false;
@@ -34,4 +38,30 @@ export function catchSignals(stopping: AbortController): () => AbortSignal {
     }
     return stopping.signal;
   };
+}
+
+/**
+ * Opens the configured database for one command, also beside a running `serve`, and closes it again. Throws when
+ * there is none, so that a command started in the wrong folder leaves no empty one behind, and `SchemaRefused`
+ * when it is not the one that this release and configuration expect.
+ */
+export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promise<R>): Promise<R> {
+  const url = readDatabaseUrl(env);
+  const environment = readEnvironment(env);
+  const [{ openDatabase, sqlitePath }, { checkSchema }] = await Promise.all([
+    import('../database/open.ts'),
+    import('../database/migrate.ts'),
+  ]);
+  if (engineOfUrl(url) === 'sqlite' && !existsSync(sqlitePath(url))) {
+    throw new CommandFailed(
+      `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or run "benefits-sidecar migrate" to make it`,
+    );
+  }
+  const db = openDatabase(url);
+  try {
+    await checkSchema(db, environment);
+    return await work(db);
+  } finally {
+    await db.destroy();
+  }
 }

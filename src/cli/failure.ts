@@ -1,7 +1,29 @@
-/** What went wrong, in one line: what happened and what to do next. */
+/** Failures in one line: what happened and what to do next. */
+import { describe, type Problem } from '../contract/check.ts';
 import type { Environment } from '../environment.ts';
 import { type Output, printable } from './output.ts';
-import { problemLines } from './refused.ts';
+
+/**
+ * What was given can't be used: each problem names its field or row, and nothing was changed. `problems` may be the
+ * first of `problemCount`.
+ */
+export class Refused extends Error {
+  readonly code = 'REFUSED';
+  readonly problems: readonly Problem[];
+  readonly problemCount: number;
+  constructor(what: string, problems: readonly Problem[], problemCount: number = problems.length) {
+    super(`${what} is refused, and nothing was changed`);
+    this.problems = problems;
+    this.problemCount = problemCount;
+  }
+}
+
+/** What is wrong, one line each; none when the error names no problems. */
+function problemLines(error: unknown): string[] {
+  const { problems = [], problemCount = problems.length } = (error ?? {}) as Partial<Refused>;
+  const left = problemCount - problems.length;
+  return [...problems.map(describe), ...(left > 0 ? [`… and ${left} more`] : [])];
+}
 
 /** The command was called in a way that can't be meant; exit code 2. */
 export class WrongUsage extends Error {
@@ -68,7 +90,7 @@ const REMEDY: Readonly<Record<string, string>> = {
 const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError']);
 
 /** Tells a failure on stderr in one line, and one more for each problem when there are several; where it happened only with LOG_LEVEL=debug or trace. */
-export function tellFailure(out: Output, env: Environment, error: unknown): void {
+export function printFailure(out: Output, env: Environment, error: unknown): void {
   const what = `benefits-sidecar: ${printable(describeFailure(error))}`;
   const problems = problemLines(error).map(printable);
   if (problems.length < 2) out.note([what, ...problems].join(': '));

@@ -1,14 +1,15 @@
-/** The result goes to stdout, progress and notes to stderr: what a pipe or a file gets is the result alone. */
+/** Results go to stdout, progress and notes to stderr, so a pipe or a file receives only the result. */
 import { styleText } from 'node:util';
+import Table from 'cli-table3';
 import type { Environment } from '../environment.ts';
-import { printableLines } from '../telemetry/printable.ts';
+import { printable, printableLines } from '../telemetry/printable.ts';
 
-export { printable } from '../telemetry/printable.ts';
+export { printable };
 
 /** What a command writes to; a process has its own, tests pass theirs. */
 export type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
-export type Colour = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
+type Color = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
 
 export type Output = {
   readonly stdout: Stream;
@@ -22,8 +23,8 @@ export type Output = {
   json(value: unknown): void;
   /** Lines beside the result. */
   note(text: string): void;
-  /** Coloured where the result is read on a terminal, and NO_COLOR (no-color.org) is not set. */
-  colour(colour: Colour, text: string): string;
+  /** Colored where the result is read on a terminal, and NO_COLOR (no-color.org) is not set. */
+  color(color: Color, text: string): string;
 };
 
 /** `readerGone` is called when the reader of the result has left, as `| head` does; what follows is dropped. */
@@ -33,7 +34,7 @@ export function createOutput(
   readerGone: () => void,
 ): Output {
   const { stdout, stderr } = streams;
-  const colours = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  const colors = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
   let gone = false;
   stdout.on('error', (error: { code?: string }) => {
     if (error.code !== 'EPIPE') throw error;
@@ -45,14 +46,73 @@ export function createOutput(
   });
 
   const print = (text: string): void => {
-    if (!gone) stdout.write(`${printableLines(text, colours)}\n`);
+    if (!gone) stdout.write(`${printableLines(text, colors)}\n`);
   };
   return {
     stdout,
     stderr,
     print,
     json: (value) => print(JSON.stringify(value, null, stdout.isTTY ? 2 : 0)),
-    note: (text) => void stderr.write(`${printableLines(text, colours)}\n`),
-    colour: (colour, text) => (colours ? styleText(colour, text, { validateStream: false }) : text),
+    note: (text) => void stderr.write(`${printableLines(text, colors)}\n`),
+    color: (color, text) => (colors ? styleText(color, text, { validateStream: false }) : text),
   };
+}
+
+/** An empty cell is shown as a dash, so that columns stay readable. */
+export type Cell = string | number | null | undefined;
+
+/** No lines between cells: easier to read in a log and to cut with other tools. */
+const NO_LINES = Object.fromEntries(
+  [
+    ...['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right'],
+    ...['left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'],
+  ].map((name) => [name, '']),
+);
+
+/** Prints rows under a head. */
+export function printTable(out: Output, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
+  out.print(lay([head.map((name) => out.color('bold', name)), ...rows.map((row) => row.map(textOf))]));
+}
+
+/** Prints names and values, one pair a line. */
+export function printPairs(out: Output, pairs: Readonly<Record<string, Cell>>): void {
+  out.print(lay(Object.entries(pairs).map(([name, value]) => [out.color('bold', name), textOf(value)])));
+}
+
+/** What a reason may take of a row, so that most rows fit a terminal; the whole of it is where one thing is shown. */
+const SHORT_CHARACTERS = 60;
+
+/** The beginning of a text that a list has no room for. */
+export function shortened(text: string | null): string | null {
+  const characters = [...(text ?? '')];
+  if (characters.length <= SHORT_CHARACTERS) return text;
+  return `${characters
+    .slice(0, SHORT_CHARACTERS - 1)
+    .join('')
+    .trimEnd()}…`;
+}
+
+function lay(rows: readonly (readonly string[])[]): string {
+  const table = new Table({
+    chars: NO_LINES,
+    style: { 'padding-left': 0, 'padding-right': 2, head: [], border: [] },
+  });
+  table.push(...rows.map((row) => [...row]));
+  return table.toString().replace(/ +$/gm, '');
+}
+
+function textOf(value: Cell): string {
+  return value === null || value === undefined || value === '' ? '-' : printable(String(value));
+}
+
+/** Says, beside a page of a list, how to see the next one. */
+export function notePage(out: Output, nextCursor: string | null): void {
+  if (nextCursor !== null) out.note(`there are more: the same again with --cursor ${nextCursor}`);
+}
+
+const MEGABYTE = 1_000_000;
+
+/** Whole megabytes, one at least: for people. */
+export function megabytes(bytes: number): number {
+  return Math.max(1, Math.round(bytes / MEGABYTE));
 }

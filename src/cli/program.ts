@@ -1,18 +1,49 @@
-/** The command line: reads the arguments, runs one command, answers the exit code. */
-import { CommanderError } from 'commander';
+/** The command line: reads the arguments, runs one command and returns its exit code. */
+import { Command, CommanderError } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
-import { type Context, catchSignals, type Input } from './context.ts';
-import { tellFailure, WrongUsage } from './failure.ts';
-import { createOutput, type Stream } from './output.ts';
-import { createTree } from './tree.ts';
+import { VERSION } from '../version.ts';
+import { type Act, type Context, catchSignals, type Input } from './context.ts';
+import { printFailure, WrongUsage } from './failure.ts';
+import { createOutput, printable, type Stream } from './output.ts';
+import { releaseYoungGenerations } from './young-generation.ts';
 
-/** 0: it worked. 1: it did not. 2: it was called wrongly. */
+type AddCommands = (program: Command, act: Act) => void;
+
+/** The first word of each command in the order of the help, with the function that adds it. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommands>>> = {
+  serve: async () => (await import('./serve.ts')).addServeCommand,
+  migrate: async () => (await import('./database/migrate.ts')).addMigrateCommand,
+  copy: async () => (await import('./database/migrate.ts')).addCopyCommand,
+  demo: async () => (await import('./demo/commands.ts')).addDemoCommand,
+  simulate: async () => (await import('./simulate.ts')).addSimulateCommand,
+  replay: async () => (await import('./replay.ts')).addReplayCommand,
+  doctor: async () => (await import('./doctor/commands.ts')).addDoctorCommand,
+  readiness: async () => (await import('./readiness.ts')).addReadinessCommand,
+  backup: async () => (await import('./database/backup.ts')).addBackupCommand,
+  restore: async () => (await import('./database/restore.ts')).addRestoreCommand,
+  verify: async () => (await import('./database/maintenance.ts')).addVerifyCommand,
+  'accept-loss': async () => (await import('./database/maintenance.ts')).addAcceptLossCommand,
+  retention: async () => (await import('./database/maintenance.ts')).addRetentionCommand,
+  keys: async () => (await import('./keys.ts')).addKeyCommands,
+  token: async () => (await import('./token.ts')).addTokenCommands,
+  events: async () => (await import('./events.ts')).addEventCommands,
+  deductions: async () => (await import('./deductions.ts')).addDeductionCommands,
+  census: async () => (await import('./census.ts')).addCensusCommands,
+  change: async () => (await import('./change/commands.ts')).addChangeCommands,
+  run: async () => (await import('./run/commands.ts')).addRunCommands,
+  schedule: async () => (await import('./settings.ts')).addScheduleCommands,
+  policy: async () => (await import('./settings.ts')).addPolicyCommands,
+  codes: async () => (await import('./settings.ts')).addCodeCommands,
+  import: async () => (await import('./import.ts')).addImportCommands,
+};
+
+/** Exit codes: 0 is success. */
 const FAILED = 1;
 const USAGE = 2;
 
-/** What tests put in the place of the process's own. */
-export type Surroundings = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: AbortSignal };
+/** The streams of the process; tests pass their own. */
+type Surroundings = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: AbortSignal };
 
 /** Runs the command that `argv` (without the interpreter and the script) names. Never throws. */
 export async function run(
@@ -27,14 +58,63 @@ export async function run(
   const context: Context = { env, out, now: systemClock, stopped, ...(stdin && { stdin }) };
   let exitCode = 0;
   try {
-    const tree = createTree(context, (code) => {
-      exitCode = code;
-    });
-    await tree.parseAsync(argv, { from: 'user' });
+    const program = await createProgram(
+      context,
+      (code) => {
+        exitCode = code;
+      },
+      argv,
+    );
+    await program.parseAsync(argv, { from: 'user' });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
-    tellFailure(out, env, error);
+    printFailure(out, env, error);
     return error instanceof WrongUsage ? USAGE : FAILED;
   }
+}
+
+/**
+ * Creates the program with the commands that `argv` needs: the one that it names, so `serve` loads only what it
+ * serves with, or else all of them, as for the help. `ended` receives the exit code of the command that ran.
+ */
+export async function createProgram(
+  context: Context,
+  ended: (exitCode: number) => void,
+  [first = '', second = '']: readonly string[] = [],
+): Promise<Command> {
+  const { out } = context;
+  const act: Act =
+    (command) =>
+    async (...given) => {
+      releaseYoungGenerations();
+      ended(await command(context, ...(given as never[])));
+    };
+  const program = new Command('benefits-sidecar')
+    .description('The payroll side of an embedded-benefits integration.')
+    .version(VERSION)
+    .configureOutput({
+      writeOut: (text) => out.print(text.trimEnd()),
+      writeErr: (text) => out.note(text.trimEnd()),
+      outputError: (text, write) => write(errorLines(text)),
+      getOutHelpWidth: () => out.stdout.columns ?? 100,
+      getErrHelpWidth: () => out.stderr.columns ?? 100,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    })
+    .showHelpAfterError('("benefits-sidecar help COMMAND" tells how)')
+    .exitOverride();
+  const word = first === 'help' ? second : first;
+  const named = Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined;
+  for (const load of named === undefined ? Object.values(COMMANDS) : [named]) (await load())(program, act);
+  return program;
+}
+
+/** An error quotes arguments, which may hold line ends. Only a suggestion is on a line of its own. */
+function errorLines(text: string): string {
+  return text
+    .trimEnd()
+    .split(/\n(?=\(Did you mean [^\n]*\)$)/)
+    .map(printable)
+    .join('\n');
 }

@@ -1,9 +1,20 @@
+import type { Command } from 'commander';
 import type { CheckResult, ReadinessReport } from '../checks.ts';
 import { readReadinessLimits } from '../config.ts';
 import { readReadiness, viewReadiness } from '../readiness/report.ts';
-import type { Context } from './context.ts';
-import { withDatabase } from './database.ts';
+import { jsonOption } from './arguments.ts';
+import { type Act, type Context, withDatabase } from './context.ts';
 import { type Output, printable } from './output.ts';
+
+/** Adds `readiness`. */
+export function addReadinessCommand(program: Command, act: Act): void {
+  program
+    .command('readiness')
+    .description('say whether a payroll run can trust the ledger now')
+    .option('--employer <id>', 'look at one employer where a check concerns one')
+    .addOption(jsonOption())
+    .action(act(readiness));
+}
 
 const MARKS = {
   pass: ['green', 'pass'],
@@ -37,8 +48,8 @@ export function printReadiness(
 }
 
 function printCheck(out: Output, { id, result, count, advice, examples, accepted }: CheckResult): void {
-  const [colour, word] = MARKS[result];
-  out.print(`${out.colour(colour, word)}  ${id}${count > 0 ? `: ${count}` : ''}`);
+  const [color, word] = MARKS[result];
+  out.print(`${out.color(color, word)}  ${id}${count > 0 ? `: ${count}` : ''}`);
   out.print(`      ${advice}`);
   if (examples.length > 0) out.print(`      ${examples.map(printable).join(', ')}`);
   for (const { example, reason, accepted_by } of accepted)

@@ -1,11 +1,39 @@
-import { readReceiver, readWebhookSecrets } from '../config.ts';
+/** Replays events from files to a running receiver. */
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { Agent, request } from 'undici';
+import type { Clock } from '../clock.ts';
+import { type Listener, readReceiver, readWebhookSecrets } from '../config.ts';
+import { codeOf } from '../database/errors.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
-import type { Context } from './context.ts';
+import { signEvent } from '../simulator/sign.ts';
+import { address, jsonOption, wholeNumber } from './arguments.ts';
+import type { Act, Context } from './context.ts';
 import { CommandFailed } from './failure.ts';
 import { printable } from './output.ts';
-import { createPoster, type Posted } from './poster.ts';
 import { showProgress } from './progress.ts';
-import { addressToReach } from './reach.ts';
+
+/** More events would only wait in the receiver's queue. */
+const CONCURRENCY_MAX = 256;
+
+/** Adds `replay`. */
+export function addReplayCommand(program: Command, act: Act): void {
+  program
+    .command('replay')
+    .description('sign events from files and post them to a running receiver')
+    .argument('<path...>', 'files of events, or folders of them, such as fixtures/')
+    .option('--url <url>', 'the address of the receiver (default: by RECEIVER_HOST and _PORT)', address)
+    .option('--force', 'also when BENEFITS_ENVIRONMENT is live: what is posted stays in the ledger')
+    .option(
+      '--concurrency <number>',
+      'events under way at once; 1 keeps their order',
+      wholeNumber(1, CONCURRENCY_MAX),
+      1,
+    )
+    .addOption(jsonOption())
+    .action(act(replay));
+}
 
 type Options = { url?: string; concurrency: number; force?: true; json?: true };
 
@@ -46,10 +74,10 @@ export async function replay(context: Context, paths: string[], options: Options
     progress.end();
     await poster.close();
   }
-  return tell(context, { url, events: events.length, posted }, options.json === true);
+  return printPosted(context, { url, events: events.length, posted }, options.json === true);
 }
 
-function tell(
+function printPosted(
   { out }: Context,
   { url, events, posted }: { url: string; events: number; posted: readonly Posted[] },
   json: boolean,
@@ -90,4 +118,67 @@ async function inTurns(
     }
   };
   await Promise.all(Array.from({ length: Math.min(concurrency, events.length) }, one));
+}
+
+/** The interface's limit for an acknowledgement; a receiver that needs longer has failed. */
+const ANSWER_MS = 15_000;
+
+/** What became of one event: `answer` is the status, or why there was none. */
+type Posted = { file: string; delivered: boolean; answer: string };
+
+/** Posts events, each signed at the time it goes out. Redirects are not followed. */
+function createPoster(options: { url: string; secret: string; now: Clock; signal: AbortSignal }) {
+  const { url, secret, now, signal } = options;
+  const agent = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS });
+  return {
+    async post({ file, id, body }: Fixture): Promise<Posted> {
+      const text = JSON.stringify(body);
+      const headers = { 'content-type': 'application/json', ...signEvent(secret, id, now(), text) };
+      try {
+        const answer = await request(url, { method: 'POST', headers, body: text, dispatcher: agent, signal });
+        await answer.body.dump();
+        const { statusCode } = answer;
+        return { file, delivered: statusCode >= 200 && statusCode < 300, answer: String(statusCode) };
+      } catch (error) {
+        return { file, delivered: false, answer: codeOf(error) || (error as Error).name };
+      }
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+/** Listening everywhere is no address to call: the same machine's own is. */
+const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/** Where a listener of this machine is reached, such as `http://127.0.0.1:8080`. */
+export function addressToReach({ host, port }: Listener): string {
+  const reached = EVERYWHERE[host] ?? host;
+  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`;
+}
+
+/** Between two looks whether something listens: soon enough for whoever starts it, and no load. */
+const LOOK_EVERY_MS = 500;
+
+/** Resolves with true once something takes connections at the address, with false when the signal aborts. */
+export async function untilItListens(url: string, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted) {
+    if (await listens(new URL(url))) return true;
+    await delay(LOOK_EVERY_MS, undefined, { signal }).catch(() => {});
+  }
+  return false;
+}
+
+function listens({ hostname, port, protocol }: URL): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({
+      host: hostname.replace(/^\[|\]$/g, ''),
+      port: Number(port) || (protocol === 'https:' ? 443 : 80),
+      timeout: LOOK_EVERY_MS,
+    });
+    const end = (answer: boolean) => () => {
+      socket.destroy();
+      resolve(answer);
+    };
+    socket.once('connect', end(true)).once('error', end(false)).once('timeout', end(false));
+  });
 }

@@ -1,9 +1,19 @@
 import closeWithGrace from 'close-with-grace';
+import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
 import { createLog } from '../telemetry/log.ts';
-import type { Context } from './context.ts';
-import { tellFailure } from './failure.ts';
+import type { Act, Context } from './context.ts';
+import { printFailure } from './failure.ts';
 import { boundHeaps, holdYoungGenerations, releaseBoundYoungGenerations } from './young-generation.ts';
+
+/** Adds `serve`. */
+export function addServeCommand(program: Command, act: Act): void {
+  program
+    .command('serve')
+    .description('receive webhooks, keep the ledger, send what is owed; until SIGTERM')
+    .option('--no-migrate', 'refuse a database that lacks migrations instead of migrating it')
+    .action(act(serve));
+}
 
 /** What the promise of a stop within 10 s allows; after it the process is ended as it is, and loses nothing. */
 const STOPS_WITHIN_MS = 10_000;
@@ -13,10 +23,10 @@ const LATE = `not everything stopped within ${STOPS_WITHIN_MS / 1_000} s: what w
  * Runs the sidecar until SIGTERM or SIGINT, which end it in order and with exit code 0, or until it can't go on,
  * which ends it in order and with 1. Either way the process is ended from here. Throws when it can't start.
  */
-export async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): Promise<number> {
+async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): Promise<number> {
   const config = readConfig(env);
   const log = createLog(config.logLevel, out.stdout.isTTY === true);
-  const say = (failure: unknown): void => tellFailure(out, env, failure);
+  const say = (failure: unknown): void => printFailure(out, env, failure);
   holdYoungGenerations();
   boundHeaps();
   const { createSidecar } = await import('../runtime/sidecar.ts');

@@ -1,19 +1,57 @@
+/** The simulated benefits service as a command. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { type Command, InvalidArgumentError } from 'commander';
 import { readBenefits, readWebhookSecrets } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
 import { CONTROL_PATH } from '../simulator/control.ts';
+import { FaultRefused, parseFault } from '../simulator/faults.ts';
+import { type Delivery, RETRY_DELAYS_MS } from '../simulator/provider.ts';
 import type { ReceivedRequest } from '../simulator/record.ts';
 import { isScenario, SCENARIOS, type ScenarioName } from '../simulator/scenarios.ts';
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
-import type { Context } from './context.ts';
+import { address, several, wholeNumber } from './arguments.ts';
+import type { Act, Context } from './context.ts';
 import { WrongUsage } from './failure.ts';
-import { type Output, printable } from './output.ts';
-import { addressToReach, untilItListens } from './reach.ts';
-import { deliveryInWords, requestInWords } from './simulate-words.ts';
-import { printTable } from './table.ts';
+import { type Output, printable, printTable } from './output.ts';
+import { addressToReach, untilItListens } from './replay.ts';
+
+/** More employees would take seconds to create. */
+const EMPLOYEES_MAX = 100_000;
+const SEED_MAX = 2 ** 31 - 1;
+
+/** Adds `simulate`. */
+export function addSimulateCommand(program: Command, act: Act): void {
+  program
+    .command('simulate')
+    .description('be a benefits service to develop against; until Ctrl-C')
+    .option('--seed <number>', 'decides the employers, employees and enrolments', wholeNumber(0, SEED_MAX), 1)
+    .option('--port <port>', 'listen on this port of 127.0.0.1', wholeNumber(0, 65_535), 8090)
+    .option('--webhook-url <url>', 'send events here (default: http://127.0.0.1:8080/webhooks)', address)
+    .option('--employer <id>', 'an employer to serve; may be repeated', several(String))
+    .option('--employees <number>', 'employees of each employer', wholeNumber(1, EMPLOYEES_MAX), 5)
+    .option('--censuses <folder>', "write payroll's censuses there, for CENSUS_SOURCE=dir:FOLDER")
+    .option('--scenario <name>', 'play this scenario, then stay up; list shows them all')
+    .option(
+      '--fault <fault>',
+      'do this wrong on purpose, NAME[=VALUE][:COUNT][@ID]; may be repeated',
+      several(fault),
+    )
+    .action(act(simulate));
+}
+
+/** Returns the text of a fault that the simulator understands. */
+function fault(text: string): string {
+  try {
+    parseFault(text);
+    return text;
+  } catch (error) {
+    if (error instanceof FaultRefused) throw new InvalidArgumentError(error.message);
+    throw error;
+  }
+}
 
 type Options = {
   seed: number;
@@ -182,4 +220,51 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener('abort', () => resolve(), { once: true });
   });
+}
+
+const CHANGES: Readonly<Record<string, string>> = {
+  'new-hire': 'A new hire',
+  termination: 'A termination',
+  demographic: 'A change of address',
+  'compensation-change': 'A change of pay or status',
+};
+
+export function requestInWords(request: ReceivedRequest): string {
+  const { method, path, body } = request;
+  return `${subjectOf(method, path, body)}: ${onPurpose(request) ?? outcomeOf(request)}`;
+}
+
+/** What a fault made of it; null when it met none. */
+function onPurpose({ fault, status, applied, repeated }: ReceivedRequest): string | null {
+  if (fault === null) return null;
+  if (status !== null) return `answered ${status} on purpose (${fault})`;
+  return `${applied ? 'applied' : repeated ? 'known' : 'not applied'}, and not answered on purpose (${fault})`;
+}
+
+function subjectOf(method: string, path: string, body: unknown): string {
+  if (method !== 'POST') return `${printable(method)} ${printable(path)} came`;
+  const [, employerId] = /^\/employer\/([^/]+)\/census$/.exec(path) ?? [];
+  if (employerId !== undefined) return `A census of ${printable(employerId)}${countOf(body)} came`;
+  const [, change = ''] = /^\/employee-changes\/([a-z-]+)$/.exec(path) ?? [];
+  return `${CHANGES[change] ?? 'A request to an address that is no endpoint'} came`;
+}
+
+function countOf(body: unknown): string {
+  const employees = (body as { employees?: unknown } | null)?.employees;
+  return Array.isArray(employees) ? ` with ${employees.length} employees` : '';
+}
+
+function outcomeOf({ status, repeated }: ReceivedRequest): string {
+  if (repeated) return 'known by its idempotency key, answered again and not applied twice';
+  if (status === 200) return 'accepted';
+  if (status === 401) return 'refused, its API key is not the one above (401)';
+  if (status === 422) return 'refused, it breaks the contract (422)';
+  return `not accepted (${status})`;
+}
+
+export function deliveryInWords({ eventId, attempt, acknowledged, status, reason }: Delivery): string {
+  const answer = status === null ? `no answer, ${reason}` : `answered ${status}`;
+  if (acknowledged) return `Event ${eventId} acknowledged (${status})`;
+  const next = attempt < RETRY_DELAYS_MS.length ? 'it is tried again' : 'given up after the last attempt';
+  return `Event ${eventId} not acknowledged (${answer}), attempt ${attempt}: ${next}`;
 }

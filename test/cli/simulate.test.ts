@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { deliveryInWords, requestInWords } from '../../src/cli/simulate-words.ts';
+import { deliveryInWords, requestInWords } from '../../src/cli/simulate.ts';
 import { census } from '../../src/contract/census.ts';
 import type { ReceivedRequest } from '../../src/simulator/record.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios.ts';

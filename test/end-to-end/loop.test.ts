@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t, { type Test } from 'tap';
-import { startPayroll } from '../../src/cli/demo/payroll.ts';
+import { startPayroll } from '../../src/cli/demo/stage.ts';
 import type { Deduction } from '../../src/contract/deduction.ts';
 import { seededRandom, shuffle } from '../../src/simulator/random.ts';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';

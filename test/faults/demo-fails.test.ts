@@ -2,8 +2,8 @@
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import t, { type Test } from 'tap';
+import { runDemo } from '../../src/cli/demo/commands.ts';
 import { type Stage, setStage } from '../../src/cli/demo/stage.ts';
-import { runDemo } from '../../src/cli/demo.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import type { Census } from '../../src/contract/census.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';

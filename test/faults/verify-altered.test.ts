@@ -1,9 +1,9 @@
 /** Whatever is altered in a row, by a bad disk or by hand, is found, or it is listed here with why not. */
 import t from 'tap';
-import { verifyRows } from '../../src/cli/verify-parts.ts';
 import { readDataKeys } from '../../src/config.ts';
 import { createDifferences, type Differences } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
+import { verifyRows } from '../../src/operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../../src/security/encryption.ts';
 import { altered, altering } from '../cli/alter.ts';
 import { ROWS, UNTOLD } from '../cli/untold.ts';

@@ -1,3 +1,6 @@
+/** What the steps of the demo share. */
+import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import type { Stage } from './stage.ts';
 
@@ -5,16 +8,89 @@ import type { Stage } from './stage.ts';
 export type Scene = {
   readonly stage: Stage;
   readonly now: Clock;
-  /** Says who does what. */
-  tell(text: string): void;
-  /** Says what was checked and holds: only after it was. */
-  holds(text: string): void;
+  /** Prints who does what. */
+  show(text: string): void;
+  /** Prints what was checked, after the check passed. */
+  confirm(text: string): void;
 };
 
 /** A numbered step of the demo. `play` rejects, mostly with `StepFailed`, when something is not as it must be. */
-export type Act = { readonly title: string; play(scene: Scene): Promise<void> };
+export type Step = { readonly title: string; play(scene: Scene): Promise<void> };
 
 /** As a count and its noun: `1 deduction`, `2 deductions`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** A step did not come out as it must. */
+export class StepFailed extends Error {
+  readonly code = 'STEP_FAILED';
+  readonly expected: string;
+  readonly found: string;
+  constructor(expected: string, found: string) {
+    super(`expected ${expected}; found ${found}`);
+    this.expected = expected;
+    this.found = found;
+  }
+}
+
+/** Each wait takes well under a second on an idle machine. The limit leaves room for a busy one. */
+const WAIT_MS = 60_000;
+/** Between two looks. */
+const LOOK_EVERY_MS = 10;
+
+/** Throws `StepFailed` unless `holds`. */
+export function expect(holds: boolean, expected: string, found: string): void {
+  if (!holds) throw new StepFailed(expected, found);
+}
+
+/** Throws `StepFailed` unless both are equal to the last field. `what` names them. */
+export function expectEqual(what: string, found: unknown, expected: unknown): void {
+  expect(isDeepStrictEqual(found, expected), `${what}: ${shown(expected)}`, shown(found));
+}
+
+/**
+ * Looks again and again until `holds`, and answers what it saw. Throws `StepFailed`, with what it saw last, when
+ * that takes longer than `withinMs`.
+ */
+export async function waitFor<T>(
+  expected: string,
+  look: () => Promise<T> | T,
+  holds: (seen: T) => boolean,
+  withinMs: number = WAIT_MS,
+): Promise<T> {
+  const until = performance.now() + withinMs;
+  for (;;) {
+    const seen = await look();
+    if (holds(seen)) return seen;
+    if (performance.now() > until)
+      throw new StepFailed(`${expected} within ${withinMs / 1_000} s`, shown(seen));
+    await pause(LOOK_EVERY_MS);
+  }
+}
+
+function shown(value: unknown): string {
+  if (value === undefined) return 'nothing';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/**
+ * Where two JSON values differ first, as a path such as `employees[2].address.state`; null when they are equal.
+ * Names no value: they may be personal.
+ */
+export function firstDifference(found: unknown, expected: unknown, path = ''): string | null {
+  if (Object.is(found, expected)) return null;
+  if (!isParts(found) || !isParts(expected) || Array.isArray(found) !== Array.isArray(expected)) {
+    return path === '' ? 'all of it' : path;
+  }
+  for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
+    const name = Array.isArray(expected) ? `${path}[${key}]` : path === '' ? key : `${path}.${key}`;
+    const difference = firstDifference(found[key], expected[key], name);
+    if (difference !== null) return difference;
+  }
+  return null;
+}
+
+function isParts(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
 }

@@ -1,21 +1,22 @@
-/** What the demo plays on: a benefits service, a payroll system and the sidecar between them, on this machine. */
+/** What the demo runs on: a simulated benefits service, a payroll system and the sidecar between them. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Agent, request } from 'undici';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
 import { createSidecar, type Sidecar } from '../../runtime/sidecar.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
 import { CommandFailed } from '../failure.ts';
-import { type Api, createApi } from './api.ts';
-import { type Payroll, startPayroll } from './payroll.ts';
 
 export type Stage = {
   readonly simulator: Simulator;
   readonly payroll: Payroll;
-  /** What payroll holds, by employer id: what the benefits service must receive. */
+  /** What payroll confirm, by employer id: what the benefits service must receive. */
   readonly censuses: ReadonlyMap<string, Census>;
   readonly sidecar: Sidecar;
   readonly api: Api;
@@ -96,4 +97,91 @@ async function makeFolder(): Promise<string> {
 
 function secret(encoding: 'base64' | 'base64url'): string {
   return randomBytes(SECRET_BYTES).toString(encoding);
+}
+
+type Payroll = {
+  /** What the sidecar is given as `CENSUS_SOURCE`. */
+  readonly censusAddress: string;
+  readonly url: string;
+  /** How often an employer's census was given out. */
+  givenOut(employerId: string): number;
+  close(): Promise<void>;
+};
+
+/** `GET /employers/{employer_id}/census` with this bearer token, on a free port of 127.0.0.1. */
+export async function startPayroll(censuses: ReadonlyMap<string, Census>, token: string): Promise<Payroll> {
+  const givenOut = new Map<string, number>();
+  const server = createServer((request, response) => {
+    const [, encoded] = /^\/employers\/([^/?]+)\/census$/.exec(request.url ?? '') ?? [];
+    const employerId = encoded === undefined ? '' : decodeURIComponent(encoded);
+    const census = censuses.get(employerId);
+    if (request.headers.authorization !== `Bearer ${token}`) return void response.writeHead(401).end();
+    if (request.method !== 'GET' || census === undefined) return void response.writeHead(404).end();
+    givenOut.set(employerId, (givenOut.get(employerId) ?? 0) + 1);
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(census));
+  });
+  const listening = Promise.withResolvers<void>();
+  server.once('error', listening.reject);
+  server.listen(0, '127.0.0.1', listening.resolve);
+  await listening.promise;
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    url,
+    censusAddress: `${url}/employers/{employer_id}/census`,
+    givenOut: (employerId) => givenOut.get(employerId) ?? 0,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+type Api = {
+  /** One answer of 200. Rejects for any other, and when there is none in time. */
+  get<T>(path: string): Promise<T>;
+  /** A list from its first page to its last. `next` is the parameter that `next_cursor` goes into. */
+  list<T>(path: string, next?: 'cursor' | 'after'): Promise<T[]>;
+  /** Sends JSON, and answers what came with a status of 2xx. `ifMatch` is an ETag. Rejects as `get` does. */
+  send<T>(method: 'PUT' | 'POST', path: string, body: object, ifMatch?: string): Promise<T>;
+  close(): Promise<void>;
+};
+
+type Page<T> = { data: T[]; next_cursor: string | null };
+
+/** The API answers in milliseconds; one that hangs must not keep the demo waiting for minutes. */
+const ANSWERS_WITHIN_MS = 30_000;
+
+function createApi(url: string, token: string): Api {
+  const dispatcher = new Agent({ headersTimeout: ANSWERS_WITHIN_MS, bodyTimeout: ANSWERS_WITHIN_MS });
+  const headers = { authorization: `Bearer ${token}` };
+  const send = async <T>(method: 'GET' | 'PUT' | 'POST', path: string, more: object = {}): Promise<T> => {
+    const { statusCode, body } = await request(`${url}${path}`, { dispatcher, method, headers, ...more });
+    if (statusCode === 200 || statusCode === 201) return (await body.json()) as T;
+    throw new Error(`${method} ${path} was answered ${statusCode}: ${(await body.text()).slice(0, 500)}`);
+  };
+  const get = <T>(path: string): Promise<T> => send('GET', path);
+  return {
+    get,
+    list: async <T>(path: string, next: 'cursor' | 'after' = 'cursor') => {
+      const rows: T[] = [];
+      for (let at: string | null = ''; at !== null; ) {
+        const more: string = at === '' ? '' : `${path.includes('?') ? '&' : '?'}${next}=${at}`;
+        const page: Page<T> = await get(`${path}${more}`);
+        rows.push(...page.data);
+        at = page.next_cursor;
+      }
+      return rows;
+    },
+    send: (method, path, body, ifMatch) =>
+      send(method, path, {
+        body: JSON.stringify(body),
+        headers: {
+          ...headers,
+          'content-type': 'application/json',
+          ...(ifMatch !== undefined && { 'if-match': `"${ifMatch}"` }),
+        },
+      }),
+    close: () => dispatcher.destroy(),
+  };
 }

@@ -1,17 +1,48 @@
+/** Checks of the runtime and the configuration. */
 import { statSync } from 'node:fs';
-import { ConfigError, plainHttpVariables, readListeners } from '../../config.ts';
+import {
+  type BenefitsConfig,
+  type CensusSource,
+  type Config,
+  ConfigError,
+  type DataKey,
+  type Listener,
+  plainHttpVariables,
+  readConfig,
+  readListeners,
+} from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
+import { nameOfDatabase } from '../database/backup.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
-import { meaningOf, readAlone, SETTINGS } from './settings.ts';
 
-/** Each variable by itself, so that all that is wrong is told at once; what it means now, and no secret. */
+/** The Node that it runs on. One too old does not get here (main.ts). */
+export function checkNode(version: string): Finding {
+  const message = `Node ${version}`;
+  const major = Number(version.split('.')[0]);
+  if (major % 2 === 0) return pass('node', message);
+  return warn('node', message, 'Odd releases are mended for half a year only: take an even one.');
+}
+
+/** Checks that Node verifies the certificates of HTTPS servers. Only the value `0` turns that off. */
+export function checkCertificates(env: Environment): Finding {
+  const id = 'certificates';
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return pass(id, 'certificates of HTTPS servers are verified');
+  const report = given(env, 'BENEFITS_ENVIRONMENT') === 'live' ? fail : warn;
+  return report(
+    id,
+    'NODE_TLS_REJECT_UNAUTHORIZED=0: any server can pose as the benefits service',
+    'Unset it. Trust a private certificate authority with NODE_EXTRA_CA_CERTS=FILE instead.',
+  );
+}
+
+/** Each variable by itself, so that all that is wrong is findingOf at once; what it means now, and no secret. */
 export function checkConfiguration(env: Environment): Finding[] {
   return Object.keys(SETTINGS).map((name) => {
     const id = `configuration.${name}`;
     try {
       const meaning = meaningOf(name, env);
       assertApart(name, env);
-      return told(name, meaning, env);
+      return findingOf(name, meaning, env);
     } catch (error) {
       if (!(error instanceof ConfigError)) throw error;
       return fail(id, error.message, 'Set it as the README describes under "Configuration".');
@@ -19,7 +50,7 @@ export function checkConfiguration(env: Environment): Finding[] {
   });
 }
 
-/** What is wrong only beside other variables: told on the line of the one that the message begins with. */
+/** What is wrong only beside other variables: findingOf on the line of the one that the message begins with. */
 function assertApart(name: string, env: Environment): void {
   if (name !== 'API_PORT') return;
   try {
@@ -29,7 +60,7 @@ function assertApart(name: string, env: Environment): void {
   }
 }
 
-function told(name: string, meaning: string, env: Environment): Finding {
+function findingOf(name: string, meaning: string, env: Environment): Finding {
   const id = `configuration.${name}`;
   if (name === 'API_HOST' && !isOwnMachine(given(env, name))) {
     return warn(
@@ -64,4 +95,200 @@ function isReadByAll(path: string): boolean {
 /** Whether only this machine can reach a listener there; by default it is so. */
 function isOwnMachine(host = '127.0.0.1'): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
+}
+
+/** Every variable. A secret's may be set as NAME_FILE instead: then it is the line of NAME that says so. */
+const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
+  BENEFITS_ENVIRONMENT: ({ environment }) => environment,
+  BENEFITS_BASE_URL: ({ benefits }) => benefits.baseUrl,
+  BENEFITS_API_KEY: ({ benefits }) => lengthOf(benefits.apiKey),
+  WEBHOOK_SECRETS: ({ webhookSecrets }) => secrets(webhookSecrets),
+  DATA_KEYS: ({ dataKeys }) => keys(dataKeys),
+  DATABASE_URL: ({ databaseUrl }) => nameOfDatabase(databaseUrl),
+  RECEIVER_HOST: ({ receiver }) => host(receiver),
+  RECEIVER_PORT: ({ receiver }) => port(receiver),
+  API_HOST: ({ api }) => host(api),
+  API_PORT: ({ api }) => port(api),
+  API_TOKEN: ({ api }) => (api.token === null ? 'no such token' : lengthOf(api.token)),
+  CENSUS_SOURCE: ({ census }) => source(census.source),
+  CENSUS_SOURCE_TOKEN: ({ census }) => (census.token === null ? 'no token is sent' : lengthOf(census.token)),
+  CENSUS_MAX_AGE: ({ census }) => `a staged census older than ${duration(census.maxAgeMs)} is not uploaded`,
+  CENSUS_OVERDUE: ({ census }) =>
+    `a sync that is not completed after ${duration(census.overdueMs)} is overdue`,
+  EVENTS_SILENT_AFTER: ({ silentAfterMs }) =>
+    silentAfterMs === null
+      ? 'readiness never warns about a lack of events'
+      : `readiness warns when the last event is older than ${duration(silentAfterMs)}`,
+  RETENTION_EVENTS: ({ retention }) => kept('bodies of applied and ignored events', retention.eventsMs),
+  RETENTION_REQUESTS: ({ retention }) =>
+    kept('attempts and answers of delivered and cancelled requests', retention.requestsMs),
+  LOG_LEVEL: ({ logLevel }) => logLevel,
+};
+
+/** Those whose value may be a secret, and so may stand in a file that NAME_FILE names. */
+const SECRETS = [
+  'BENEFITS_API_KEY',
+  'WEBHOOK_SECRETS',
+  'DATA_KEYS',
+  'DATABASE_URL',
+  'API_TOKEN',
+  'CENSUS_SOURCE_TOKEN',
+];
+
+/** Every name that is read. */
+export const VARIABLES: readonly string[] = [
+  ...Object.keys(SETTINGS),
+  ...SECRETS.map((name) => `${name}_FILE`),
+];
+
+/** Well-formed, and used for nothing but to read one variable beside others that can't be what is wrong. */
+const STAND_INS: Environment = {
+  BENEFITS_ENVIRONMENT: 'sandbox',
+  BENEFITS_BASE_URL: 'http://127.0.0.1',
+  BENEFITS_API_KEY: 'stand-in',
+  WEBHOOK_SECRETS: `whsec_${Buffer.alloc(32).toString('base64')}`,
+  DATA_KEYS: `stand-in:${Buffer.alloc(32).toString('base64')}`,
+  RECEIVER_PORT: '0',
+  API_PORT: '0',
+};
+
+/** Returns what one variable means, whatever the others are. Throws `ConfigError` if it is malformed. */
+function meaningOf(name: string, env: Environment): string {
+  return SETTINGS[name]?.(readAlone(name, env)) ?? '';
+}
+
+/** Returns the configuration with one variable set. Addresses depend on the environment, so live stays live. */
+function readAlone(name: string, env: Environment): Config {
+  const file = `${name}_FILE`;
+  const isLive = given(env, 'BENEFITS_ENVIRONMENT') === 'live';
+  const others = isLive ? { ...STAND_INS, BENEFITS_ENVIRONMENT: 'live' } : STAND_INS;
+  return readConfig({ ...others, [name]: env[name], [file]: env[file] });
+}
+
+function lengthOf(secret: string): string {
+  return `set, ${secret.length} characters`;
+}
+
+function secrets(all: readonly string[]): string {
+  const bytes = all.map((one) => Buffer.from(one.slice('whsec_'.length), 'base64').length);
+  return `${all.length} ${all.length === 1 ? 'secret' : 'secrets'}, of ${bytes.join(' and ')} bytes`;
+}
+
+function keys([first, ...others]: readonly DataKey[]): string {
+  const also = others.length === 0 ? '' : `, ${others.map(({ id }) => id).join(' and ')} only to open`;
+  return `${first?.id} seals and opens${also}`;
+}
+
+const EVERY_ADDRESS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
+
+function host(listener: Listener): string {
+  return EVERY_ADDRESS.has(listener.host) ? `${listener.host}, every address of this machine` : listener.host;
+}
+
+function port(listener: Listener): string {
+  return listener.port === 0 ? '0, any that is free at the start' : String(listener.port);
+}
+
+function source(from: CensusSource): string {
+  if (from.kind === 'push') return 'push: payroll brings each census';
+  return from.kind === 'dir' ? `the folder ${from.path}` : from.url;
+}
+
+function kept(what: string, ms: number | null): string {
+  return ms === null ? `${what} are kept for ever` : `${what} go after ${duration(ms)}`;
+}
+
+const UNITS = [
+  ['d', 86_400_000],
+  ['h', 3_600_000],
+  ['m', 60_000],
+  ['s', 1_000],
+] as const;
+
+/** In the largest unit that it is a whole number of, as it may be written in a variable. */
+function duration(ms: number): string {
+  const [unit, length] = UNITS.find(([, unitMs]) => ms % unitMs === 0) ?? ['s', 1_000];
+  return `${ms / length}${unit}`;
+}
+
+const VARIABLES_ID = 'variables';
+/** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common in other programs' names. */
+const PREFIXES = ['BENEFITS_', 'CENSUS_', 'EVENTS_', 'RECEIVER_', 'RETENTION_', 'WEBHOOK_'];
+/** Kubernetes sets variables with this prefix for a Service named benefits-sidecar. */
+const SERVICE_LINKS = 'BENEFITS_SIDECAR_';
+
+/** Warns about variables with one of our prefixes that are never read. Values are not shown: they may be secrets. */
+export function checkUnknown(env: Environment): Finding {
+  const unknown = Object.keys(env).filter(
+    (name) =>
+      given(env, name) !== undefined &&
+      !VARIABLES.includes(name) &&
+      !name.startsWith(SERVICE_LINKS) &&
+      PREFIXES.some((prefix) => name.toUpperCase().startsWith(prefix)),
+  );
+  if (unknown.length === 0) return pass(VARIABLES_ID, 'every variable with one of our prefixes is known');
+  return warn(
+    VARIABLES_ID,
+    `set but never read: ${unknown.join(', ')}`,
+    'Fix the name, or ignore this if another program reads the variable.',
+  );
+}
+
+type BenefitsEnvironment = Config['environment'];
+
+/** Words that people put into hosts and keys to tell environments apart. The interface shows none. */
+const WORDS: Readonly<Record<string, BenefitsEnvironment>> = {
+  sandbox: 'sandbox',
+  sbx: 'sandbox',
+  test: 'sandbox',
+  testing: 'sandbox',
+  staging: 'sandbox',
+  demo: 'sandbox',
+  dev: 'sandbox',
+  live: 'live',
+  prod: 'live',
+  production: 'live',
+};
+
+/**
+ * Whether the address and the key look like those of BENEFITS_ENVIRONMENT. A guess by words: it warns and never fails.
+ * The service itself can't tell before something is sent, and then it may be the wrong one's. The key is not told.
+ */
+export function checkEnvironment(
+  environment: BenefitsEnvironment,
+  { baseUrl, apiKey }: Pick<BenefitsConfig, 'baseUrl' | 'apiKey'>,
+): Finding {
+  const { host, pathname } = new URL(baseUrl);
+  const looks = { BENEFITS_BASE_URL: lookOf(host + pathname), BENEFITS_API_KEY: lookOfKey(apiKey) };
+  const odd = Object.entries(looks).filter(([, look]) => look !== null && look !== environment);
+  const id = 'environment';
+  if (odd.length === 0) return pass(id, `nothing in the address or the key speaks against ${environment}`);
+  const names = odd.map(([name]) => name).join(' and ');
+  return warn(
+    id,
+    `BENEFITS_ENVIRONMENT is ${environment}, but ${names} ${odd.length === 1 ? 'looks' : 'look'} like ${odd[0]?.[1]}`,
+    'Each environment has an address, a key, webhook secrets and a database of its own: see docs/environments.md.',
+  );
+}
+
+/** What the words of an address say; null when they say nothing, or both. */
+function lookOf(text: string): BenefitsEnvironment | null {
+  return agreed(text.toLowerCase().split(/[^a-z]+/));
+}
+
+/**
+ * What a key's prefix says: the words before its random part, as in `sk_live_…`. A random part may spell anything, so
+ * only whole words set apart by `_`, `-` or `.` count, and never the last.
+ */
+function lookOfKey(key: string): BenefitsEnvironment | null {
+  return agreed(key.toLowerCase().split(/[_.-]/).slice(0, -1).slice(0, PREFIX_WORDS));
+}
+
+/** `sk_live_`, `benefits_sandbox_key_`: no prefix has more. */
+const PREFIX_WORDS = 3;
+
+function agreed(words: readonly string[]): BenefitsEnvironment | null {
+  const said = new Set(words.flatMap((word) => (Object.hasOwn(WORDS, word) ? (WORDS[word] ?? []) : [])));
+  const [only] = said;
+  return said.size === 1 && only !== undefined ? only : null;
 }

@@ -1,21 +1,35 @@
-import { accessSync, constants, existsSync } from 'node:fs';
-import { readDatabaseUrl, readEnvironment } from '../../config.ts';
-import { engineOfUrl, tableExists } from '../../database/engine.ts';
+/** Checks of the database and its disk. */
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { sql } from 'kysely';
+import { chunkPlace } from '../../census/chunks.ts';
+import {
+  readApi,
+  readCensus,
+  readDatabaseUrl,
+  readDataKeys,
+  readEnvironment,
+  readWebhookSecrets,
+} from '../../config.ts';
+import { engineOf, engineOfUrl, tableExists } from '../../database/engine.ts';
 import { checkSchema } from '../../database/migrate.ts';
-import { openDatabase, sqlitePath } from '../../database/open.ts';
+import { openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import type { Environment } from '../../environment.ts';
+import { describeEventAge, readEventAge } from '../../inbox/arrivals.ts';
+import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
+import { refusedSince } from '../../inbox/refusals.ts';
 import { readCircuitBreaker } from '../../outbox/circuit-breaker.ts';
-import { nearestFolder } from '../../telemetry/disk.ts';
+import { placeOf } from '../../outbox/queue.ts';
+import { createEncryptor, type Place } from '../../security/encryption.ts';
+import { hashKeyPlace } from '../../security/hashing.ts';
+import { listTokens } from '../../security/tokens.ts';
+import { diskInWords, judgeDisk, nearestFolder, readDisk } from '../../telemetry/disk.ts';
 import type { Context } from '../context.ts';
+import { nameOfDatabase } from '../database/backup.ts';
 import { describeFailure } from '../failure.ts';
-import { nameOfDatabase } from '../where.ts';
-import { checkDataKeys } from './data-keys.ts';
-import { type Finding, fail, findingsOf, pass, warn } from './finding.ts';
-import { checkStagedCensuses } from './staged-censuses.ts';
-import { checkTail } from './tail.ts';
-import { checkTokens } from './tokens.ts';
-import { checkWebhooks } from './webhooks.ts';
+import { type Finding, fail, findingsOf, pass, unknown, warn } from './finding.ts';
 
 /** The database, and what only it can tell. Where there is none yet, whether it could be made. */
 export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
@@ -33,7 +47,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     return [
       ...findings,
       await checkWritable(db, now()),
-      ...(await findingsOf('tail-lost', () => checkTail(db, now()))),
+      ...(await findingsOf('tail-lost', () => checkLoss(db, now()))),
       ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
       ...(await findingsOf('gate', () => checkGate(db))),
       ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),
@@ -96,6 +110,228 @@ async function checkGate(db: Db): Promise<Finding[]> {
       'gate',
       `requests wait since ${since}: ${reason}`,
       'Mend the address or the key that serve was started with; one in a variable is read at the next start.',
+    ),
+  ];
+}
+
+/** Whether DATA_KEYS opens what is stored: the hash key, the head of every staged census, and of the oldest requests. */
+export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]> {
+  const id = 'data-keys';
+  const encryptor = createEncryptor(readDataKeys(env));
+  const samples = [
+    ...(await hashKeySamples(db)),
+    ...(await stagedSamples(db)),
+    ...(await requestSamples(db)),
+  ];
+  for (const { sealed, place } of samples) {
+    try {
+      encryptor.decrypt(sealed, place);
+    } catch (error) {
+      return [
+        fail(
+          id,
+          describeFailure(error),
+          'Put that key into DATA_KEYS behind the first one; "benefits-sidecar keys rotate" says when it is needed no longer.',
+        ),
+      ];
+    }
+  }
+  const message = samples.length === 0 ? 'nothing is sealed yet' : 'they open what is stored';
+  return [pass(id, message)];
+}
+
+/** Opened in a few milliseconds; a key that is missing shows among the oldest. */
+const REQUESTS_OPENED = 1_000;
+
+type Sample = { sealed: Buffer; place: Place };
+
+/** The key of keyed hashes, without which nothing can be accepted or staged. */
+async function hashKeySamples(db: Db): Promise<Sample[]> {
+  const rows = await db.selectFrom('hash_keys').select(['key_id', 'sealed']).execute();
+  return rows.map(({ key_id, sealed }) => ({ sealed, place: hashKeyPlace(key_id) }));
+}
+
+/** The organizations: one small chunk of each current census. */
+async function stagedSamples(db: Db): Promise<Sample[]> {
+  const rows = await db
+    .selectFrom('staged_censuses')
+    .innerJoin('census_chunks', 'census_chunks.census_id', 'staged_censuses.census_id')
+    .select(['census_chunks.census_id', 'sealed'])
+    .where('state', '=', sql.lit('current'))
+    .where('chunk', '=', 0)
+    .execute();
+  return rows.map(({ census_id, sealed }) => ({ sealed, place: chunkPlace(census_id, 0) }));
+}
+
+/** Bodies of what is still to be sent, the oldest: those of a key that was taken away. */
+async function requestSamples(db: Db): Promise<Sample[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'body'])
+    .where('finished_at', 'is', null)
+    .where('body', 'is not', null)
+    .orderBy('seq')
+    .limit(REQUESTS_OPENED)
+    .execute();
+  return rows.flatMap(({ request_id, body }) =>
+    body === null ? [] : [{ sealed: body, place: placeOf(request_id, 'body') }],
+  );
+}
+
+const LOSS_ID = 'tail-lost';
+
+/** Whether the database is older than it was: by what a start has noted, and by the hint beside it where nobody serves. */
+async function checkLoss(db: Db, now: Date): Promise<Finding[]> {
+  const losses = await knownLosses(db, now);
+  if (losses.length > 0) {
+    return [
+      fail(
+        LOSS_ID,
+        losses.map(describeLoss).join('; '),
+        'Replay in the provider\'s portal and report again the changes that are missing; when "serve" runs, say so with "benefits-sidecar accept-loss". docs/backup.md has more under "A lost tail".',
+      ),
+    ];
+  }
+  if (engineOf(db) === 'postgres') {
+    return [
+      unknown(LOSS_ID, 'no hint is kept beside a PostgreSQL server: its own logs tell of what was lost'),
+    ];
+  }
+  return [pass(LOSS_ID, 'it has all that it is known to have had')];
+}
+
+/** Long enough to make a new one and to bring it to whoever uses the old one. */
+const SOON_DAYS = 14;
+/** 32 random characters of hexadecimal digits, the smallest alphabet in use, have fewer than 8 kinds once in millions. */
+const KINDS_LEAST = 8;
+
+/** Who may call the private listener: whether anybody can, whose token ends soon, and whether API_TOKEN can be guessed. */
+async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding[]> {
+  const { token: first } = readApi(env);
+  const at = now.toISOString();
+  const valid = (await listTokens(db)).filter(
+    ({ revokedAt, expiresAt }) => revokedAt === null && (expiresAt === null || expiresAt > at),
+  );
+  const soon = new Date(now.getTime() + SOON_DAYS * 86_400_000).toISOString();
+  const ending = valid.filter(({ expiresAt }) => expiresAt !== null && expiresAt < soon);
+  const message = `${valid.length} valid ${first === null ? 'and no API_TOKEN' : 'beside API_TOKEN'}`;
+  const findings = [pass('tokens', message)];
+  if (valid.length === 0 && first === null) {
+    findings[0] = warn(
+      'tokens',
+      'nobody can call the private listener',
+      'Make a token for each program with "benefits-sidecar token create".',
+    );
+  } else if (ending.length > 0) {
+    findings[0] = warn(
+      'tokens',
+      `${message}; within ${SOON_DAYS} days ends ${ending.map(({ name }) => name).join(', ')}`,
+      'Make a new one with "benefits-sidecar token create" and bring it to its user before that.',
+    );
+  }
+  if (first !== null && isMadeUp(first)) {
+    findings.push(
+      warn(
+        'tokens.first',
+        'API_TOKEN looks made up: a random one has more kinds of characters',
+        'Make it by "openssl rand -base64 32": it may do everything.',
+      ),
+    );
+  }
+  return findings;
+}
+
+/** Few kinds of characters, or the same ones over again. */
+export function isMadeUp(token: string): boolean {
+  return new Set(token).size < KINDS_LEAST || /^(.{1,16})\1+$/.test(token);
+}
+
+/** The provider retries an event for some 27 hours: what was refused since then can still come. */
+const LATELY_HOURS = 28;
+
+/**
+ * Whether the configured secrets are the provider's shows only when its events come: accepted ones prove it,
+ * refused ones hint at the opposite, though anybody can send those.
+ */
+async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Finding[]> {
+  const id = 'webhook-secrets';
+  const { length } = readWebhookSecrets(env);
+  const since = new Date(now.getTime() - LATELY_HOURS * 3_600_000);
+  const age = await readEventAge(db);
+  const counts = await refusedSince(db, since);
+  const refused = counts.reduce((sum, { refused }) => sum + refused, 0);
+  const message = `${length} configured; ${describeEventAge(age, now)}; ${refused} deliveries refused in the last ${LATELY_HOURS} hours`;
+  if (refused > 0) {
+    const causes = counts.map(({ cause }) => cause).join(', ');
+    return [
+      warn(
+        id,
+        `${message} (${causes})`,
+        "If they were the provider's: compare WEBHOOK_SECRETS with its portal and this machine's clock with the time, then have them resent.",
+      ),
+    ];
+  }
+  return [age.hasEvents ? pass(id, message) : unknown(id, message)];
+}
+
+/** With `push`, payroll must keep a fresh census of each employer here. Other sources are asked when needed. */
+async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise<Finding[]> {
+  const { source, maxAgeMs } = readCensus(env);
+  if (source.kind !== 'push') return [];
+  const id = 'census-source';
+  const staged = await db
+    .selectFrom('staged_censuses')
+    .select('staged_at')
+    .where('state', '=', sql.lit('current'))
+    .execute();
+  const oldest = new Date(now.getTime() - maxAgeMs).toISOString();
+  const fresh = staged.filter(({ staged_at }) => staged_at >= oldest).length;
+  const message = `push: of ${staged.length} employers with a staged census, ${fresh} have a fresh one`;
+  if (staged.length > 0 && fresh === staged.length) return [pass(id, message)];
+  return [
+    warn(
+      id,
+      message,
+      'Have payroll PUT a census, or use "benefits-sidecar census stage": a sync waits until there is a fresh one.',
+    ),
+  ];
+}
+
+const DISK_ID = 'disk-space';
+
+/** Whether there is room where the database lies; that of a server is for its keeper to watch. */
+export async function checkDisk(databaseUrl: string): Promise<Finding[]> {
+  if (engineOfUrl(databaseUrl) === 'postgres') {
+    return [unknown(DISK_ID, "the disk of a PostgreSQL server can't be seen from here: watch it there")];
+  }
+  const disk = await readDisk(sqlitePath(databaseUrl));
+  const found = judgeDisk(disk);
+  const message = diskInWords(disk);
+  if (found === 'pass') return [pass(DISK_ID, message)];
+  const advice =
+    'Make room: a larger volume, or other files away from it; a full disk makes the receiver answer 503. Retention stops the growth; a file that was not begun with it gets smaller by backup and restore only (docs/retention.md).';
+  return [found === 'fail' ? fail(DISK_ID, message, advice) : warn(DISK_ID, message, advice)];
+}
+
+/** Group and others. */
+const WRITABLE_BY_OTHERS = 0o022;
+
+/**
+ * Checks that other users cannot replace the files of a SQLite database. A folder that does not exist yet is created
+ * for its owner only. Windows reports no such permission bits.
+ */
+export function checkDataFolder(databaseUrl: string): Finding[] {
+  if (engineOfUrl(databaseUrl) === 'postgres' || process.platform === 'win32') return [];
+  const id = 'data-folder';
+  const folder = dirname(sqliteFile(databaseUrl));
+  if (!existsSync(folder)) return [];
+  const mode = statSync(folder).mode & 0o777;
+  if ((mode & WRITABLE_BY_OTHERS) === 0) return [pass(id, `only the owner of ${folder} can write to it`)];
+  return [
+    warn(
+      id,
+      `other users can write to ${folder} (mode ${mode.toString(8)}) and replace the database`,
+      'Run "chmod go-w" on the folder, or move the database into a subfolder: the sidecar creates it with mode 700.',
     ),
   ];
 }

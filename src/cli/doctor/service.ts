@@ -1,7 +1,19 @@
+/** Checks of the benefits service, the census source and our own listeners. */
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
 import type { Clock } from '../../clock.ts';
-import type { BenefitsConfig } from '../../config.ts';
-import { type Answer, ask } from './ask.ts';
-import { type Finding, fail, pass, unknown, warn } from './finding.ts';
+import {
+  type BenefitsConfig,
+  type CensusConfig,
+  type Listener,
+  readDatabaseUrl,
+  readListeners,
+  readReceiver,
+} from '../../config.ts';
+import { codeOf } from '../../database/errors.ts';
+import { isServed } from '../../database/open.ts';
+import type { Environment } from '../../environment.ts';
+import { type Answer, type Finding, fail, findingsOf, get, pass, unknown, warn } from './finding.ts';
 
 /** Webhooks are refused beyond 5 minutes; a clock that is off by this is on its way there. */
 const CLOCK_OFF_MS = 60_000;
@@ -25,7 +37,7 @@ type Answered = Exclude<Answer, { failure: string }>;
 export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clock): Promise<Finding[]> {
   const url = `${baseUrl}/employer/${NO_EMPLOYER}/census`;
   const began = now().getTime();
-  const withKey = await ask(url, apiKey);
+  const withKey = await get(url, apiKey);
   const between = (began + now().getTime()) / 2;
   if ('failure' in withKey) {
     return [
@@ -38,7 +50,7 @@ export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clo
       unknown('clock', 'not checked: the service does not answer'),
     ];
   }
-  return [checkReachable(withKey), checkKey(withKey, await ask(url, null)), checkClock(withKey, between)];
+  return [checkReachable(withKey), checkKey(withKey, await get(url, null)), checkClock(withKey, between)];
 }
 
 function checkReachable({ status }: Answered): Finding {
@@ -83,4 +95,128 @@ function checkClock({ date }: Answered, between: number): Finding {
   const message = `${Math.abs(off)} s ${off < 0 ? 'behind' : 'ahead of'} the service's`;
   if (Math.abs(off) * 1_000 <= CLOCK_OFF_MS) return pass(id, message);
   return fail(id, message, 'Set the clock by a time server: webhooks more than 5 minutes off are refused.');
+}
+
+const SOURCE_ID = 'census-source';
+/** No employer has this id, so whatever comes is no census of anybody. */
+const NO_EMPLOYER_2 = 'benefits-sidecar-doctor';
+
+/** Whether the place that censuses are fetched from is there. For `push` the database tells (staged-censuses.ts). */
+export async function checkCensusSource({ source, token }: CensusConfig): Promise<Finding[]> {
+  if (source.kind === 'dir') return [checkFolder(source.path)];
+  if (source.kind === 'http') return [await checkEndpoint(source.url, token)];
+  return [];
+}
+
+function checkFolder(path: string): Finding {
+  const advice = 'Set CENSUS_SOURCE=dir:PATH to a folder that this user can read.';
+  try {
+    if (!statSync(path).isDirectory()) return fail(SOURCE_ID, `${path} is not a folder`, advice);
+    accessSync(path, constants.R_OK | constants.X_OK);
+  } catch (error) {
+    return fail(SOURCE_ID, `${path} can not be read: ${codeOf(error)}`, advice);
+  }
+  const censuses = readdirSync(path).filter(
+    (name) => /\.(json|csv)$/.test(name) && !name.endsWith('.organization.json'),
+  ).length;
+  if (censuses > 0) return pass(SOURCE_ID, `${path} can be read and has ${censuses} censuses`);
+  return warn(SOURCE_ID, `${path} has no census`, 'Put EMPLOYER_ID.json or EMPLOYER_ID.csv there.');
+}
+
+/** Asks for the census of an employer that does not exist: 404 is the answer of a source that is well. */
+async function checkEndpoint(url: string, token: string | null): Promise<Finding> {
+  const answer = await get(url.replaceAll('{employer_id}', NO_EMPLOYER_2), token);
+  const advice = "Mend CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
+  if ('failure' in answer) return fail(SOURCE_ID, `it can not be reached: ${answer.failure}`, advice);
+  const { status } = answer;
+  if (status === 401 || status === 403) return fail(SOURCE_ID, `it refuses the token (${status})`, advice);
+  if (status >= 300 && status < 400)
+    return fail(SOURCE_ID, `it redirects (${status}), which is not followed`, advice);
+  if (status >= 500)
+    return warn(SOURCE_ID, `it answers ${status} for an employer that does not exist`, advice);
+  return pass(SOURCE_ID, `it answers (${status} for an employer that does not exist)`);
+}
+
+/** Whether a `serve` runs, and whether the ports are its own or free. */
+export async function checkListeners(env: Environment): Promise<Finding[]> {
+  const [receiver, api] = await Promise.all([
+    findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), env)),
+    findingsOf('listeners.api', () => checkListener('API', readListeners(env).api, env)),
+  ]);
+  return [
+    ...(await findingsOf('serving', async () => [checkServing(readDatabaseUrl(env))])),
+    ...receiver,
+    ...api,
+  ];
+}
+
+function checkServing(databaseUrl: string): Finding {
+  const served = isServed(databaseUrl);
+  if (served === null)
+    return unknown('serving', 'any number may serve a PostgreSQL database, and none is counted');
+  return pass(
+    'serving',
+    served ? 'a process serves this database now' : 'no process serves this database now',
+  );
+}
+
+async function checkListener(
+  prefix: 'RECEIVER' | 'API',
+  listener: Listener,
+  env: Environment,
+): Promise<Finding[]> {
+  const id = `listeners.${prefix.toLowerCase()}`;
+  const { host, port } = listener;
+  if (port === 0) return [pass(id, 'it takes any port that is free')];
+  const where = `${host} port ${port}`;
+  const code = await bound(listener);
+  if (code === null) {
+    const free = `${where} is free`;
+    if (isServed(readDatabaseUrl(env)) !== true) return [pass(id, free)];
+    return [
+      warn(
+        id,
+        `${free}, although a process serves the database`,
+        'That process has other ports than this shell.',
+      ),
+    ];
+  }
+  if (code !== 'EADDRINUSE') {
+    return [fail(id, `${where} can not be taken: ${code}`, 'Choose another host or port for this listener.')];
+  }
+  const answer = await get(`http://${reachable(host)}:${port}/livez`, null);
+  if ('status' in answer && answer.status === 200) {
+    if (isServed(readDatabaseUrl(env)) !== false) return [pass(id, `a sidecar answers at ${where}`)];
+    return [
+      fail(
+        id,
+        `another sidecar has ${where}: it does not serve this database`,
+        `Set ${prefix}_PORT to another port, or stop it.`,
+      ),
+    ];
+  }
+  const what = 'status' in answer ? `answers ${answer.status}` : `does not answer (${answer.failure})`;
+  return [
+    fail(
+      id,
+      `${where} is taken by something that ${what}`,
+      `Stop it, or set ${prefix}_PORT to another port.`,
+    ),
+  ];
+}
+
+/** Takes the port for a moment. Answers why it can't be had, or null. */
+function bound({ host, port }: Listener): Promise<string | null> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', (error) => resolve(codeOf(error)));
+    server.listen(port, host, () => server.close(() => resolve(null)));
+  });
+}
+
+/** An address to call: that of all addresses is none. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import t from 'tap';
-import { shareOf } from '../../../src/cli/demo/by-hand.ts';
-import { calendarOf } from '../../../src/cli/demo/calendar.ts';
+import { calendarOf, shareOf } from '../../../src/cli/demo/expected-amounts.ts';
 import { PAY_FREQUENCIES } from '../../../src/contract/employee.ts';
 import { schedulesOf } from '../../../src/payroll/settings/schedule-body.ts';
 

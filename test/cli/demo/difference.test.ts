@@ -1,5 +1,5 @@
 import t from 'tap';
-import { firstDifference } from '../../../src/cli/demo/difference.ts';
+import { firstDifference } from '../../../src/cli/demo/scene.ts';
 
 t.test('a difference is named by its path: the first one, wherever it lies', async (t) => {
   const value = { a: [{ b: 1 }, { b: 2, c: null }], d: 'x' };

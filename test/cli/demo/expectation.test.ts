@@ -1,5 +1,5 @@
 import t from 'tap';
-import { StepFailed, waitFor } from '../../../src/cli/demo/expectation.ts';
+import { StepFailed, waitFor } from '../../../src/cli/demo/scene.ts';
 
 t.test('a wait that runs out says what was waited for and what was there', async (t) => {
   const waiting = waitFor(

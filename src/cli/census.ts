@@ -1,0 +1,330 @@
+/** Censuses and their syncs. */
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import type { Command } from 'commander';
+import { checkCensus } from '../census/check.ts';
+import { type Changes, type Compared, compareCensus } from '../census/diff.ts';
+import type { CensusContent } from '../census/reading.ts';
+import { currentCensus } from '../census/staged.ts';
+import { stageCensus } from '../census/staging.ts';
+import { type CensusSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
+import { requestSyncManually } from '../census/syncs.ts';
+import { type Findings, viewComparison, viewFindings, viewSync } from '../census/view.ts';
+import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
+import { describe } from '../contract/check.ts';
+import { codeOf } from '../database/errors.ts';
+import type { Db } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
+import { employerSubject } from '../outbox/queue.ts';
+import { readReadiness } from '../readiness/report.ts';
+import { createEncryptor } from '../security/encryption.ts';
+import { recordPiiRead } from '../security/pii-reads.ts';
+import type { Caller } from '../security/tokens.ts';
+import { employerId, employerOption, jsonOption } from './arguments.ts';
+import { type Act, type Context, withDatabase } from './context.ts';
+import { CommandFailed, WrongUsage } from './failure.ts';
+import { type Output, printable, printPairs, printTable } from './output.ts';
+
+/** Adds the commands of censuses. */
+export function addCensusCommands(program: Command, act: Act): void {
+  const census = program.command('census').description("employers' censuses");
+  census
+    .command('validate')
+    .description('check a census against the contract; every row and field that breaks it is named')
+    .argument('<file>', '.json, or .csv with FILE.organization.json beside it')
+    .option('--employer <id>', 'also tell what it would change against the last upload of this employer')
+    .addOption(jsonOption())
+    .action(act(censusValidate));
+  census
+    .command('stage')
+    .description('check a census and keep it for the next upload')
+    .argument('<file>', '.json, or .csv with FILE.organization.json beside it')
+    .addOption(employerOption())
+    .addOption(jsonOption())
+    .action(act(censusStage));
+  census
+    .command('show')
+    .description("an employer's staged census and its latest syncs; no personal data without --answer")
+    .addOption(employerOption())
+    .option(
+      '--answer',
+      'also show the response with which the service rejected the latest upload; may hold personal data, so the read is recorded',
+    )
+    .addOption(jsonOption())
+    .action(act(censusShow));
+  census
+    .command('sync')
+    .description("have an employer's census uploaded now")
+    .addOption(employerOption())
+    .addOption(jsonOption())
+    .action(act(censusSync));
+}
+
+/**
+ * A census from a file that a person names: `.json`, or `.csv` with its organization in `NAME.organization.json`
+ * beside it. Throws when there is no such file; what is wrong inside of it the check tells.
+ */
+async function openCensusFile(path: string): Promise<CensusContent> {
+  const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
+  if (stem === undefined || ending === undefined) {
+    throw new WrongUsage('a census is a .json or .csv file: its name tells how it is read');
+  }
+  if (!(await stat(path)).isFile()) throw new CommandFailed(`${path} is not a file: give a .json or .csv`);
+  const content = createReadStream(path);
+  if (ending.toLowerCase() === 'json') return { format: 'json', content };
+  return { format: 'csv', content, organization: await organizationBeside(stem) };
+}
+
+/** Null when there is none: the check then says that the organization is required. */
+async function organizationBeside(stem: string): Promise<Buffer | null> {
+  const path = `${stem}.organization.json`;
+  try {
+    const { size } = await stat(path);
+    if (size > ELEMENT_BYTES_MAX) throw new CommandFailed(`${path} is too large to be one organization`);
+    return await readFile(path);
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+/** Names each row and field, one a line, then how many there are. */
+function printProblems(out: Output, { employees, problemCount, problems }: Findings): void {
+  for (const problem of problems) out.print(printable(describe(problem)));
+  const left = problemCount - problems.length;
+  if (left > 0) out.print(`… and ${left} more`);
+  out.note(
+    `${out.color('red', 'refused')}: ${problemCount} problem${problemCount === 1 ? '' : 's'} in ${employees} employees; mend them and try again`,
+  );
+}
+
+/** For people, of each kind of change; `--json` has more. */
+const LISTED = 20;
+
+/** What a census would change against the last upload: counts, then ids and names of fields, never a value. */
+function printChanges(out: Output, { lastUpload, changes }: Compared): void {
+  if (lastUpload === null) {
+    out.print('nothing to compare with: no census of this employer was uploaded yet');
+    return;
+  }
+  const against = `the upload of ${lastUpload.uploadedAt}`;
+  if (changes === null) {
+    out.print(`${against} can not be compared: an older release staged it, or its hash key is gone`);
+    return;
+  }
+  const { added, changed, absent, unchanged, organization } = changes;
+  out.print(
+    `against ${against}: ${added.count} added, ${changed.count} changed, ${absent.count} absent, ${unchanged} unchanged`,
+  );
+  if (organization.length > 0) out.print(`  organization: ${organization.join(', ')}`);
+  for (const line of linesOf(changes)) out.print(printable(line));
+}
+
+function linesOf({ added, changed, absent }: Changes): string[] {
+  return [
+    ...listed('added', added.count, added.employeeIds),
+    ...listed(
+      'changed',
+      changed.count,
+      changed.employees.map(({ employeeId, fields }) => `${employeeId}: ${fields.join(', ')}`),
+    ),
+    ...listed('absent', absent.count, absent.employeeIds),
+  ];
+}
+
+function listed(what: string, count: number, all: readonly string[]): string[] {
+  const lines = all.slice(0, LISTED).map((one) => `  ${what} ${one}`);
+  return count > lines.length ? [...lines, `  … and ${count - lines.length} more ${what}`] : lines;
+}
+
+/**
+ * Checks a census as staging would, and keeps nothing. With an employer it also tells what the census would change
+ * against the last one that the service took; without, it needs no configuration and no database.
+ */
+async function censusValidate(
+  context: Context,
+  file: string,
+  { employer, json }: { employer?: string; json?: true },
+): Promise<number> {
+  const { out } = context;
+  const compared = employer === undefined ? null : await compare(context, employerId(employer), file);
+  const report = compared?.report ?? (await checkCensus(await openCensusFile(file)));
+  if (json) out.json(compared === null ? viewFindings(report) : viewComparison(compared));
+  else if (report.problemCount > 0) printProblems(out, report);
+  else {
+    out.print(`${report.employees} employees, no problem`);
+    if (compared !== null) printChanges(out, compared);
+  }
+  return report.problemCount === 0 ? 0 : 1;
+}
+
+async function compare(context: Context, employer: string, file: string): Promise<Compared> {
+  const encryptor = createEncryptor(readDataKeys(context.env));
+  const content = await openCensusFile(file);
+  return withDatabase(context, (db) => compareCensus({ db, encryptor }, employer, content));
+}
+
+/** Keeps a census that passes the check for the next upload; one that does not leaves nothing behind. */
+async function censusStage(
+  context: Context,
+  file: string,
+  { employer, json }: { employer: string; json?: true },
+): Promise<number> {
+  const { out, env, now } = context;
+  const id = employerId(employer);
+  const encryptor = createEncryptor(readDataKeys(env));
+  const content = await openCensusFile(file);
+  return withDatabase(context, async (db) => {
+    const staged = await stageCensus({ db, encryptor, now }, id, content);
+    if (!staged.ok) {
+      if (json) out.json(viewFindings(staged));
+      else printProblems(out, staged);
+      return 1;
+    }
+    if (json) out.json({ census_id: staged.censusId, employees: staged.employees });
+    else {
+      out.print(
+        `staged ${staged.employees} ${staged.employees === 1 ? 'employee' : 'employees'} of ${printable(id)}`,
+      );
+    }
+    await noteEmployedTwice(context, db, id);
+    return 0;
+  });
+}
+
+/** A census under the wrong employer id shows itself here first: its employees already work for another one. */
+async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: string): Promise<void> {
+  const limits = readReadinessLimits(env);
+  const { checks } = await readReadiness(db, { now: now(), employerId: employer, ...limits });
+  const twice = checks.find((check) => check.id === 'employees-with-two-employers');
+  if (twice === undefined || twice.count === 0) return;
+  out.note(
+    `${twice.count} of them are active with another employer too, so their deductions are in neither's list: ` +
+      'check the employer id and the file, and stage the right census for both',
+  );
+}
+
+/** Enough to see how the last rounds went. */
+const SYNCS_SHOWN = 5;
+/** Of the newest sync, for people; `--json` has all that are kept. */
+const PROBLEMS_SHOWN = 20;
+
+/**
+ * Shows what is staged for an employer and how its latest syncs went. The census itself stays encrypted. With `answer` it
+ * also shows the response that failed the newest sync, which may hold personal data.
+ */
+function censusShow(
+  context: Context,
+  { employer, answer: isAnswerAsked, json }: { employer: string; answer?: true; json?: true },
+): Promise<number> {
+  const { out, env } = context;
+  const { maxAgeMs, overdueMs } = readCensus(env);
+  return withDatabase(context, async (db) => {
+    const now = context.now();
+    const staged = await currentCensus(db, employer);
+    const page = { limit: SYNCS_SHOWN };
+    const { syncs } = await listSyncs(db, { employerId: employer }, page, { now, overdueMs });
+    const fresh = staged !== null && now.getTime() - Date.parse(staged.stagedAt) <= maxAgeMs;
+    const census = staged && {
+      census_id: staged.censusId,
+      employer_id: staged.employerId,
+      staged_at: staged.stagedAt,
+      employees: staged.employees,
+      fresh,
+    };
+    const answer = isAnswerAsked ? await answerOf(context, db, syncs[0]) : undefined;
+    if (json) {
+      out.json({ census, syncs: syncs.map(viewSync), ...(answer !== undefined && { answer }) });
+    } else {
+      if (census === null) out.print('no census is staged');
+      else printPairs(out, { ...census, fresh: fresh ? 'yes' : 'no: older than CENSUS_MAX_AGE' });
+      printSyncs(out, syncs);
+      if (answer !== undefined) printAnswer(out, answer);
+    }
+    return 0;
+  });
+}
+
+/** Records the read before it opens anything. */
+async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefined): Promise<string | null> {
+  if (sync === undefined) return null;
+  const encryptor = createEncryptor(readDataKeys(env));
+  const read = {
+    caller: commandCaller(),
+    what: 'census',
+    whatId: sync.sync_id,
+    subject: employerSubject(sync.employer_id),
+    now: now().toISOString(),
+  } as const;
+  await transact(db, (trx) => recordPiiRead(trx, read));
+  return readSyncAnswer(db, encryptor, sync.sync_id);
+}
+
+/** A command has no token: the audit log names the user of the system instead. */
+function commandCaller(): Caller {
+  let name: string;
+  try {
+    name = userInfo().username;
+  } catch {
+    name = `uid ${process.getuid?.()}`;
+  }
+  return { tokenId: 'command', name, scopes: [] };
+}
+
+function printAnswer(out: Output, answer: string | null): void {
+  out.print('');
+  if (answer === null) out.note('the service rejected no upload of the latest sync');
+  else if (answer === '') out.note('the service rejected the upload with a response that has no body');
+  else for (const line of answer.split('\n')) out.print(printable(line));
+}
+
+function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
+  if (syncs.length === 0) {
+    out.note('no sync was requested yet');
+    return;
+  }
+  out.print('');
+  printTable(
+    out,
+    ['requested', 'state', 'uploaded', 'completed', 'reason'],
+    syncs.map((sync) => [
+      sync.requested_at,
+      sync.overdue ? `${sync.state}, overdue` : sync.state,
+      sync.uploaded_at,
+      sync.completed_at,
+      sync.reason,
+    ]),
+  );
+  for (const problem of (syncs[0]?.problems ?? []).slice(0, PROBLEMS_SHOWN)) {
+    out.print(`  ${printable(describe(problem))}`);
+  }
+}
+
+/** Syncs of one employer that may be opened in the moment between opening one and reading it. */
+const JUST_OPENED = 100;
+
+/** Owes an upload of an employer's census, as a request of the service would. A running `serve` sends it at once. */
+function censusSync(
+  context: Context,
+  { employer, json }: { employer: string; json?: true },
+): Promise<number> {
+  const { out, env } = context;
+  const id = employerId(employer);
+  const { overdueMs } = readCensus(env);
+  return withDatabase(context, async (db) => {
+    const now = context.now();
+    const request = { employerId: id, now: now.toISOString() };
+    const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
+    if (json) {
+      const page = { limit: JUST_OPENED };
+      const { syncs } = await listSyncs(db, { employerId: id }, page, { now, overdueMs });
+      out.json(syncs.filter((sync) => sync.sync_id === syncId).map(viewSync)[0]);
+    } else out.print(syncId);
+    out.note(
+      'a running "serve" uploads it as soon as it has a fresh census; "benefits-sidecar census show" tells how it went',
+    );
+    return 0;
+  });
+}

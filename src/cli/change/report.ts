@@ -1,0 +1,284 @@
+/** Reports the employment changes in a file. */
+import { createHash } from 'node:crypto';
+import { readDataKeys } from '../../config.ts';
+import { givenFieldPath, type Problem } from '../../contract/check.ts';
+import type { ParsedJson } from '../../contract/json.ts';
+import type { Db } from '../../database/tables.ts';
+import {
+  type Accepted,
+  acceptChanges,
+  CHANGES_AT_ONCE,
+  keyProblem,
+  type Submission,
+} from '../../employment/accept.ts';
+import { type ChangeKind, checkChange } from '../../employment/change.ts';
+import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
+import { slices, Unreadable } from '../../formats/bytes.ts';
+import { csvRecords, type Header, readHeader } from '../../formats/csv.ts';
+import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
+import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
+import { createEncryptor } from '../../security/encryption.ts';
+import { findRowsFile, type RowsFile } from '../arguments.ts';
+import { type Context, withDatabase } from '../context.ts';
+import { CommandFailed, Refused, WrongUsage } from '../failure.ts';
+import { showProgress } from '../progress.ts';
+
+type Options = { file: string; keyPrefix?: string; json?: true };
+
+/** A row of the file and what came of it. */
+type Result = { path: string; outcome: 'accepted' | 'repeated' | 'conflict'; change_id: string | null };
+
+/**
+ * Reports the changes in a file, all of one kind. One row that is wrong refuses the file, before anything is accepted.
+ * Each row's idempotency key is made from the content of the file and its place in it, so that the same file again
+ * changes nothing, and goes on where a failure broke it off.
+ */
+export function changeReport(kind: ChangeKind) {
+  return async (context: Context, { file: path, keyPrefix, json }: Options): Promise<number> => {
+    const { out, env, now } = context;
+    assertPrefix(keyPrefix);
+    const encryptor = createEncryptor(readDataKeys(env));
+    const file = await findRowsFile(path);
+    return withDatabase(context, async (db) => {
+      const { rows, digest } = await checkFile(context, file, kind);
+      const keys = keysOf(kind, keyPrefix ?? `file-${digest}`);
+      const results = await accept(context, { db, encryptor, now }, { file, kind, rows, keys });
+      printResults(context, results, { rows, json: json === true });
+      const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
+      if (conflicts.length > 0) throw new Conflicts(conflicts.map(conflictOf));
+      if (results.length < rows) {
+        throw new CommandFailed(`stopped after ${results.length} of ${rows}: the same file again goes on`);
+      }
+      if (results.some(({ outcome }) => outcome === 'accepted')) {
+        out.note('a running "serve" sends them now; otherwise the next one does');
+      }
+      return 0;
+    });
+  };
+}
+
+/** Rows whose key came with another change before; the others were accepted. */
+class Conflicts extends Error {
+  readonly code = 'CONFLICT';
+  readonly problems: readonly Problem[];
+  constructor(problems: readonly Problem[]) {
+    super(
+      'some rows were not accepted, because others came under their keys before: give another --key-prefix',
+    );
+    this.problems = problems;
+  }
+}
+
+function conflictOf({ path }: Result): Problem {
+  return { path, rule: 'another change came under its key before' };
+}
+
+/** Room for the kind and the row behind it. */
+const PREFIX_MAX_CHARACTERS = 200;
+
+function assertPrefix(prefix: string | undefined): void {
+  if (prefix === undefined) return;
+  if (keyProblem('', prefix) === null && prefix.length <= PREFIX_MAX_CHARACTERS) return;
+  throw new WrongUsage(
+    `--key-prefix must be 1 to ${PREFIX_MAX_CHARACTERS} visible ASCII characters, without spaces`,
+  );
+}
+
+/** A file's own keys hold a hash of its content; only a keyed hash of the whole key is ever stored. */
+function keysOf(kind: ChangeKind, prefix: string): (row: number) => string {
+  return (row) => `${prefix}-${kind}-${row}`;
+}
+
+/** Reads the file to its end. Throws `Refused`, which names each row and field that is wrong. */
+async function checkFile(
+  { out }: Context,
+  file: RowsFile,
+  kind: ChangeKind,
+): Promise<{ rows: number; digest: string }> {
+  const progress = await showProgress(out, 'bytes checked', file.size);
+  const digest = createHash('sha256');
+  const problems = createProblems();
+  let rows = 0;
+  let bytes = 0;
+  const content = file.read((more) => {
+    bytes += more;
+    progress.set(bytes);
+  });
+  try {
+    for await (const given of givenChanges(hashed(content, digest), file.format, kind)) {
+      rows += 1;
+      if ('problem' in given) problems.add(given.problem);
+      else {
+        const checked = checkChange(kind, given.value);
+        if (!checked.ok) problems.add(...checked.problems.map((problem) => within(given.path, problem)));
+      }
+    }
+    if (rows === 0) problems.add({ path: '', rule: 'has no change' });
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error;
+    problems.add(...error.problems);
+  } finally {
+    progress.end();
+  }
+  if (!problems.isEmpty) {
+    const refused = problems.refused();
+    throw new Refused('the file', refused.problems, refused.problem_count);
+  }
+  return { rows, digest: digest.digest('hex') };
+}
+
+async function* hashed(
+  content: AsyncIterable<Uint8Array>,
+  hash: { update(part: Uint8Array): unknown },
+): AsyncGenerator<Uint8Array> {
+  for await (const part of content) {
+    hash.update(part);
+    yield part;
+  }
+}
+
+/** A problem of a row's field, by the row's path. */
+function within(path: string, problem: Problem): Problem {
+  if (path === '' || problem.path === '') return { ...problem, path: path || problem.path };
+  return { ...problem, path: problem.path.startsWith('[') ? path + problem.path : `${path}.${problem.path}` };
+}
+
+type Work = { file: RowsFile; kind: ChangeKind; rows: number; keys: (row: number) => string };
+type Pending = Submission & { path: string };
+
+/** Accepts row after row, some hundred in a transaction, until the end or until the command is stopped. */
+async function accept(
+  { out, stopped }: Context,
+  accepting: { db: Db; encryptor: ReturnType<typeof createEncryptor>; now: Context['now'] },
+  { file, kind, rows, keys }: Work,
+): Promise<Result[]> {
+  const signal = stopped();
+  const progress = await showProgress(out, 'changes', rows);
+  const results: Result[] = [];
+  let some: Pending[] = [];
+  const flush = async (): Promise<void> => {
+    const accepted = await acceptChanges(accepting, some);
+    results.push(...some.map(({ path }, index) => resultOf(path, accepted[index] as Accepted)));
+    some = [];
+    progress.set(results.length);
+  };
+  try {
+    for await (const given of givenChanges(file.read(), file.format, kind)) {
+      if (signal.aborted) return results;
+      some.push(pendingOf(given, kind, keys(results.length + some.length)));
+      if (some.length === CHANGES_AT_ONCE) await flush();
+    }
+    if (some.length > 0) await flush();
+    return results;
+  } finally {
+    progress.end();
+  }
+}
+
+function pendingOf(given: GivenChange, kind: ChangeKind, idempotencyKey: string): Pending {
+  const checked = 'problem' in given ? null : checkChange(kind, given.value);
+  if ('problem' in given || checked === null || !checked.ok) {
+    throw new CommandFailed('the file changed while it was read: run the command again');
+  }
+  return { path: given.path, change: checked.change, idempotencyKey };
+}
+
+function resultOf(path: string, accepted: Accepted): Result {
+  const change_id = accepted.outcome === 'conflict' ? null : accepted.changeId;
+  return { path, outcome: accepted.outcome, change_id };
+}
+
+function printResults(
+  { out }: Context,
+  results: readonly Result[],
+  { rows, json }: { rows: number; json: boolean },
+): void {
+  const count = (outcome: Result['outcome']): number =>
+    results.filter((result) => result.outcome === outcome).length;
+  const [accepted, repeated, conflicts] = [count('accepted'), count('repeated'), count('conflict')];
+  if (json) {
+    out.json({ changes: rows, accepted, repeated, conflicts, data: results });
+    return;
+  }
+  out.print(`${rows} ${rows === 1 ? 'change' : 'changes'}: ${accepted} accepted, ${repeated} here before`);
+  if (repeated === rows) {
+    out.note('the same file was read before: to report the same changes once more, give a --key-prefix');
+  }
+}
+
+/** A row, unchecked, and its path for what is found to be wrong with it: `changes[0]`; '' of the only one of a file. */
+type GivenChange = { path: string; value: unknown } | { problem: Problem };
+
+const LIST = 'changes';
+const pathOf = (row: number): string => `${LIST}[${row}]`;
+
+/** Reads the rows one by one, in flat memory. Throws `Unreadable`, and what the content throws. */
+function givenChanges(
+  content: AsyncIterable<Uint8Array>,
+  format: RowFormat,
+  kind: ChangeKind,
+): AsyncGenerator<GivenChange> {
+  const bytes = slices(content, ROWS_BYTES_MAX);
+  if (format === 'csv') return csvChanges(bytes, kind);
+  return format === 'json' ? jsonChanges(bytes) : ndjsonChanges(bytes);
+}
+
+/** The columns are field paths of the interface, as in a census: `address.line1`, `pay_rate[0].amount`. */
+async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): AsyncGenerator<GivenChange> {
+  const rowKind = { schema: CHANGE_SCHEMAS[kind], more: [], what: `a ${kind}` };
+  let header: Header | null = null;
+  let columns = 0;
+  let rows = 0;
+  const here = (): string => (header === null ? '' : pathOf(rows));
+  for await (const { cells, line } of csvRecords(bytes, here)) {
+    if (header === null) {
+      header = readHeader(cells, rowKind);
+      columns = cells.length;
+      if (header.problems.length > 0) throw new Unreadable(header.problems);
+      continue;
+    }
+    const path = pathOf(rows);
+    rows += 1;
+    if (cells.length !== columns) {
+      const rule = `must have as many cells as the header, ${columns}: it has ${cells.length}, at line ${line}`;
+      yield { problem: { path, rule } };
+    } else if (cells.some((cell) => cell.includes('\0'))) {
+      yield { problem: { path, rule: `has a NUL character in a cell, at line ${line}` } };
+    } else yield { path, value: header.rowOf(cells) };
+  }
+}
+
+async function* jsonChanges(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<GivenChange> {
+  // One change alone is an object too: its fields are then what stands beside a list that is not there.
+  const fields: [string, unknown][] = [];
+  let rows = 0;
+  for await (const pieces of jsonPieces(bytes, { list: LIST, orBare: true, pathOf })) {
+    for (const piece of pieces) {
+      if (piece.kind === 'field') fields.push([piece.name, piece.value]);
+      else if (piece.kind === 'problem') yield piece;
+      else {
+        yield givenOf(piece.parsed, pathOf(rows));
+        rows += 1;
+      }
+    }
+  }
+  if (fields.length === 0) return;
+  if (rows === 0) yield { path: '', value: Object.fromEntries(fields) };
+  else {
+    for (const [name] of fields) {
+      yield { problem: { path: givenFieldPath('', name), rule: 'is not a field of a list of changes' } };
+    }
+  }
+}
+
+async function* ndjsonChanges(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<GivenChange> {
+  let rows = 0;
+  for await (const parsed of ndjsonValues(bytes, () => pathOf(rows))) {
+    yield givenOf(parsed, pathOf(rows));
+    rows += 1;
+  }
+}
+
+function givenOf(parsed: ParsedJson, path: string): GivenChange {
+  return parsed.ok ? { path, value: parsed.value } : { problem: { path, rule: parsed.reason } };
+}

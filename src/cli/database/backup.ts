@@ -1,0 +1,131 @@
+/** Backups. */
+import { existsSync, realpathSync } from 'node:fs';
+import { basename, dirname, resolve } from 'node:path';
+import type { Command } from 'commander';
+import { readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { engineOfUrl } from '../../database/engine.ts';
+import { BESIDE, isNamedBeside } from '../../database/files.ts';
+import { sqliteFile, sqlitePath } from '../../database/open.ts';
+import { backUp } from '../../operations/backup.ts';
+import { jsonOption } from '../arguments.ts';
+import type { Act, Context } from '../context.ts';
+import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
+import { megabytes, printPairs } from '../output.ts';
+import { showProgress } from '../progress.ts';
+
+/** Adds `backup`. */
+export function addBackupCommand(program: Command, act: Act): void {
+  program
+    .command('backup')
+    .description('copy the database, as it is now, to one file, beside a running serve')
+    .argument('<file>', 'the file to make; it appears when it is whole')
+    .option('--force', 'replace the file')
+    .addOption(jsonOption())
+    .action(act(backup));
+}
+
+/**
+ * Copies the database, as it is now, to one file, beside a running `serve` and without delaying what it receives. The
+ * file appears when it is whole and checked. 1 on PostgreSQL, whose own tools do it: it says how.
+ */
+export async function backup(
+  context: Context,
+  file: string,
+  { force, json }: { force?: true; json?: true },
+): Promise<number> {
+  const { out, env, stopped } = context;
+  const url = readDatabaseUrl(env);
+  const environment = readEnvironment(env);
+  if (engineOfUrl(url) === 'postgres') throw new CommandFailed(dumpWith(url, file));
+  const path = databaseFile(url);
+  const target = targetOf(file, path, force === true);
+  const progress = await showProgress(out, 'MB', null);
+  const began = performance.now();
+  const signal = stopped();
+  const copied = (bytes: number): void => progress.set(megabytes(bytes));
+  const made = await backUp(path, target, { copied, signal, environment })
+    .catch(ifStopped(signal, 'stopped before the end: there is no new backup'))
+    .finally(progress.end);
+  const summary = {
+    file: target,
+    bytes: made.bytes,
+    environment,
+    ...made.tail,
+    ms: Math.round(performance.now() - began),
+  };
+  if (json) out.json(summary);
+  else {
+    printPairs(out, {
+      file: target,
+      size: `${megabytes(made.bytes)} MB`,
+      environment,
+      position: summary.position,
+      'newest event': summary.event_id,
+      'received at': summary.received_at,
+      took: `${(summary.ms / 1_000).toFixed(1)} s`,
+    });
+    out.note('it opens no census and no request without DATA_KEYS: keep them elsewhere');
+  }
+  return 0;
+}
+
+/** The file of the database, which is there: opening it would make an empty one. */
+function databaseFile(url: string): string {
+  const path = sqliteFile(url);
+  if (existsSync(path)) return path;
+  throw new CommandFailed(`there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
+}
+
+/** Where the backup will lie, by the folder's own name, so that it can be compared with the database. */
+function targetOf(file: string, path: string, force: boolean): string {
+  const folder = dirname(resolve(file));
+  if (!existsSync(folder)) throw new CommandFailed(`the folder ${folder} does not exist: make it first`);
+  const target = resolve(realpathSync(folder), basename(file));
+  if (target === path || (existsSync(target) && realpathSync(target) === path)) {
+    throw new WrongUsage(`${file} is the database itself: name another file`);
+  }
+  if (isNamedBeside(target)) {
+    throw new WrongUsage(`${file} is named like what lies beside a database: name another file`);
+  }
+  if (!existsSync(target)) return target;
+  if (!force) {
+    throw new CommandFailed(`${file} is there already: name another file, or replace it with --force`);
+  }
+  // Only a database that is served, or was, has one: it is no backup, whatever is said.
+  if (existsSync(`${realpathSync(target)}${BESIDE.lock}`)) {
+    throw new CommandFailed(`${file} is the database of another sidecar: name another file`);
+  }
+  return target;
+}
+
+/** Which database a `DATABASE_URL` means, for people: without the user and the password. */
+export function nameOfDatabase(databaseUrl: string): string {
+  if (engineOfUrl(databaseUrl) === 'sqlite') return sqlitePath(databaseUrl);
+  const { host, pathname } = new URL(databaseUrl);
+  return `${decodeURIComponent(pathname.slice(1)) || 'the default database'} at ${host || 'this machine'}`;
+}
+
+/** How to make a backup of a PostgreSQL database with its own tool: without the password, which it asks for or is given. */
+function dumpWith(databaseUrl: string, file: string): string {
+  return `PostgreSQL has a tool of its own for this, which works beside running sidecars: ${withPassword('pg_dump', `--format=custom --file=${quoted(file)} --dbname=${quoted(withoutPassword(databaseUrl))}`)}`;
+}
+
+/** How to bring such a backup back. */
+export function restoreWith(databaseUrl: string, file: string): string {
+  return `PostgreSQL has a tool of its own for this: stop all sidecars, make an empty database, then: ${withPassword('pg_restore', `--no-owner --exit-on-error --dbname=${quoted(withoutPassword(databaseUrl))} ${quoted(file)}`)}`;
+}
+
+function withPassword(tool: string, rest: string): string {
+  return `PGPASSWORD=… ${tool} ${rest}`;
+}
+
+function withoutPassword(databaseUrl: string): string {
+  const url = new URL(databaseUrl);
+  url.password = '';
+  return url.href;
+}
+
+/** For a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,118 @@
+/** The commands that migrate a database and copy it to another engine. */
+import { existsSync } from 'node:fs';
+import type { Command } from 'commander';
+import { isDatabaseUrl, readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { engineOfUrl } from '../../database/engine.ts';
+import { migrate as applyMigrations, checkSchema, SchemaRefused } from '../../database/migrate.ts';
+import { holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
+import type { Db } from '../../database/tables.ts';
+import { assertEmpty, copyDatabase, countRows } from '../../operations/copy.ts';
+import { jsonOption } from '../arguments.ts';
+import type { Act, Context } from '../context.ts';
+import { CommandFailed, WrongUsage } from '../failure.ts';
+import { printable } from '../output.ts';
+import { showProgress } from '../progress.ts';
+import { nameOfDatabase } from './backup.ts';
+
+/** Adds `migrate`. */
+export function addMigrateCommand(program: Command, act: Act): void {
+  program
+    .command('migrate')
+    .description("bring the database's schema up to this release")
+    .addOption(jsonOption())
+    .action(act(migrate));
+}
+
+/** Adds `copy`. */
+export function addCopyCommand(program: Command, act: Act): void {
+  program
+    .command('copy')
+    .description(
+      'move everything from a SQLite file to an empty PostgreSQL database, while nothing serves either',
+    )
+    .requiredOption('--from <url>', 'sqlite: and the path of the file (required)')
+    .option('--to <url>', 'postgres://… (default: DATABASE_URL, where its password is in no process list)')
+    .addOption(jsonOption())
+    .action(act(copy));
+}
+
+/** Brings the schema up to this release, making the database where there is none; prints what was applied. */
+export async function migrate({ env, out, now }: Context, { json }: { json?: true }): Promise<number> {
+  const url = readDatabaseUrl(env);
+  const environment = readEnvironment(env);
+  const db = openDatabase(url);
+  try {
+    const applied = await applyMigrations(db, environment, now());
+    if (json) out.json({ environment, applied });
+    else if (applied.length === 0) out.note(`nothing to do: the ${environment} database is up to date`);
+    else out.print(applied.join('\n'));
+    return 0;
+  } finally {
+    await db.destroy();
+  }
+}
+
+type CopyOptions = { from: string; to?: string; json?: true };
+
+/**
+ * Moves everything from a SQLite file to an empty PostgreSQL database while nothing serves either: all or nothing,
+ * counts and contents compared before it is committed. The file stays as it is.
+ */
+export async function copy({ env, out, now }: Context, { from, to, json }: CopyOptions): Promise<number> {
+  const environment = readEnvironment(env);
+  const target = to ?? readDatabaseUrl(env);
+  const path = sourceFile(from);
+  if (!isDatabaseUrl(target) || engineOfUrl(target) !== 'postgres') {
+    throw new WrongUsage('--to (or DATABASE_URL) must be postgres://user:password@host:5432/database');
+  }
+  const name = nameOfDatabase(target);
+  // Nothing may come in meanwhile that the copy would not have.
+  const release = holdServeLock(from);
+  const opened: Db[] = [];
+  const open = (url: string): Db => {
+    const db = openDatabase(url);
+    opened.push(db);
+    return db;
+  };
+  try {
+    const [source, destination] = [open(from), open(target)];
+    await naming('the file of --from', checkSchema(source, environment));
+    // Before it is migrated: the target that was given by mistake may be one that an older release serves.
+    await assertEmpty(destination);
+    await naming('the target', applyMigrations(destination, environment, now()));
+    const progress = await showProgress(out, 'rows', await countRows(source));
+    const copied = await copyDatabase(source, destination, progress.set).finally(progress.end);
+    const summary = { from: path, to: name, ...copied };
+    if (json) out.json(summary);
+    else {
+      out.print(`${copied.rows} rows of ${copied.tables} tables copied to ${printable(name)} and compared`);
+      out.note(
+        `set DATABASE_URL to it and start; ${printable(path)} is as it was: keep it until you have a backup`,
+      );
+    }
+    return 0;
+  } finally {
+    await Promise.all(opened.map((db) => db.destroy()));
+    release();
+  }
+}
+
+/** Says which of the two databases was refused. */
+async function naming<R>(which: string, checked: Promise<R>): Promise<R> {
+  try {
+    return await checked;
+  } catch (error) {
+    if (!(error instanceof SchemaRefused)) throw error;
+    throw new CommandFailed(`${which}: ${error.message}`, { cause: error });
+  }
+}
+
+/** The path, of a file that exists: opening would make an empty one. */
+function sourceFile(from: string): string {
+  if (!isDatabaseUrl(from) || engineOfUrl(from) !== 'sqlite') {
+    throw new WrongUsage('--from must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db');
+  }
+  const path = sqlitePath(from);
+  if (!existsSync(path)) throw new WrongUsage(`--from: there is no database at ${path}`);
+  return path;
+}

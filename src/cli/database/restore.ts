@@ -1,0 +1,218 @@
+/** Restores a backup. */
+import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
+import type { Command } from 'commander';
+import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '../../config.ts';
+import { engineOfUrl, tableExists } from '../../database/engine.ts';
+import { codeOf } from '../../database/errors.ts';
+import { countDue, SchemaRefused } from '../../database/migrate.ts';
+import { AlreadyServed, holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
+import { assertSchemaUnaltered } from '../../database/schema-check.ts';
+import type { Db } from '../../database/tables.ts';
+import { readTail, replayFrom, type Tail } from '../../database/tail.ts';
+import { whatToReplay } from '../../inbox/data-loss.ts';
+import { removeHint } from '../../inbox/high-water-mark.ts';
+import { assertWhole, BackupFailed, withFile } from '../../operations/backup.ts';
+import {
+  compact,
+  copyBeside,
+  dropPrepared,
+  isThere,
+  keptName,
+  preparedNames,
+  replaceDatabase,
+} from '../../operations/restore.ts';
+import { isAnyDropped } from '../../operations/retention.ts';
+import { ENCRYPTED_COLUMNS } from '../../operations/verify.ts';
+import { keysInUse } from '../../security/rotation.ts';
+import { jsonOption } from '../arguments.ts';
+import type { Act, Context } from '../context.ts';
+import { checkDataKeys } from '../doctor/database.ts';
+import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
+import { megabytes, printable, printPairs } from '../output.ts';
+import { showProgress } from '../progress.ts';
+import { restoreWith } from './backup.ts';
+
+/** Adds `restore`. */
+export function addRestoreCommand(program: Command, act: Act): void {
+  program
+    .command('restore')
+    .description('put a backup in the place of the database, while nothing serves it')
+    .argument('<file>', 'what "benefits-sidecar backup" made')
+    .option('--force', 'also where there is a database already; it is kept beside the new one')
+    .option('--without-keys', 'also when DATA_KEYS lacks a key: what is sealed with it stays unreadable')
+    .addOption(jsonOption())
+    .action(act(restore));
+}
+
+type Options = { force?: true; withoutKeys?: true; json?: true };
+
+/**
+ * Puts a backup in the place of the database, which nobody serves: checked first, and in one step. What it replaces is
+ * kept beside it. Says from when to replay. 1 on PostgreSQL, whose own tools do it: it says how.
+ */
+export async function restore(context: Context, file: string, options: Options): Promise<number> {
+  const url = readDatabaseUrl(context.env);
+  readEnvironment(context.env);
+  if (engineOfUrl(url) === 'postgres') throw new CommandFailed(restoreWith(url, file));
+  const path = sqliteFile(url);
+  assertBackup(file, path);
+  const release = notServed(url);
+  try {
+    const restored = await replace(context, file, path, options);
+    removeHint(url);
+    printRestored(context, restored, options);
+    return 0;
+  } finally {
+    dropPrepared(path);
+    // Taking the lock made an empty file where there was none.
+    if (existsSync(path) && !isThere(path)) rmSync(path);
+    release();
+  }
+}
+
+/** Before anything is touched: what the file can't be, by its name and kind. */
+function assertBackup(file: string, path: string): void {
+  if (!existsSync(file) || !statSync(file).isFile()) {
+    throw new CommandFailed(`there is no file ${file}: check the path`);
+  }
+  const source = realpathSync(file);
+  if (source === path) throw new WrongUsage(`${file} is the database itself: name a backup`);
+  if (preparedNames(path).includes(source)) {
+    throw new WrongUsage(`${file} has a name that restoring uses itself, and overwrites: rename it`);
+  }
+  if (isServed(`sqlite:${source}`)) {
+    throw new CommandFailed(`${file} is being served: make a backup of it, and restore that`);
+  }
+}
+
+function notServed(url: string): () => void {
+  try {
+    return holdServeLock(url);
+  } catch (error) {
+    if (!(error instanceof AlreadyServed)) throw error;
+    throw new CommandFailed('the database is being served: stop "serve", then restore', { cause: error });
+  }
+}
+
+type Restored = Checked & { path: string; kept: string | null; replaced: Tail | null; bytes: number };
+
+async function replace(context: Context, file: string, path: string, options: Options): Promise<Restored> {
+  const { out, stopped, now } = context;
+  const signal = stopped();
+  const progress = await showProgress(out, 'MB', megabytes(statSync(file).size));
+  const copied = (bytes: number): void => progress.set(megabytes(bytes));
+  const prepared = await copyBeside(file, path, { copied, signal })
+    .catch(ifStopped(signal, 'stopped before the end: nothing was replaced'))
+    .finally(progress.end);
+  const checked = await checkBackup(context, file, prepared, options.withoutKeys === true);
+  const isReplacing = isThere(path);
+  const replaced = isReplacing ? await tailOf(path) : null;
+  if (isReplacing && !options.force) {
+    throw new CommandFailed(
+      `there is a database at ${path} already: its newest is ${inWords(replaced)}; that of ${file} is ${inWords(checked.tail)}. Replace it with --force: it is kept beside the new one`,
+    );
+  }
+  compact(path, isAnyDropped(readRetention(context.env)));
+  const kept = isReplacing ? keptName(path, now()) : null;
+  replaceDatabase(path, kept);
+  return { ...checked, path, kept, replaced, bytes: statSync(path).size };
+}
+
+/** How far the database is that is to be replaced; null when it can't be read, which may be why. */
+function tailOf(path: string): Promise<Tail | null> {
+  return withFile(path, readTail).catch(() => null);
+}
+
+function inWords(tail: Tail | null): string {
+  if (tail === null) return 'not readable';
+  const { position, event_id, received_at } = tail;
+  const event = event_id === null ? 'no event' : `event ${event_id} of ${received_at}`;
+  return `${event}, position ${position}`;
+}
+
+function printRestored({ out }: Context, restored: Restored, { json }: Options): void {
+  const { path, kept, replaced, tail, due, bytes } = restored;
+  const replay_from = replayFrom(tail.received_at);
+  if (json) {
+    out.json({ file: path, bytes, kept, replaced, restored: tail, migrations_due: due, replay_from });
+    return;
+  }
+  printPairs(out, {
+    database: path,
+    size: `${megabytes(bytes)} MB`,
+    position: tail.position,
+    'newest event': tail.event_id,
+    'received at': tail.received_at,
+    'kept as': kept,
+    'its newest event': replaced?.event_id,
+  });
+  if (due > 0)
+    out.note(
+      `it lacks ${due} of this release's migrations: the next "serve" brings them, or "benefits-sidecar migrate"`,
+    );
+  out.note(
+    `now start, and ${printable(whatToReplay(tail.received_at))} in the provider's portal: what came since is not here. What is here already is stored once`,
+  );
+}
+
+/** `due`: migrations that the next start will bring. */
+type Checked = { tail: Tail; due: number };
+
+/**
+ * Checks the copy that was made of a backup: a whole database of this program, of the configured environment, of this
+ * release or an older one, whose sealed values DATA_KEYS opens. Throws `CommandFailed`, which names the backup.
+ */
+async function checkBackup(
+  { env }: Context,
+  file: string,
+  prepared: string,
+  withoutKeys: boolean,
+): Promise<Checked> {
+  try {
+    return await withFile(prepared, async (db, handle) => {
+      assertWhole(handle, 'integrity_check');
+      const due = await countDue(db, readEnvironment(env));
+      await assertSchemaUnaltered(db);
+      if (!withoutKeys) await checkKeys(db, env, due);
+      return { tail: await readTail(db), due };
+    });
+  } catch (error) {
+    const why = reasonOf(error);
+    if (why === null) throw error;
+    throw new CommandFailed(`${file} can not be restored, and nothing was replaced: ${why}`, {
+      cause: error,
+    });
+  }
+}
+
+function reasonOf(error: unknown): string | null {
+  if (error instanceof SchemaRefused || error instanceof BackupFailed || error instanceof KeysMissing) {
+    return error.message;
+  }
+  const code = codeOf(error);
+  if (code === 'SQLITE_NOTADB') return 'it is no SQLite database';
+  return /^SQLITE_(CORRUPT|IOERR)/.test(code) ? `it is damaged (${code})` : null;
+}
+
+class KeysMissing extends Error {}
+
+const WITHOUT =
+  'put that key into DATA_KEYS behind the first one, or give up what is sealed with it by --without-keys';
+
+async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void> {
+  const given = new Set(readDataKeys(env).map(({ id }) => id));
+  const there = await Promise.all(ENCRYPTED_COLUMNS.map(({ table }) => tableExists(db, table)));
+  const inUse = await keysInUse(
+    db,
+    ENCRYPTED_COLUMNS.filter((_, index) => there[index]),
+  );
+  for (const [id, values] of inUse) {
+    if (given.has(id)) continue;
+    const count = [...values.values()].reduce((sum, one) => sum + one, 0);
+    throw new KeysMissing(`${count} of its values are sealed with key ${id}: ${WITHOUT}`);
+  }
+  // Under the same id there may be another key. An older release's tables may lack what is asked for.
+  if (due > 0) return;
+  const wrong = (await checkDataKeys(db, env)).find(({ result }) => result === 'fail');
+  if (wrong !== undefined) throw new KeysMissing(`${wrong.message}: ${WITHOUT}`);
+}

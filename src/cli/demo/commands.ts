@@ -1,0 +1,153 @@
+/** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
+import type { Command } from 'commander';
+import { systemClock } from '../../clock.ts';
+import type { VersionView } from '../../ledger/deduction-view.ts';
+import type { PayrollRunSummary } from '../../payroll/run-view.ts';
+import type { Act, Context } from '../context.ts';
+import { describeFailure } from '../failure.ts';
+import { type Output, printPairs } from '../output.ts';
+import { CENSUS_STEPS } from './census-steps.ts';
+import { DEDUCTION_STEPS, LEDGER_STEP, printLedger } from './deduction-steps.ts';
+import { PAYROLL_STEPS } from './payroll-steps.ts';
+import { type Scene, type Step, StepFailed } from './scene.ts';
+import { type Stage, setStage } from './stage.ts';
+
+/** Adds `demo`. */
+export function addDemoCommand(program: Command, act: Act): void {
+  program
+    .command('demo')
+    .description('play the whole loop with a simulated benefits service and payroll system')
+    .option('--once', 'end after the last step instead of staying up')
+    .action(act(demo));
+}
+
+/** Plays the demo; without `--once` it stays up until Ctrl-C. */
+export function demo({ out, stopped }: Context, { once = false }: { once?: boolean }): Promise<number> {
+  return runDemo({ once, out, signal: stopped() });
+}
+
+type DemoOptions = {
+  /** Ends after the last step instead of staying up. */
+  readonly once: boolean;
+  readonly out: Output;
+  /** Ends the demo, at any moment. */
+  readonly signal: AbortSignal;
+  /** Sets up what is played on. */
+  readonly set?: () => Promise<Stage>;
+};
+
+const STEPS: readonly Step[] = [...CENSUS_STEPS, ...DEDUCTION_STEPS, LEDGER_STEP, ...PAYROLL_STEPS];
+/** Longer than any one wait within an act, so that the one that ran out is named. */
+const STEP_WITHIN_MS = 30_000;
+
+/**
+ * Plays the demo and, unless `once`, stays up until `signal`. Answers the exit code: 0 when every step came out as
+ * it must. Whatever happens, everything is stopped and the scratch folder removed.
+ */
+export async function runDemo({ once, out, signal, set = setStage }: DemoOptions): Promise<number> {
+  const began = performance.now();
+  const stage = await set();
+  const ending = new AbortController();
+  const stopping = AbortSignal.any([signal, ending.signal]);
+  void stage.sidecar.failed.then((error) => ending.abort(error));
+  try {
+    introduce(out, stage);
+    if (!(await playDemo(out, stage, stopping))) return 1;
+    for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
+    const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+    out.print(`\n${out.color('green', `All ${STEPS.length} steps came out as they must, in ${seconds} s.`)}`);
+    if (once) return 0;
+    await invite(out, stage);
+    await aborted(stopping);
+    if (signal.aborted) return 0;
+    out.note(`The sidecar ended by itself: ${describeFailure(stopping.reason)}`);
+    return 1;
+  } finally {
+    await stage.clear();
+    out.print('Everything is stopped, and the scratch folder is removed.');
+  }
+}
+
+/** Plays act after act. Answers whether all came out as they must; of the first that did not it says why. */
+export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal): Promise<boolean> {
+  const scene: Scene = {
+    stage,
+    now: systemClock,
+    show: (text) => out.print(`   ${text}`),
+    confirm: (text) => out.print(`   ${out.color('green', 'ok')}  ${text}`),
+  };
+  for (const [index, step] of STEPS.entries()) {
+    out.print(`\n${out.color('bold', `${index + 1}. ${step.title}`)}`);
+    try {
+      await within(step.play(scene), stopping);
+    } catch (error) {
+      out.note(`\nThe demo ended at step ${index + 1}, before it came out as it must.\n${reasonOf(error)}`);
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Waits for an act until it takes too long or the demo is stopped; then the act is left alone. */
+async function within(step: Promise<void>, stopping: AbortSignal): Promise<void> {
+  const limit = AbortSignal.any([stopping, AbortSignal.timeout(STEP_WITHIN_MS)]);
+  const over = aborted(limit).then(() => Promise.reject(limit.reason));
+  await Promise.race([step, over]);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof StepFailed) return `  expected: ${error.expected}\n  found:    ${error.found}`;
+  if (error instanceof DOMException) {
+    return error.name === 'TimeoutError'
+      ? `  It took longer than ${STEP_WITHIN_MS / 1_000} s.`
+      : '  It was stopped.';
+  }
+  return `  ${describeFailure(error)}`;
+}
+
+function introduce(out: Output, stage: Stage): void {
+  out.print(
+    `${out.color('bold', 'benefits-sidecar: the census goes out, deductions come in, payroll runs')}\n`,
+  );
+  printAddresses(out, stage);
+}
+
+function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, folder }: Stage): void {
+  printPairs(out, {
+    'benefits service': `${simulator.url}, simulated`,
+    'payroll system': `${payroll.url}, simulated: ${[...censuses.keys()].join(' and ')}`,
+    sidecar: `${sidecar.receiver} for webhooks, ${sidecar.api} for payroll`,
+    'scratch folder': `${folder}, with its SQLite database`,
+  });
+}
+
+/** Lines to paste into another terminal. The token goes with the demo: it opens nothing else. */
+async function invite(out: Output, stage: Stage): Promise<void> {
+  const { api, token, sidecar, censuses } = stage;
+  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
+  const late = versions.find((version) => version.late);
+  const [employerId = ''] = censuses.keys();
+  const runs = await api.list<PayrollRunSummary>(
+    `/v1/payroll-runs?employer_id=${encodeURIComponent(employerId)}`,
+  );
+  const paths = [
+    `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
+    ...(late === undefined ? [] : [`/v1/deductions/${encodeURIComponent(late.id)}/versions`]),
+    '/v1/readiness',
+    ...runs.slice(0, 1).map(({ run_id }) => `/v1/payroll-runs/${run_id}/lines`),
+  ];
+  out.print('\nEverything stays up:\n');
+  printAddresses(out, stage);
+  out.print('\nTo try the API, in another terminal:\n');
+  out.print(`  export API=${sidecar.api} TOKEN=${token}`);
+  for (const path of paths) out.print(`  curl -H "Authorization: Bearer $TOKEN" "$API${path}"`);
+  out.print(`\nIn a browser: ${sidecar.api} (sign in with the token)`);
+  out.print('\nCtrl-C ends the demo and removes its files.');
+}

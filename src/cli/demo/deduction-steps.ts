@@ -1,0 +1,279 @@
+import type { ReadinessReport } from '../../checks.ts';
+import { Deduction, type LineOfCoverage } from '../../contract/deduction.ts';
+import { dayOf } from '../../contract/instant.ts';
+import type { EventView } from '../../inbox/event-view.ts';
+import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts';
+import type { MadeEvent } from '../../simulator/events.ts';
+import { type Output, printTable } from '../output.ts';
+import {
+  counted,
+  expect,
+  expectEqual,
+  firstDifference,
+  type Scene,
+  type Step,
+  StepFailed,
+  waitFor,
+} from './scene.ts';
+import type { Stage } from './stage.ts';
+
+export const DEDUCTION_STEPS: readonly Step[] = [
+  { title: 'Employees enrol, and their deductions arrive: shuffled, and some of them twice', play: enrol },
+  { title: 'A deduction changes twice, and the newer change arrives first', play: changeOutOfOrder },
+  { title: 'A deduction ends, and the news of it comes three times at once', play: end },
+];
+
+/** What the employees of an employer choose, in turn. */
+const ELECTIONS: readonly (readonly LineOfCoverage[])[] = [
+  ['medical', 'dental', 'hsa'],
+  ['medical', 'vision'],
+  ['medical', 'dental', 'life'],
+  ['medical', 'hsa'],
+  ['medical', 'dental', 'vision'],
+];
+/** One event in three is delivered twice. */
+const TWICE_EVERY = 3;
+/** What the employee pays after the first change and after the second. */
+const CHANGED = { older: '150.00', newer: '165.00' };
+const AT_ONCE = 3;
+
+async function enrol({ stage, show, confirm }: Scene): Promise<void> {
+  const { simulator, api } = stage;
+  const events = [...stage.censuses.values()].flatMap(({ employees }) =>
+    employees.flatMap(({ employee_id }, nth) =>
+      simulator.enrol(employee_id, ELECTIONS[nth % ELECTIONS.length]),
+    ),
+  );
+  const twice = events.filter((_, index) => index % TWICE_EVERY === 0);
+  await simulator.deliverShuffled([...events, ...twice]);
+  const arrivals = await arrivalsOf(stage, events);
+  expectEqual('acknowledged deliveries', arrivals.length, events.length + twice.length);
+  show(
+    `${counted(events.length, 'enrolment')}, one event each, in ${arrivals.length} deliveries: ` +
+      `${repeatedIn(arrivals)} came twice, ${overtakenIn(arrivals, events)} after a newer one.`,
+  );
+  await allApplied(stage);
+  const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
+  expectEqual(
+    'versions in the ledger, one for each event',
+    versions.map((version) => version.event_id).sort(),
+    events.map((event) => event.id).sort(),
+  );
+  const deductions = await api.list<DeductionView>('/v1/deductions');
+  expectEqual('deductions in the ledger', deductions.length, events.length);
+  confirm(`All ${arrivals.length} deliveries were acknowledged.`);
+  confirm(`The ledger has ${deductions.length} deductions: what came twice took effect once.`);
+}
+
+async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> {
+  const { simulator, api } = stage;
+  const before = await firstDeduction(stage, 'medical', 0);
+  const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
+  const older = simulator.changeDeduction(before.id, { member_contribution: CHANGED.older });
+  const newer = simulator.changeDeduction(before.id, { member_contribution: CHANGED.newer });
+  show(
+    `Medical of ${before.employee_id}, now ${before.member_contribution} ${before.period}, goes to ` +
+      `${CHANGED.older}, then to ${CHANGED.newer}.`,
+  );
+
+  await simulator.send(newer);
+  await allApplied(stage);
+  const changed = await api.get<DeductionView>(path);
+  expectEqual("the employee's amount", changed.member_contribution, CHANGED.newer);
+  confirm(
+    `The event of ${CHANGED.newer} arrived: the ledger says ${changed.member_contribution}, version ${changed.version}.`,
+  );
+
+  await simulator.send(older);
+  await allApplied(stage);
+  const after = await api.get<DeductionView>(path);
+  expectEqual("the employee's amount after the older event", after.member_contribution, CHANGED.newer);
+  expectEqual('the version that stands', after.version, changed.version);
+  const late = (await api.list<VersionView>(`${path}/versions`)).at(-1)!;
+  expectEqual(
+    'the last version',
+    [late.event_id, late.member_contribution, late.late],
+    [older.id, CHANGED.older, true],
+  );
+  confirm(
+    `The older one of ${late.member_contribution} came late: kept as version ${late.version}, ` +
+      `and the ledger still says ${after.member_contribution}.`,
+  );
+}
+
+async function end({ stage, now, show, confirm }: Scene): Promise<void> {
+  const { simulator, api } = stage;
+  const before = await firstDeduction(stage, 'dental', 1);
+  const { lastDay, dayAfter } = endOfMonth(now());
+  const event = simulator.endDeduction(before.id, lastDay);
+  show(
+    `Dental of ${before.employee_id}, ${before.member_contribution} ${before.period}, ends: its last day is ${lastDay}.`,
+  );
+  await simulator.send(event, { times: AT_ONCE });
+  const arrivals = await arrivalsOf(stage, [event]);
+  expectEqual('acknowledged deliveries', arrivals.length, AT_ONCE);
+  await allApplied(stage);
+
+  const path = `/v1/deductions/${encodeURIComponent(before.id)}`;
+  const ended = await api.get<DeductionView>(path);
+  expectEqual('the end', ended.effective_end?.slice(0, lastDay.length), lastDay);
+  const versions = await api.list<VersionView>(`${path}/versions`);
+  expectEqual('versions', versions.length, before.version + 1);
+  confirm(`${arrivals.length} deliveries acknowledged, one effect: version ${ended.version}, with the end.`);
+
+  const appliesOn = async (day: string): Promise<boolean> => {
+    const applying = await api.list<DeductionView>(
+      `/v1/deductions?employee_id=${encodeURIComponent(before.employee_id)}&on=${day}`,
+    );
+    return applying.some(({ id }) => id === before.id);
+  };
+  expectEqual(`whether it applies on ${lastDay}`, await appliesOn(lastDay), true);
+  expectEqual(`whether it applies on ${dayAfter}`, await appliesOn(dayAfter), false);
+  confirm(`Asked for ${lastDay} the ledger still has it, for ${dayAfter} not any more.`);
+}
+
+/** The ids of these events in the order in which their deliveries were acknowledged, when none is under way. */
+async function arrivalsOf({ simulator }: Scene['stage'], events: readonly MadeEvent[]): Promise<string[]> {
+  await simulator.settled();
+  const ids = new Set(events.map((event) => event.id));
+  return simulator
+    .deliveries()
+    .filter((delivery) => delivery.acknowledged && ids.has(delivery.eventId))
+    .map((delivery) => delivery.eventId);
+}
+
+function repeatedIn(arrivals: readonly string[]): number {
+  return arrivals.length - new Set(arrivals).size;
+}
+
+/** Events that came for the first time after one that was made later. */
+function overtakenIn(arrivals: readonly string[], events: readonly MadeEvent[]): number {
+  const made = events.map((event) => event.id);
+  const order = [...new Set(arrivals)].map((id) => made.indexOf(id));
+  return order.filter((place, index) => order.slice(0, index).some((earlier) => earlier > place)).length;
+}
+
+/** What is acknowledged is stored, and applied a moment later. */
+export async function allApplied({ api }: Scene['stage']): Promise<void> {
+  await waitFor(
+    'no event pending',
+    async () => (await api.list<EventView>('/v1/events?state=pending')).map((event) => event.event_id),
+    (pending) => pending.length === 0,
+  );
+}
+
+/** A deduction for this line of coverage at the nth employer, from 0. */
+async function firstDeduction(
+  { api, censuses }: Scene['stage'],
+  line: LineOfCoverage,
+  nth: number,
+): Promise<DeductionView> {
+  const employerId = [...censuses.keys()][nth]!;
+  const [first] = await api.list<DeductionView>(
+    `/v1/deductions?employer_id=${encodeURIComponent(employerId)}&line_of_coverage=${line}`,
+  );
+  if (first === undefined)
+    throw new StepFailed(`a deduction for ${line} at ${employerId} in the ledger`, 'none');
+  return first;
+}
+
+/** As `YYYY-MM-DD`: the last day of the month that `now` is in, and the first one of the next. */
+function endOfMonth(now: Date): { lastDay: string; dayAfter: string } {
+  const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
+  const dayOfNextMonth = (day: number): string =>
+    new Date(Date.UTC(year, month + 1, day)).toISOString().slice(0, 10);
+  return { lastDay: dayOfNextMonth(0), dayAfter: dayOfNextMonth(1) };
+}
+
+export const LEDGER_STEP: Step = {
+  title: 'The ledger, read over the API, is compared with what the benefits service has',
+  play: compareLedger,
+};
+
+async function compareLedger({ stage, confirm }: Scene): Promise<void> {
+  const { simulator, api, censuses } = stage;
+  const held = simulator.deductions();
+  const ledger = await api.list<DeductionView>('/v1/deductions');
+  expectEqual('deduction ids', ledger.map(({ id }) => id).sort(), held.map(({ id }) => id).sort());
+  for (const deduction of held) {
+    const state = ledger.find(({ id }) => id === deduction.id)!;
+    const difference = firstDifference(sentPartOf(state), deduction);
+    expect(
+      difference === null,
+      `deduction ${deduction.id} (${deduction.line_of_coverage} of ${deduction.employee_id}) as the benefits service has it`,
+      `another ${difference} in the ledger`,
+    );
+  }
+  confirm(`${ledger.length} deductions, equal in every field.`);
+
+  for (const [employerId, { employees }] of censuses) {
+    const ids = new Set(employees.map((employee) => employee.employee_id));
+    const elsewhere = ledger.find(
+      (state) => (state.employer_id === employerId) !== ids.has(state.employee_id),
+    );
+    expect(
+      elsewhere === undefined,
+      `deductions at ${employerId} of the employees in its census, and of no others`,
+      `${elsewhere?.employee_id} at ${elsewhere?.employer_id ?? 'no employer'}`,
+    );
+  }
+  confirm('Each belongs to the employer in whose census the employee is.');
+
+  const { checks } = await api.get<ReadinessReport>('/v1/readiness');
+  const open = checks.filter((check) => check.result !== 'pass');
+  expect(
+    open.length === 0,
+    'every check of readiness to pass',
+    open.map((check) => `${check.id}: ${check.examples.join(', ')}`).join('; '),
+  );
+  confirm(`All ${checks.length} checks of readiness pass: a payroll run can trust this ledger.`);
+}
+
+/** Prints an employer's part of the ledger, read over the API, by employee. */
+export async function printLedger(out: Output, { api, censuses }: Stage, employerId: string): Promise<void> {
+  const states = await api.list<DeductionView>(
+    `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
+  );
+  const name = censuses.get(employerId)?.organization.legal_business_name;
+  out.print(`\n${out.color('bold', `${name} (${employerId})`)}`);
+  printTable(out, HEAD, states.sort(byEmployeeAndLine).map(rowOf));
+}
+
+const HEAD = [
+  'employee',
+  'line of\ncoverage',
+  'employee\n  amount',
+  'employer\n  amount',
+  'per',
+  'tax',
+  'from',
+  'to',
+  'version',
+];
+/** As wide as the head: decimal points stand below each other. */
+const AMOUNT_WIDTH = 'employee'.length;
+
+function rowOf(state: DeductionView): (string | number | null)[] {
+  const { effective_start: start, effective_end: end } = state;
+  return [
+    state.employee_id,
+    state.line_of_coverage,
+    state.member_contribution.padStart(AMOUNT_WIDTH),
+    state.employer_contribution.padStart(AMOUNT_WIDTH),
+    state.period,
+    state.taxability === 'pre_tax' ? 'pre' : 'post',
+    start ? dayOf(start) : null,
+    end ? dayOf(end) : null,
+    state.version,
+  ];
+}
+
+function byEmployeeAndLine(one: DeductionView, other: DeductionView): number {
+  const keys = [one, other].map((state) => `${state.employee_id} ${state.line_of_coverage}`);
+  return keys[0]! < keys[1]! ? -1 : 1;
+}
+
+/** The fields that are the service's own, without what the ledger adds. */
+function sentPartOf(state: DeductionView): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(state).filter(([name]) => name in Deduction.properties));
+}

@@ -1,0 +1,112 @@
+/** The pay dates of the demo, and its amounts worked out with only the rules of docs/payroll.md. Shares no code with the sidecar. */
+import type { Deduction } from '../../contract/deduction.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
+import type { PayDate } from '../../payroll/settings/schedules.ts';
+
+export type Calendar = {
+  /** All of the year that the two runs are in: a share of a year is counted in them. */
+  payDates: PayDate[];
+  /** Those of the two runs, one after the other. */
+  first: PayDate;
+  second: PayDate;
+};
+
+const DAY_MS = 86_400_000;
+const WEEKS = { weekly: 1, biweekly: 2 } as const;
+const WEEK_DAYS = 7;
+/** A weekly or biweekly paycheck follows its period after this many days. */
+const PAID_AFTER_DAYS = 5;
+const MONTHS_OF_YEAR = 12;
+/** More steps both ways than a year has. */
+const MAX_STEPS = 53;
+
+/** Returns the pay dates of the year in which an employer that starts today runs its first two payrolls. */
+export function calendarOf(frequency: PayFrequency, today: Date): Calendar {
+  return frequency === 'weekly' || frequency === 'biweekly'
+    ? calendarByWeeks(today, WEEKS[frequency])
+    : calendarByMonths(today, frequency === 'monthly' ? wholeMonth : halfMonths);
+}
+
+/** The first period ends with the month that `today` is in. The two runs are paid in the month after it. */
+function calendarByWeeks(today: Date, weeks: number): Calendar {
+  const end = Date.UTC(today.getUTCFullYear(), today.getUTCMonth() + 1, 0);
+  const days = weeks * WEEK_DAYS;
+  const dateAt = (step: number): PayDate => {
+    const last = end + step * days * DAY_MS;
+    return {
+      pay_date: dayAt(last + PAID_AFTER_DAYS * DAY_MS),
+      period_start: dayAt(last - (days - 1) * DAY_MS),
+      period_end: dayAt(last),
+    };
+  };
+  const [first, second] = [dateAt(0), dateAt(1)];
+  const year = first.pay_date.slice(0, 4);
+  const steps = Array.from({ length: 2 * MAX_STEPS + 1 }, (_, index) => dateAt(index - MAX_STEPS));
+  return { payDates: steps.filter((date) => date.pay_date.startsWith(year)), first, second };
+}
+
+/**
+ * Each period is paid on its last day. The first one ends with the month that `today` is in, or in December with the
+ * January after it: a difference of another tax year is not settled with a paycheck.
+ */
+function calendarByMonths(today: Date, datesOf: (year: number, month: number) => PayDate[]): Calendar {
+  const month = today.getUTCMonth();
+  const isDecember = month === MONTHS_OF_YEAR - 1;
+  const year = today.getUTCFullYear() + (isDecember ? 1 : 0);
+  const payDates = Array.from({ length: MONTHS_OF_YEAR }, (_, index) => datesOf(year, index)).flat();
+  const perMonth = payDates.length / MONTHS_OF_YEAR;
+  const at = ((isDecember ? 0 : month) + 1) * perMonth - 1;
+  return { payDates, first: payDates[at] as PayDate, second: payDates[at + 1] as PayDate };
+}
+
+function wholeMonth(year: number, month: number): PayDate[] {
+  const last = dayAt(Date.UTC(year, month + 1, 0));
+  return [{ pay_date: last, period_start: `${last.slice(0, 8)}01`, period_end: last }];
+}
+
+function halfMonths(year: number, month: number): PayDate[] {
+  const last = dayAt(Date.UTC(year, month + 1, 0));
+  const [first, middle, next] = ['01', '15', '16'].map((day) => last.slice(0, 8) + day) as [
+    string,
+    string,
+    string,
+  ];
+  return [
+    { pay_date: middle, period_start: first, period_end: middle },
+    { pay_date: last, period_start: next, period_end: last },
+  ];
+}
+
+function dayAt(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10);
+}
+
+/** A place among the pay dates of a year: check `check` of `checks`, from 1. */
+export type Place = { check: number; checks: number };
+
+/** Premiums are for a month. */
+const MONTHS = 12n;
+
+/** Returns the share of one paycheck in cents: checks are equal, and the last one takes the year's remaining cents. */
+export function shareOf(
+  contribution: string,
+  period: Deduction['period'],
+  frequency: PayFrequency,
+  { check, checks }: Place,
+): bigint {
+  const cents = centsOf(contribution);
+  if (period === frequency) return cents;
+  const year = cents * MONTHS;
+  const each = year / BigInt(checks);
+  return check === checks ? year - each * BigInt(checks - 1) : each;
+}
+
+/** Of an amount with two decimals. */
+export function centsOf(amount: string): bigint {
+  return BigInt(amount.replace('.', ''));
+}
+
+export function amountOf(cents: bigint): string {
+  const digits = String(cents < 0n ? -cents : cents).padStart(3, '0');
+  return `${cents < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+}

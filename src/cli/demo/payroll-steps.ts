@@ -1,0 +1,332 @@
+import type { CheckResult, ReadinessReport } from '../../checks.ts';
+import type { PayFrequency } from '../../contract/employee.ts';
+import type { Line } from '../../payroll/calculation/line.ts';
+import type { PayrollRun } from '../../payroll/run-view.ts';
+import type { Verification } from '../../payroll/runs/verify.ts';
+import type { PayDate } from '../../payroll/settings/schedules.ts';
+import { changeOf, sentencesOf } from '../run/print.ts';
+import { allApplied } from './deduction-steps.ts';
+import { amountOf, type Calendar, calendarOf, centsOf, type Place, shareOf } from './expected-amounts.ts';
+import { counted, expect, expectEqual, type Scene, type Step, StepFailed } from './scene.ts';
+
+export const PAYROLL_STEPS: readonly Step[] = [
+  { title: 'Payroll asks what to deduct: a run of each employer, looked at and finalized', play: runPayroll },
+  { title: 'A deduction changes for a period that is paid: the next run settles it', play: settle },
+];
+
+/**
+ * How each employer pays most of its employees, how it handles those of other pay frequencies in its first run, and
+ * what one employee's medical premium turns out to be afterward.
+ */
+const PAYROLLS: readonly { frequency: PayFrequency; others: 'scheduled' | 'accepted'; corrected: string }[] =
+  [
+    { frequency: 'monthly', others: 'scheduled', corrected: '171.00' },
+    { frequency: 'biweekly', others: 'accepted', corrected: '215.94' },
+  ];
+const NOT_SCHEDULED = 'employees-not-scheduled';
+const REASON = 'paid elsewhere until the next run';
+
+type Payroll = Calendar & (typeof PAYROLLS)[number] & { employerId: string };
+
+function payrollsOf({ stage, now }: Scene): Payroll[] {
+  return [...stage.censuses.keys()].map((employerId, nth) => {
+    const payroll = PAYROLLS[nth % PAYROLLS.length] as (typeof PAYROLLS)[number];
+    return { employerId, ...payroll, ...calendarOf(payroll.frequency, now()) };
+  });
+}
+
+async function runPayroll(scene: Scene): Promise<void> {
+  const { show, confirm } = scene;
+  for (const payroll of payrollsOf(scene)) {
+    const { employerId, frequency, payDates, first } = payroll;
+    await putSchedules(scene, employerId, [payroll]);
+    show(`${employerId} pays ${frequency}; its schedule has ${payDates.length} pay dates in the year.`);
+    await putPolicy(scene, payroll);
+    const run = await putRun(scene, payroll, first);
+    await expectLeftOut(scene, run, payroll);
+    if (payroll.others === 'scheduled') {
+      await scheduleOthers(scene, payroll);
+      await expectReady(scene, run);
+    }
+
+    const lines = await linesOf(scene, run);
+    for (const line of lines) {
+      tellLine(show, line);
+      expectByHand(scene, line, payroll, first);
+    }
+    if (lines.some((line) => line.flags.includes('partial_cycle'))) {
+      show('partial_cycle: its first or last check in the year. Each check takes its own share only.');
+    }
+    confirm(`${counted(lines.length, 'line')}: every amount equals the one computed by hand.`);
+    if (payroll.others === 'scheduled') await finalize(scene, run, lines);
+    else await finalizeAccepting(scene, run, lines);
+    if (payroll.others === 'scheduled') await runOthers(scene, payroll);
+  }
+}
+
+/** Checks that every employee of another pay frequency is named, with the reason, and fails readiness. */
+async function expectLeftOut(
+  scene: Scene,
+  run: PayrollRun,
+  { employerId, frequency }: Payroll,
+): Promise<void> {
+  const { stage, show, confirm } = scene;
+  const others = othersOf(scene, employerId, frequency).map(({ employee_id }) => employee_id);
+  for (const { employee_id, reason } of run.not_in_run) show(`Not in the run: ${employee_id}, ${reason}.`);
+  expectEqual(
+    'employees not in the run',
+    run.not_in_run.map(({ employee_id, reason }) => [employee_id, reason]),
+    others.map((id) => [id, 'other_frequency']),
+  );
+  const { checks } = await stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
+  expectEqual('checks that do not pass', openOf(checks), [[NOT_SCHEDULED, 'fail', others]]);
+  confirm(`${NOT_SCHEDULED} fails for them: no pay schedule of ${employerId} pays them.`);
+}
+
+/** Sets a pay schedule for each pay frequency in the employer's census. */
+async function scheduleOthers(scene: Scene, payroll: Payroll): Promise<void> {
+  const { employerId } = payroll;
+  const others = otherPayrolls(scene, payroll);
+  await putSchedules(scene, employerId, [payroll, ...others]);
+  scene.show(`Payroll adds the missing schedules: ${others.map((one) => one.frequency).join(', ')}.`);
+}
+
+/** Runs the payrolls of the employees whose pay frequency is not the usual one, and checks that none is left out. */
+async function runOthers(scene: Scene, payroll: Payroll): Promise<void> {
+  const { employerId, frequency } = payroll;
+  let employees = 0;
+  for (const other of otherPayrolls(scene, payroll)) {
+    const run = await putRun(scene, other, other.first, `${employerId}-${other.frequency}`);
+    employees += run.employees;
+    await expectReady(scene, run);
+    const lines = await linesOf(scene, run);
+    for (const line of lines) expectByHand(scene, line, other, other.first);
+    await finalize(scene, run, lines);
+  }
+  expectEqual('employees in those runs', employees, othersOf(scene, employerId, frequency).length);
+  scene.confirm(`Every employee of ${employerId} with a deduction is in a run.`);
+}
+
+function otherPayrolls(scene: Scene, payroll: Payroll): Payroll[] {
+  const others = othersOf(scene, payroll.employerId, payroll.frequency);
+  const frequencies = new Set(others.map((employee) => employee.pay_frequency as PayFrequency));
+  return [...frequencies].map((frequency) => ({
+    ...payroll,
+    frequency,
+    ...calendarOf(frequency, scene.now()),
+  }));
+}
+
+/** Returns the employer's employees whose pay frequency is not the usual one. */
+function othersOf({ stage }: Scene, employerId: string, frequency: PayFrequency) {
+  const { employees = [] } = stage.censuses.get(employerId) ?? {};
+  return employees.filter((employee) => employee.pay_frequency !== frequency);
+}
+
+async function putSchedules(
+  { stage }: Scene,
+  employerId: string,
+  payrolls: readonly Payroll[],
+): Promise<void> {
+  const schedules = payrolls.map(({ frequency, payDates }) => ({
+    pay_frequency: frequency,
+    pay_dates: payDates,
+  }));
+  await stage.api.send('PUT', `/v1/employers/${encodeURIComponent(employerId)}/pay-schedule`, { schedules });
+}
+
+/** Takes deductions that are in effect when the pay period ends, and later corrections with the next check. */
+async function putPolicy({ stage, show }: Scene, { employerId, first }: Payroll): Promise<void> {
+  const policy = {
+    effective_from: `${first.pay_date.slice(0, 'YYYY'.length)}-01-01`,
+    applies_on: 'period_end',
+    adjustments: 'include',
+  };
+  await stage.api.send('PUT', `/v1/employers/${encodeURIComponent(employerId)}/payroll-policy`, policy);
+  show(`Its payroll policy from ${policy.effective_from}: applies on period_end, adjustments are included.`);
+}
+
+function openOf(checks: readonly CheckResult[]): [string, string, string[]][] {
+  return checks
+    .filter(({ result }) => result !== 'pass')
+    .map(({ id, result, examples }) => [id, result, examples]);
+}
+
+async function expectReady({ stage, confirm }: Scene, run: PayrollRun): Promise<void> {
+  const { checks } = await stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
+  expectEqual(`checks of ${run.run_id} that do not pass`, openOf(checks), []);
+  confirm(`All ${checks.length} checks of its readiness pass.`);
+}
+
+async function settle(scene: Scene): Promise<void> {
+  const { stage, show, confirm } = scene;
+  for (const payroll of payrollsOf(scene)) {
+    const { employerId, frequency, corrected, first, second } = payroll;
+    if (payroll.others === 'accepted') await scheduleOthers(scene, payroll);
+    const firstId = runIdOf(employerId, first);
+    const paid = (await linesOf(scene, { run_id: firstId })).find(
+      (line) => line.line_of_coverage === 'medical',
+    );
+    if (paid === undefined) throw new StepFailed(`a medical line in ${firstId}`, 'none');
+    show(`${firstId} took medical of ${paid.employee_id} at ${paid.member_contribution}.`);
+    show(`Now the news comes that it was ${corrected} from its first day on.`);
+    await stage.simulator.send(
+      stage.simulator.changeDeduction(paid.deduction_id, { member_contribution: corrected }),
+    );
+    await allApplied(stage);
+
+    const run = await putRun(scene, payroll, second);
+    const lines = await linesOf(scene, run);
+    const adjustments = lines.filter((line) => line.kind === 'adjustment');
+    const [adjustment] = adjustments;
+    const due =
+      shareOf(corrected, 'monthly', frequency, placeOf(payroll, first)) - centsOf(paid.member_amount);
+    expectEqual(
+      'the adjustments',
+      adjustments.map((line) => [line.deduction_id, line.adjustment_for, line.member_amount]),
+      [[paid.deduction_id, firstId, amountOf(due)]],
+    );
+    for (const line of lines) {
+      if (line.kind === 'regular') expectByHand(scene, line, payroll, second);
+      if (line.kind !== 'regular' || line.change !== 'same') tellLine(show, line);
+    }
+    const flag = due > 0n ? 'retro_pre_tax' : 'retro_refund';
+    expect(adjustment?.flags.includes(flag) === true, `the flag ${flag}`, String(adjustment?.flags));
+    confirm(
+      due > 0n
+        ? `${amountOf(due)} too little was taken, and is taken now; flagged, as pre-tax elections look forward.`
+        : `${amountOf(-due)} too much was taken, and is given back now; flagged as a refund.`,
+    );
+    await finalize(scene, run, lines);
+    if (payroll.others === 'accepted') await runOthers(scene, payroll);
+
+    const verified = await stage.api.get<Verification>(`/v1/payroll-runs/${firstId}/verify`);
+    expect(
+      verified.identical,
+      `${firstId} to come out as it was finalized`,
+      JSON.stringify(verified.differences),
+    );
+    confirm(
+      `${firstId}, computed again by what was known then, is identical: ${counted(verified.lines, 'line')}.`,
+    );
+  }
+}
+
+function runIdOf(name: string, { pay_date }: PayDate): string {
+  return `${name}-${pay_date}`;
+}
+
+function pathOf({ run_id }: Pick<PayrollRun, 'run_id'>): string {
+  return `/v1/payroll-runs/${run_id}`;
+}
+
+async function putRun(
+  { stage, show }: Scene,
+  { employerId, frequency }: Payroll,
+  date: PayDate,
+  name = employerId,
+): Promise<PayrollRun> {
+  const body = {
+    employer_id: employerId,
+    pay_frequency: frequency,
+    ...date,
+  };
+  const run_id = runIdOf(name, date);
+  const run = await stage.api.send<PayrollRun>('PUT', pathOf({ run_id }), body);
+  const employees = counted(run.employees, 'employee');
+  show(`Run ${run_id} for ${date.period_start} to ${date.period_end}: ${employees}.`);
+  return run;
+}
+
+function linesOf({ stage }: Scene, run: Pick<PayrollRun, 'run_id'>): Promise<Line[]> {
+  return stage.api.list<Line>(`${pathOf(run)}/lines`);
+}
+
+/** Finalizes exactly the lines that were reviewed, after checking the run's totals against them. */
+async function finalize(scene: Scene, run: PayrollRun, lines: readonly Line[]): Promise<void> {
+  const etag = await reviewed(scene, run, lines);
+  await finalizeBy(scene, run, {}, etag);
+}
+
+/** Finalizes although a check fails: the check is accepted by name, with a reason, for the report that was read. */
+async function finalizeAccepting(scene: Scene, run: PayrollRun, lines: readonly Line[]): Promise<void> {
+  await reviewed(scene, run, lines);
+  const { etag } = await scene.stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
+  scene.show(`Payroll accepts ${NOT_SCHEDULED} by name: "${REASON}".`);
+  await finalizeBy(scene, run, { accept: [NOT_SCHEDULED], reason: REASON }, etag);
+}
+
+async function reviewed({ stage }: Scene, run: PayrollRun, lines: readonly Line[]): Promise<string> {
+  const { etag, totals } = await stage.api.get<PayrollRun>(pathOf(run));
+  const sum = (amounts: string[]) => amountOf(amounts.reduce((total, amount) => total + centsOf(amount), 0n));
+  expectEqual(
+    `the totals of ${run.run_id}`,
+    [totals.member_amount, totals.employer_amount],
+    [sum(lines.map((line) => line.member_amount)), sum(lines.map((line) => line.employer_amount))],
+  );
+  return etag;
+}
+
+async function finalizeBy(
+  { stage, confirm }: Scene,
+  { run_id }: PayrollRun,
+  body: { accept?: string[]; reason?: string },
+  etag: string,
+): Promise<void> {
+  const run = await stage.api.send<PayrollRun>('POST', `${pathOf({ run_id })}/finalize`, body, etag);
+  expectEqual(`the state of ${run_id}`, run.state, 'finalized');
+  expectEqual(`the checks accepted for ${run_id}`, run.accepted_checks, body.accept ?? []);
+  const { member_amount, employer_amount } = run.totals;
+  confirm(
+    `Finalized as reviewed, by its ETag: employees pay ${member_amount}, the employer ${employer_amount}.`,
+  );
+}
+
+function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
+  return { check: payDates.findIndex((date) => date.pay_date === pay_date) + 1, checks: payDates.length };
+}
+
+/** Compares a regular line with what the benefits service confirm, worked out by hand. */
+function expectByHand({ stage }: Scene, line: Line, payroll: Payroll, date: PayDate): void {
+  const what = `${line.line_of_coverage} of ${line.employee_id} on ${date.pay_date}`;
+  const held = stage.simulator.deductions().find(({ id }) => id === line.deduction_id);
+  if (held === undefined) throw new StepFailed(`a line of a deduction that there is`, what);
+  const ends = held.effective_end?.slice(0, date.period_end.length);
+  const shares =
+    ends !== undefined && ends < date.period_end
+      ? ['0.00', '0.00']
+      : [held.member_contribution, held.employer_contribution].map((amount) =>
+          amountOf(shareOf(amount, held.period, payroll.frequency, placeOf(payroll, date))),
+        );
+  expectEqual(what, [line.member_amount, line.employer_amount], shares);
+}
+
+/** The demo is read in terminals of 100 columns, and `tell` indents by 3. */
+const WIDTH = { row: 96, coverage: 8, amount: 9 };
+const INDENT = '     ';
+
+/** Tells a line of a run, and below it what to look at and how each of its amounts came about. */
+function tellLine(show: (text: string) => void, line: Line): void {
+  const { employee_id, line_of_coverage, member_amount, employer_amount, flags } = line;
+  const what = line.kind === 'regular' ? changeOf(line) : `${line.kind} for ${line.adjustment_for}`;
+  const [coverage, member, employer] = [
+    line_of_coverage.padEnd(WIDTH.coverage),
+    member_amount.padStart(WIDTH.amount),
+    employer_amount.padStart(WIDTH.amount),
+  ];
+  show(`${employee_id}  ${coverage}${member} +${employer}  ${what}`);
+  const told = [...sentencesOf(line), ...(flags.length > 0 ? [`flags: ${flags.join(', ')}`] : [])];
+  for (const sentence of told) for (const row of wrapped(sentence)) show(`${INDENT}${row}`);
+}
+
+/** Breaks between words; what goes on is indented. */
+function wrapped(sentence: string): string[] {
+  const room = WIDTH.row - INDENT.length;
+  const rows: string[] = [];
+  for (const word of sentence.split(' ')) {
+    const row = rows.at(-1);
+    if (row !== undefined && row.length + 1 + word.length <= room) rows[rows.length - 1] = `${row} ${word}`;
+    else rows.push(row === undefined ? word : `  ${word}`);
+  }
+  return rows;
+}

@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../../config.ts';
+import { jsonOption } from '../arguments.ts';
+import type { Act, Context } from '../context.ts';
+import { type Output, printable } from '../output.ts';
+import {
+  checkCertificates,
+  checkConfiguration,
+  checkEnvironment,
+  checkNode,
+  checkUnknown,
+} from './configuration.ts';
+import { checkDatabase, checkDataFolder, checkDisk } from './database.ts';
+import { type Finding, findingsOf } from './finding.ts';
+import { checkCensusSource, checkListeners, checkService } from './service.ts';
+
+/** Adds `doctor`. */
+export function addDoctorCommand(program: Command, act: Act): void {
+  program
+    .command('doctor')
+    .description('check configuration, database, clock, the service and the census source')
+    .addOption(jsonOption())
+    .action(act(doctor));
+}
+
+const MARKS = {
+  pass: ['green', 'pass'],
+  warn: ['yellow', 'warn'],
+  unknown: ['dim', ' ?  '],
+  fail: ['red', 'FAIL'],
+} as const;
+
+/**
+ * Checks what a sidecar needs around it and says what to do about each failure. It changes nothing: not in the
+ * database, not at the service. Exit code 0 when nothing failed.
+ */
+export async function doctor(context: Context, { json }: { json?: true }): Promise<number> {
+  const { env, out, now } = context;
+  const groups = [
+    [checkNode(process.versions.node), checkCertificates(env)],
+    checkConfiguration(env),
+    [checkUnknown(env)],
+    await findingsOf('environment', async () => [checkEnvironment(readEnvironment(env), readBenefits(env))]),
+    await findingsOf('database', () => checkDatabase(context)),
+    await findingsOf('disk-space', () => checkDisk(readDatabaseUrl(env))),
+    await findingsOf('data-folder', async () => checkDataFolder(readDatabaseUrl(env))),
+    await checkListeners(env),
+    await findingsOf('service', () => checkService(readBenefits(env), now)),
+    await findingsOf('census-source', () => checkCensusSource(readCensus(env))),
+  ];
+  const findings = groups.flat();
+  const healthy = findings.every((finding) => finding.result !== 'fail');
+  if (json) out.json({ healthy, checks: findings });
+  else {
+    for (const finding of findings) printFinding(out, finding);
+    out.print(healthy ? 'nothing failed' : 'something failed: mend it in this order and run doctor again');
+  }
+  return healthy ? 0 : 1;
+}
+
+function printFinding(out: Output, { id, result, message, advice }: Finding): void {
+  const [color, word] = MARKS[result];
+  out.print(`${out.color(color, word)}  ${id}: ${printable(message)}`);
+  if (advice !== null) out.print(`      ${printable(advice)}`);
+}

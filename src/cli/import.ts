@@ -1,0 +1,82 @@
+/** Imports. */
+import type { Command } from 'commander';
+import { completeSyncs, requestSync } from '../census/syncs.ts';
+import { readDatabaseUrl } from '../config.ts';
+import { codeOf } from '../database/errors.ts';
+import { holdServeLock } from '../database/open.ts';
+import type { Db } from '../database/tables.ts';
+import { createApplyLoop } from '../inbox/apply.ts';
+import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
+import { hasPendingEvents } from '../inbox/inbox.ts';
+import { silentLog } from '../telemetry/log.ts';
+import { findRowsFile, jsonOption, ROWS_FILE, type RowsFile } from './arguments.ts';
+import { type Act, type Context, withDatabase } from './context.ts';
+import { Refused } from './failure.ts';
+import { showProgress } from './progress.ts';
+
+/** Adds `import deductions`. */
+export function addImportCommands(program: Command, act: Act): void {
+  program
+    .command('import')
+    .description('what a payroll begins with')
+    .command('deductions')
+    .description('bring the deductions of today into the ledger; the same file again changes nothing')
+    .argument('<file>', `${ROWS_FILE}: the fields of a deduction, and created_at where it is known`)
+    .addOption(jsonOption())
+    .action(act(importFile));
+}
+
+/** The file is read to be checked, and then to be stored. */
+const READ_TIMES = 2;
+
+/** Begins a ledger with what payroll deducts today. The same file again changes nothing; one wrong row refuses all. */
+async function importFile(context: Context, path: string, { json }: { json?: true }): Promise<number> {
+  const { out } = context;
+  const file = await findRowsFile(path);
+  return withDatabase(context, async (db) => {
+    const imported = await read(context, db, file);
+    if (!imported.ok) throw new Refused('the file', imported.problems, imported.problem_count);
+    const applied = await applyUnlessServed(context, db);
+    const { rows, stored } = imported;
+    if (json) out.json({ rows, imported: stored, applied });
+    else
+      out.print(`${rows} ${rows === 1 ? 'row' : 'rows'}: ${stored} imported, ${rows - stored} here before`);
+    if (!applied) out.note('the running "serve" brings them into the ledger now');
+    return 0;
+  });
+}
+
+async function read({ out, now }: Context, db: Db, file: RowsFile) {
+  const progress = await showProgress(out, 'bytes', file.size * READ_TIMES);
+  let bytes = 0;
+  const open = () =>
+    file.open(IMPORT_COLUMNS, (more) => {
+      bytes += more;
+      progress.set(bytes);
+    });
+  return importDeductions(db, open, now().toISOString()).finally(progress.end);
+}
+
+/**
+ * Brings what is pending into the ledger, as `serve` would; false when one does so itself. While it does, no `serve`
+ * can start on the file. On PostgreSQL sidecars take turns by themselves, and this is one of them.
+ */
+async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean> {
+  let release: () => void;
+  try {
+    release = holdServeLock(readDatabaseUrl(env));
+  } catch (error) {
+    if (codeOf(error) === 'ALREADY_SERVED') return false;
+    throw error;
+  }
+  try {
+    const loop = createApplyLoop({
+      ...{ db, now, log: silentLog, effects: { requestSync, completeSyncs } },
+      ...{ onApplied: () => {}, onFatal: () => {} },
+    });
+    while (await hasPendingEvents(db)) await loop.runOnce();
+    return true;
+  } finally {
+    release();
+  }
+}

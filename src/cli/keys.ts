@@ -1,0 +1,159 @@
+/** Data keys. */
+import { randomBytes } from 'node:crypto';
+import type { Command } from 'commander';
+import { readDataKeys } from '../config.ts';
+import type { Db } from '../database/tables.ts';
+import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
+import { FORMER_HASHES } from '../outbox/queue.ts';
+import { createEncryptor, type Encryptor } from '../security/encryption.ts';
+import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/rotation.ts';
+import { jsonOption } from './arguments.ts';
+import { type Act, type Context, withDatabase } from './context.ts';
+import { ifStopped } from './failure.ts';
+import { printable, printTable } from './output.ts';
+import { adding, showProgress } from './progress.ts';
+
+/** Adds the commands of data keys. */
+export function addKeyCommands(program: Command, act: Act): void {
+  const keys = program.command('keys').description('keys that stored personal data is sealed with');
+  keys.command('generate').description('make a key for DATA_KEYS').action(act(keysGenerate));
+  keys
+    .command('rotate')
+    .description('seal everything again with the first of DATA_KEYS, beside a running serve')
+    .addOption(jsonOption())
+    .action(act(keysRotate));
+}
+
+/** AES-256. */
+const KEY_BYTES = 32;
+/** Two keys made on one day get different ids. */
+const ID_BYTES = 2;
+
+/** Prints a new entry of DATA_KEYS: an id that tells its day, and 256 random bits. */
+async function keysGenerate({ out, now }: Context): Promise<number> {
+  const day = now().toISOString().slice(0, 10).replaceAll('-', '');
+  out.print(`k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`);
+  out.note(
+    'Put it into DATA_KEYS, or the file of DATA_KEYS_FILE; in front of an older key, which must stay behind it\n' +
+      'until "benefits-sidecar keys rotate" says that it is needed no longer.\n' +
+      'Keep a copy apart from the backups: without it what was sealed with it can not be opened.',
+  );
+  return 0;
+}
+
+/** Another one while a `serve` seals with an older key, or had a row locked; more would not help. */
+const PASSES_MOST = 3;
+
+/**
+ * Seals everything again under the first of DATA_KEYS, beside whoever serves, and tells which keys are still needed.
+ * 1 when something could not be opened: its key is missing, or it is damaged.
+ */
+async function keysRotate(context: Context, { json }: { json?: true }): Promise<number> {
+  const { out, env, stopped } = context;
+  const dataKeys = readDataKeys(env);
+  const encryptor = createEncryptor(dataKeys);
+  const given = dataKeys.map(({ id }) => id);
+  return withDatabase(context, async (db) => {
+    out.note(
+      `Sealing under ${encryptor.keyId}: a sidecar that was not restarted with it can open nothing of this any more.`,
+    );
+    const progress = await showProgress(out, 'values', await countRows(db, ENCRYPTED_COLUMNS));
+    const signal = stopped();
+    const rotated = await rotate(db, encryptor, given, { looked: adding(progress), signal })
+      .catch(ifStopped(signal, 'stopped: what is done is done, and the next run goes on from there'))
+      .finally(progress.end);
+    const keys = summarize(rotated.inUse, await keysInUse(db, [FORMER_HASHES]), given);
+    const { resealed, broken } = rotated;
+    if (json) out.json({ first_key: encryptor.keyId, resealed, keys, broken: Object.fromEntries(broken) });
+    else printRotation(context, encryptor.keyId, rotated, keys);
+    return broken.size > 0 || keys.some(({ state }) => state === 'missing') ? 1 : 0;
+  });
+}
+
+type Rotated = Reencrypted & { inUse: KeysInUse };
+
+async function rotate(
+  db: Db,
+  encryptor: Encryptor,
+  given: readonly string[],
+  on: { looked: (rows: number) => void; signal: AbortSignal },
+): Promise<Rotated> {
+  let resealed = 0;
+  for (let pass = 1; ; pass += 1) {
+    // The bar is for the first one: what is left after it is little.
+    const done = await reencrypt(
+      db,
+      encryptor,
+      ENCRYPTED_COLUMNS,
+      pass === 1 ? on : { ...on, looked: () => {} },
+    );
+    resealed += done.resealed;
+    const inUse = await keysInUse(db, ENCRYPTED_COLUMNS);
+    const isLeft = given.some((id) => id !== encryptor.keyId && inUse.has(id));
+    if (!isLeft || pass === PASSES_MOST) return { resealed, broken: done.broken, inUse };
+  }
+}
+
+type KeyUse = {
+  id: string;
+  /** `missing`: values need it and DATA_KEYS lacks it. */
+  state: 'first' | 'in-use' | 'unused' | 'missing';
+  /** How many values need it, by `table.column`. */
+  values: Record<string, number>;
+  /** Keyed hashes of the former form: without the key they can't be compared, and nothing else is lost. */
+  former_hashes: number;
+};
+
+function summarize(inUse: KeysInUse, former: KeysInUse, given: readonly string[]): KeyUse[] {
+  const ids = [...new Set([...given, ...inUse.keys()])];
+  return ids.map((id, index) => {
+    const values = Object.fromEntries(inUse.get(id) ?? []);
+    const isUsed = inUse.has(id);
+    const known = index === 0 ? 'first' : isUsed ? 'in-use' : 'unused';
+    const former_hashes = [...(former.get(id)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
+    return { id, state: given.includes(id) ? known : 'missing', values, former_hashes };
+  });
+}
+
+function printRotation(
+  { out }: Context,
+  first: string,
+  { resealed, broken }: Rotated,
+  keys: readonly KeyUse[],
+): void {
+  out.print(`${resealed} ${resealed === 1 ? 'value' : 'values'} sealed again with key ${first}`);
+  out.print('');
+  printTable(
+    out,
+    ['key', 'state', 'needed by'],
+    keys.map(({ id, state, values, former_hashes }) => [
+      id,
+      state,
+      [
+        ...Object.entries(values).map(([name, count]) => `${name}: ${count}`),
+        ...(former_hashes > 0 ? [`former hashes: ${former_hashes}`] : []),
+      ].join(', '),
+    ]),
+  );
+  const named = (state: KeyUse['state']) =>
+    keys.filter((key) => key.state === state).map(({ id }) => printable(id));
+  const [unused, used, missing] = [named('unused'), named('in-use'), named('missing')];
+  if (unused.length > 0) {
+    out.note(`no longer needed: ${unused.join(', ')}: take it out of DATA_KEYS and restart`);
+  }
+  if (used.length > 0) {
+    out.note(
+      `still needed: ${used.join(', ')}: restart every serve with ${first} in front, then run this once more`,
+    );
+  }
+  if (missing.length > 0) {
+    out.note(
+      `${out.color('red', 'missing')}: ${missing.join(', ')}: put it into DATA_KEYS behind the first one, then run this once more`,
+    );
+  }
+  for (const [name, count] of broken) {
+    out.note(
+      `${out.color('red', 'damaged')}: ${count} of ${name} do not open with their key: restore a backup`,
+    );
+  }
+}

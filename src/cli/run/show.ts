@@ -1,0 +1,170 @@
+/** The commands that show runs. */
+import { once } from 'node:events';
+import { type Command, Option } from 'commander';
+import type { Db, RunState } from '../../database/tables.ts';
+import type { Line } from '../../payroll/calculation/line.ts';
+import { runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
+import { csvOfLines } from '../../payroll/runs/csv.ts';
+import { type LinesOfEmployee, linesOfRun } from '../../payroll/runs/line-pages.ts';
+import { linesOfOne } from '../../payroll/runs/lines-of-employee.ts';
+import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
+import { printableLines } from '../../telemetry/printable.ts';
+import { cursorOption, jsonOption, limitOption } from '../arguments.ts';
+import { type Act, type Context, withDatabase } from '../context.ts';
+import { CommandFailed, WrongUsage } from '../failure.ts';
+import { notePage, type Output, printable, printTable } from '../output.ts';
+import { printLines, printRun } from './print.ts';
+
+/** Adds `run list`, `run show` and `run lines`. */
+export function addShowCommands(run: Command, act: Act): void {
+  run
+    .command('list')
+    .description('the latest pay date first')
+    .option('--employer <id>', 'of this employer')
+    .addOption(new Option('--state <state>', 'in this state').choices(['open', 'finalized', 'voided']))
+    .addOption(limitOption())
+    .addOption(cursorOption())
+    .addOption(jsonOption())
+    .action(act(runList));
+  run
+    .command('show')
+    .description('its options, state, totals and ETag; an open run is computed anew')
+    .argument('<run-id>')
+    .addOption(jsonOption())
+    .action(act(runShow));
+  run
+    .command('lines')
+    .description('what to deduct from whom, and how each amount came about')
+    .argument('<run-id>')
+    .option('--employee <id>', 'of this employee')
+    .option('--csv', 'print CSV with a header')
+    .option('--json', 'print a JSON object a line, for programs')
+    .action(act(runLines));
+}
+
+/** The stored run of an id. Throws when there is none. */
+export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
+  return (await findRun(db, runId)) ?? fail(unknownRun(runId));
+}
+
+export function unknownRun(runId: string): CommandFailed {
+  return new CommandFailed(
+    `there is no run ${printable(runId)}: "benefits-sidecar run list" shows those there are`,
+  );
+}
+
+function fail(error: Error): never {
+  throw error;
+}
+
+type ListOptions = { employer?: string; state?: RunState; limit: number; cursor?: string; json?: true };
+
+/** Runs, the latest pay date first. Nothing is computed: an open run tells its totals when it is shown. */
+function runList(context: Context, options: ListOptions): Promise<number> {
+  const { out } = context;
+  const { employer, state, limit, cursor, json } = options;
+  const after = runCursor.decode(cursor);
+  return withDatabase(context, async (db) => {
+    const { runs, next } = await listRuns(db, { employerId: employer, state }, { after, limit });
+    const shown = runs.map(viewRunSummary);
+    const next_cursor = runCursor.encode(next);
+    if (json) out.json({ data: shown, next_cursor });
+    else if (shown.length === 0) out.note('no such runs');
+    else {
+      printTable(
+        out,
+        [
+          'pay date',
+          'run',
+          'employer',
+          'kind',
+          'pay frequency',
+          'pay group',
+          'state',
+          'lines',
+          'employees pay',
+        ],
+        shown.map((run) => [
+          run.pay_date,
+          run.run_id,
+          run.employer_id,
+          run.kind,
+          run.pay_frequency,
+          run.pay_group,
+          run.state,
+          run.totals?.lines,
+          run.totals?.member_amount,
+        ]),
+      );
+      notePage(out, next_cursor);
+    }
+    return 0;
+  });
+}
+
+/** A run and what it comes to: an open one by what the ledger knows now. */
+function runShow(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
+  const { out } = context;
+  return withDatabase(context, async (db) => {
+    const stored = await storedRun(db, runId);
+    const shown = await viewStoredRun(db, await viewRun(db, stored), stored);
+    if (json) out.json(shown);
+    else printRun(out, shown);
+    return 0;
+  });
+}
+
+type LinesOptions = { employee?: string; csv?: true; json?: true };
+
+/** The lines of a run, written while they are computed: memory stays flat however many there are. */
+function runLines(context: Context, runId: string, options: LinesOptions): Promise<number> {
+  const { out, stopped } = context;
+  const { employee, csv, json } = options;
+  if (csv && json) throw new WrongUsage('give either --csv or --json');
+  return withDatabase(context, async (db) => {
+    const stored = await storedRun(db, runId);
+    const signal = stopped();
+    const pages = linesIn(await pagesOf(db, stored, employee));
+    if (csv) {
+      for await (const text of csvOfLines(stored, pages)) await write(out, csvFor(out, text), signal);
+    } else {
+      let any = false;
+      for await (const lines of pages) {
+        any ||= lines.length > 0;
+        if (json) await write(out, lines.map(jsonLine).join(''), signal);
+        else printLines(out, lines);
+        await write(out, '', signal);
+      }
+      if (!any && !json) out.note('no lines');
+    }
+    return 0;
+  });
+}
+
+async function pagesOf(db: Db, stored: StoredRun, employee: string | undefined) {
+  const list =
+    employee === undefined
+      ? await linesOfRun(db, stored, null)
+      : await linesOfOne(db, stored, employee, null);
+  return list.pages;
+}
+
+async function* linesIn(pages: AsyncIterable<LinesOfEmployee[]>): AsyncGenerator<Line[]> {
+  for await (const page of pages) yield page.flatMap((employee) => employee.lines);
+}
+
+function jsonLine(line: Line): string {
+  return printableLines(`${JSON.stringify(line)}\n`);
+}
+
+/** A file or a program gets the exact CSV, a terminal one without control characters. */
+function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
+  return stdout.isTTY ? printableLines(records.toString().replaceAll('\r\n', '\n')) : records;
+}
+
+/** Writes a part and waits for a reader that is slow. Throws when it was stopped, or nobody reads any more. */
+async function write({ stdout }: Output, text: string | Buffer, signal: AbortSignal): Promise<void> {
+  const isTaken = stdout.write(text);
+  if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
+  if (signal.aborted) throw new CommandFailed('stopped: the lines are not complete');
+}

@@ -1,0 +1,121 @@
+/** Verifies every part of a database. */
+import { ENCRYPTED_CHUNKS } from '../census/chunks.ts';
+import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
+import type { Verifying } from '../database/difference.ts';
+import { codeOf, isFatal } from '../database/errors.ts';
+import { checkEngine, type EngineCheck } from '../database/integrity.ts';
+import type { Db } from '../database/tables.ts';
+import { verifyFacts } from '../employment/verify-facts.ts';
+import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-events.ts';
+import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';
+import { verifyDeductions, verifyListed, verifyNoneBeside } from '../ledger/verify-deductions.ts';
+import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-positions.ts';
+import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
+import { verifyOutbox } from '../outbox/verify-outbox.ts';
+import { verifyTaken } from '../payroll/reconciliation/verify-taken.ts';
+import { type RunsVerified, verifyRuns } from '../payroll/runs/verify-runs.ts';
+import type { Encryptor } from '../security/encryption.ts';
+import { HASH_KEY } from '../security/hashing.ts';
+import { countRows } from '../security/rotation.ts';
+import { type EncryptedVerified, verifyEncrypted } from '../security/verify-encrypted.ts';
+
+export type Found = {
+  engine: EngineCheck[];
+  /** The ledger's newest position when it began: as far as everything was looked at. */
+  position: number;
+  versions: Verified;
+  events_without_version: number;
+  deductions: number;
+  roster_facts: number;
+  runs: RunsVerified;
+  requests: number;
+  /** Null: DATA_KEYS is not set, and nothing was opened. */
+  sealed: EncryptedVerified | null;
+};
+
+/** The tables whose rows are looked at, each once. */
+const LOOKED_AT = [
+  'inbox',
+  'deduction_versions',
+  'deductions',
+  'deduction_employees',
+  'roster_facts',
+  'roster',
+  'outbox',
+  'event_conflicts',
+] as const;
+
+/** How many rows will be looked at, as far as it can be told. */
+export function rowsToVerify(db: Db, encryptor: Encryptor | null): Promise<number> {
+  const tables = LOOKED_AT.map((table) => ({ table }));
+  return countRows(db, encryptor === null ? tables : [...tables, ...ENCRYPTED_COLUMNS]);
+}
+
+/** Looks at everything that was there when it began: of what comes meanwhile nothing is said. */
+export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<Found> {
+  const [engine, rows] = await Promise.all([checkEngine(db, on), verifyRows(db, encryptor, on)]);
+  return { engine, ...rows };
+}
+
+/** All but what the engine itself says of its files. */
+export async function verifyRows(
+  db: Db,
+  encryptor: Encryptor | null,
+  on: Verifying,
+): Promise<Omit<Found, 'engine'>> {
+  const part = createParts(on);
+  const position = await part(0, () => ledgerHead(db, on));
+  const newest = await part(0, () => newestSeq(db));
+  await part(undefined, () => verifySeqs(db, on.tell));
+  await part(undefined, () => verifyPositions(db, position, on));
+  const versions = await part({ byBody: 0, byHash: 0 }, () => verifyVersions(db, position, on));
+  const others = await part(0, () => verifyEventsWithoutVersion(db, newest, on));
+  await part(undefined, () => verifyConflicts(db, on));
+  const deductions = await part(0, () => verifyDeductions(db, on));
+  await part(undefined, () => verifyNoneBeside(db, on.tell));
+  await part(undefined, () => verifyListed(db, on));
+  const facts = await part(0, () => verifyRoster(db, on));
+  await part(undefined, () => verifyFacts(db, position, on));
+  await part(undefined, () => verifySyncs(db, on));
+  await part(undefined, () => verifyCensuses(db, encryptor, on));
+  const requests = await part(0, () => verifyOutbox(db, on));
+  const none: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
+  const runs = await part(none, () => verifyRuns(db, on));
+  await part(undefined, () => verifyTaken(db, on));
+  const sealed =
+    encryptor === null
+      ? null
+      : await part({ opened: 0, unopened: new Map() }, () =>
+          verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on),
+        );
+  return {
+    ...{ position, versions, events_without_version: others, deductions, roster_facts: facts },
+    ...{ runs, requests, sealed },
+  };
+}
+
+/** Runs a part. One that the engine could not read to its end is told as a difference, and the others go on. */
+function createParts({ tell, signal }: Verifying) {
+  return async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
+    signal.throwIfAborted();
+    try {
+      return await work();
+    } catch (error) {
+      if (!isFatal(error)) throw error;
+      const rule = `the database can not be read to its end (${codeOf(error)})`;
+      tell({ table: 'instance', id: '-', field: '-', rule });
+      return otherwise;
+    }
+  };
+}
+
+async function newestSeq(db: Db): Promise<number> {
+  const { newest } = await db
+    .selectFrom('inbox')
+    .select((eb) => eb.fn.max('seq').as('newest'))
+    .executeTakeFirstOrThrow();
+  return newest ?? 0;
+}
+
+/** Everything that is sealed in a database; the hash key first, which everything else can be done without. */
+export const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS] as const;
