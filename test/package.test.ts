@@ -1,4 +1,4 @@
-/** The package as it is published, and the examples of the pages, run as users would. */
+/** The published package: its contents, its entry points, and the examples of the docs. */
 import { cpSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,14 +16,14 @@ const CENSUSES = join(ROOT, 'fixtures/census/json');
 
 const manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { files: string[] };
 
-/** The files in and below a folder, as paths from `root`. */
+/** Returns the files below a folder, as paths from `root`. */
 function filesOf(root: string, folder: string): string[] {
   return globSync(`${folder}/**/*`, { cwd: root, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => relative(root, join(entry.parentPath, entry.name)));
 }
 
-/** The blocks of a page in one language. */
+/** Returns a page's code blocks in one language. */
 function blocks(page: string, language: string): string[] {
   const text = readFileSync(join(ROOT, page), 'utf8');
   return [...text.matchAll(new RegExp(`^\`\`\`${language}\n(.*?)^\`\`\`$`, 'gms'))].map(
@@ -31,10 +31,11 @@ function blocks(page: string, language: string): string[] {
   );
 }
 
-/** The only one. */
+/** Returns a page's only code block in one language. */
 function example(page: string, language = 'ts'): string {
   const [block, ...others] = blocks(page, language);
-  if (block === undefined || others.length > 0) throw new Error(`${page} has not one example in ${language}`);
+  if (block === undefined || others.length > 0)
+    throw new Error(`${page} must have exactly one ${language} block`);
   return block;
 }
 
@@ -43,7 +44,7 @@ t.test('the package', async (t) => {
   const save = (name: string, text: string): void => writeFileSync(join(folder, name), text);
 
   await t.test(
-    'holds the compiled code with its types, the schema and the fixtures, and no more',
+    'holds the compiled code with types, the schema and the fixtures, and nothing else',
     async (t) => {
       const code = globSync('**/*.ts', { cwd: join(ROOT, 'src') }).map((name) =>
         name.slice(0, -'.ts'.length),
@@ -60,7 +61,7 @@ t.test('the package', async (t) => {
     },
   );
 
-  await t.test('each entry can be imported, and has what it promises', async (t) => {
+  await t.test('each entry point can be imported and exports its functions', async (t) => {
     const entries = {
       'benefits-sidecar': ['createLog', 'createSidecar', 'readConfig'],
       'benefits-sidecar/client': ['createClient'],
@@ -75,10 +76,10 @@ t.test('the package', async (t) => {
     const count = `console.log((await import('benefits-sidecar/testing')).loadFixtures().length)`;
     const { ended, said } = node(folder, ['--input-type=module', '--eval', count]);
     t.equal(await ended, 0, said());
-    t.equal(said().trim(), '16', 'the fixtures come with it');
+    t.equal(said().trim(), '16');
   });
 
-  await t.test('the examples compile, and a call that is not in the API does not', async (t) => {
+  await t.test('the examples compile, and a call to a missing route does not', async (t) => {
     save('client.ts', example('README.md'));
     save('embedding.ts', example('docs/embedding.md'));
     save('testing.test.ts', example('docs/testing.md'));
@@ -88,7 +89,7 @@ t.test('the package', async (t) => {
     t.match(await compile(folder, ['wrong.ts']), /wrong\.ts.*'"\/v1\/deduction"'/);
   });
 
-  await t.test('the example of the client prints what the README shows', async (t) => {
+  await t.test('the client example prints the output in the README', async (t) => {
     const { app, db, call } = await start(t);
     const events = loadFixtures().map(({ id, body }) => ({
       eventId: id,
@@ -104,7 +105,7 @@ t.test('the package', async (t) => {
     t.equal(said(), example('README.md', 'text'));
   });
 
-  await t.test('the example of embedding uploads the census when the service asks', async (t) => {
+  await t.test('the embedding example uploads the census on request', async (t) => {
     const keys = makeKeys();
     const simulator = await startSimulator({ apiKey: keys.apiKey, secrets: [keys.webhookSecret] });
     t.teardown(simulator.close);
@@ -122,7 +123,7 @@ t.test('the package', async (t) => {
     t.equal(await ended, 0, said());
   });
 
-  await t.test('the example of a test passes', async (t) => {
+  await t.test('the example test passes', async (t) => {
     const { ended, said } = node(folder, ['--test', 'testing.test.ts']);
     t.equal(await ended, 0, said());
     t.match(said(), /pass 2\n.*fail 0\n/s);
