@@ -12,17 +12,17 @@ import type { CensusRow } from './check.ts';
 import { rowsOf } from './chunks.ts';
 import { openChunks } from './staged.ts';
 
-type Learning = { db: Db; encryptor: Encryptor; now: Clock };
+type RosterUpdate = { db: Db; encryptor: Encryptor; now: Clock };
 
-/** Learns the censuses whose learning was broken off; called at start. Answers how many. */
-export async function learnRest(learning: Learning): Promise<number> {
-  const rest = await learning.db
+/** Learns the censuses whose update was broken off; called at start. Answers how many. */
+export async function resumeRosterUpdates(update: RosterUpdate): Promise<number> {
+  const rest = await update.db
     .selectFrom('staged_censuses')
     .select('census_id')
     .where(sql<boolean>`state = 'current' and learned_at is null`)
     .orderBy('staged_at')
     .execute();
-  for (const { census_id } of rest) await learnCensus(learning, census_id);
+  for (const { census_id } of rest) await updateRoster(update, census_id);
   return rest.length;
 }
 
@@ -31,7 +31,7 @@ export async function learnRest(learning: Learning): Promise<number> {
  * employee of the employer whom the census lacks. Facts that came after the census was staged stand. Broken off,
  * it may begin again: what is known already is not written twice. A census that is replaced meanwhile is left.
  */
-export async function learnCensus({ db, encryptor, now }: Learning, censusId: string): Promise<void> {
+export async function updateRoster({ db, encryptor, now }: RosterUpdate, censusId: string): Promise<void> {
   const census = await findCurrent(db, censusId);
   if (census === undefined) return;
   const { employer_id, staged_at } = census;

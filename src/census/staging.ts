@@ -14,7 +14,7 @@ import { type CensusRow, checkCensus } from './check.ts';
 import { chunkPlace, createPacker, END, packOrganization } from './chunks.ts';
 import { fingerprintEmployee, fingerprintOrganization, ORGANIZATION_ROW } from './fingerprints.ts';
 import type { CensusContent } from './reading.ts';
-import { learnCensus } from './roster-update.ts';
+import { updateRoster } from './roster-update.ts';
 import { reviveSyncs } from './syncs.ts';
 import { dropCensus, tidyCensuses } from './tidy.ts';
 
@@ -54,7 +54,7 @@ export async function stageCensus(
     throw error;
   }
   if (!staged.ok) await dropCensus(db, censusId);
-  else await learnCensus({ db, encryptor, now }, censusId);
+  else await updateRoster({ db, encryptor, now }, censusId);
   await tidyCensuses(db, now());
   return staged;
 }

@@ -2,7 +2,7 @@ import type { Selectable } from 'kysely';
 import type { Problem } from '../contract/check.ts';
 import { maskSsnsIn } from '../contract/employee.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
-import { placeOf } from '../outbox/queue.ts';
+import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
 /** A sync as people see it. */
@@ -94,18 +94,17 @@ export async function findSync(
 }
 
 /**
- * Returns the first 4 KiB of the response with which the service rejected a sync's upload, with SSNs masked; null if it
- * rejected none. The caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
+ * Returns the first 4 KiB of the response that rejected a sync's upload, with SSNs masked, or null. The caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
  */
 export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
   const row = await db
     .selectFrom('census_syncs')
-    .innerJoin('outbox', 'outbox.request_id', 'census_syncs.request_id')
-    .select(['outbox.request_id', 'outbox.answer'])
+    .select('request_id')
     .where('sync_id', '=', syncId)
     .executeTakeFirst();
-  if (row === undefined || row.answer === null) return null;
-  return maskSsnsIn(encryptor.decrypt(row.answer, placeOf(row.request_id, 'answer')).toString('utf8'));
+  if (row === undefined || row.request_id === null) return null;
+  const answer = (await readContents(db, encryptor, row.request_id))?.answer ?? null;
+  return answer && maskSsnsIn(answer);
 }
 
 function syncOf(row: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {

@@ -6,31 +6,39 @@ import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { type EncryptedBody, employeeSubject, encryptBody, enqueueMany, placeOf } from '../outbox/queue.ts';
+import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';
 import type { Encryptor, Place } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { bytesOf, type Change, type ChangeKind } from './change.ts';
-import { learnChanges } from './facts.ts';
-
-/** Accepting employment changes: from here on they are owed to the service, and payroll may forget them. */
+import { recordChangeFacts } from './facts.ts';
 
 export type Accepting = { db: Db; encryptor: Encryptor; now: Clock };
 
-/** A change as it comes in. Its key is checked by `keyProblem`. */
+/** A submitted change. The caller has checked its key with `keyProblem`. */
 export type Submission = { readonly change: Change; readonly idempotencyKey: string | null };
 
 export type Accepted =
-  /** `repeated`: the same key came with the same change before, and this is what it led to. Instants are UTC texts. */
+  /** `repeated`: the key was used before for the same change, and this is its result. */
   | { readonly outcome: 'accepted' | 'repeated'; readonly changeId: string; readonly createdAt: string }
-  /** The key came with another change before. Nothing was accepted. */
+  /** The key was used before for another change. Nothing was accepted. */
   | { readonly outcome: 'conflict' };
 
-/**
- * Changes in one transaction: some 10 ms of the 50 that the private side may hold the write lock, and no more facts
- * than may be written at once.
- */
+/** Changes per transaction: about 10 of the 50 ms that the API thread may hold the write lock. */
 export const CHANGES_AT_ONCE = 100;
 
-/** Accepts one change; durable when it resolves. Throws what the database throws: then nothing was accepted. */
+/** Several times a UUID. Longer keys are mistakes, such as a whole body. */
+export const KEY_MAX_CHARACTERS = 255;
+
+const KEY = new RegExp(`^[!-~]{1,${KEY_MAX_CHARACTERS}}$`);
+
+/** Returns the problem of an idempotency key given at `path` (a header or a field of a batch), or null. */
+export function keyProblem(path: string, key: unknown): Problem | null {
+  if (typeof key === 'string' && KEY.test(key)) return null;
+  const rule = `must be 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters, without spaces`;
+  return { path, rule };
+}
+
+/** Accepts one change, which is durable when this resolves. If the database throws, nothing was accepted. */
 export async function acceptChange(
   accepting: Accepting,
   change: Change,
@@ -41,8 +49,8 @@ export async function acceptChange(
 }
 
 /**
- * Accepts changes in the order given, each by itself: a conflict leaves out only its own. They share one transaction,
- * and with it one sync to disk; a failure of the database is the failure of all. At most `CHANGES_AT_ONCE`.
+ * Accepts at most `CHANGES_AT_ONCE` changes in the order given, in one transaction. A conflict affects only its own
+ * change; if the database throws, nothing was accepted.
  */
 export async function acceptChanges(
   { db, encryptor, now }: Accepting,
@@ -51,7 +59,7 @@ export async function acceptChanges(
   const hasher = await openHasher(db, encryptor);
   const prepared = submissions.map((submission) => prepare(encryptor, hasher, submission));
   return transact(db, async (trx) => {
-    // One at a time accepts, as one at a time writes the roster: what is known of a key or an employee stays true.
+    // One caller at a time, so that what is read about keys and employees stays true.
     await lockLedger(trx);
     const at = now().toISOString();
     const first = await firstOf(trx, prepared);
@@ -61,10 +69,11 @@ export async function acceptChanges(
       if (before !== undefined) return repeatOf(hasher, before, one);
       if (one.keyHash !== null)
         first.set(one.keyHash, {
-          ...one,
-          ...one.encrypted,
+          changeId: one.changeId,
+          kind: one.kind,
+          body_hash: one.encrypted.body_hash,
           effective_on: one.change.effectiveOn,
-          createdAt: at,
+          created_at: at,
         });
       fresh.push(one);
       return { outcome: 'accepted', changeId: one.changeId, createdAt: at };
@@ -72,7 +81,7 @@ export async function acceptChanges(
     await enqueueMany(trx, fresh.map(requestOf), at);
     const keys = fresh.flatMap(({ keyHash, changeId }) => (keyHash === null ? [] : [[keyHash, changeId]]));
     await insertMany(trx, 'change_keys', ['key_hash', 'request_id'], keys);
-    await learnChanges(trx, fresh, at);
+    await recordChangeFacts(trx, fresh, at);
     return accepted;
   });
 }
@@ -86,14 +95,8 @@ type Prepared = {
   encrypted: EncryptedBody;
 };
 
-/** What a key led to. */
-type First = {
-  changeId: string;
-  kind: string;
-  body_hash: Buffer | null;
-  effective_on: string | null;
-  createdAt: string;
-};
+/** The first request with a key. */
+type First = Fingerprint & { changeId: string };
 
 function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey }: Submission): Prepared {
   const changeId = randomUUID();
@@ -104,23 +107,30 @@ function prepare(encryptor: Encryptor, hasher: Hasher, { change, idempotencyKey 
   return { changeId, kind: change.kind, change, bytes, keyHash, encrypted };
 }
 
-/** The hash is what a key is looked up by: it can't depend on the row. */
+/** Keys are found by their hash, so it cannot depend on the row. */
 const KEY_PLACE: Place = { table: 'change_keys', row: '', column: 'key_hash' };
 
 async function firstOf(trx: Trx, prepared: readonly Prepared[]): Promise<Map<string, First>> {
   const hashes = [...new Set(prepared.flatMap(({ keyHash }) => keyHash ?? []))];
   if (hashes.length === 0) return new Map();
-  const rows = await trx
+  const keys = await trx
     .selectFrom('change_keys')
-    .innerJoin('outbox', 'outbox.request_id', 'change_keys.request_id')
-    .select(['key_hash', 'outbox.request_id as changeId', 'kind', 'body_hash', 'created_at as createdAt'])
-    .select('effective_on')
+    .select(['key_hash', 'request_id'])
     .where(isOneOf(trx, 'key_hash', hashes))
     .execute();
-  return new Map(rows.map(({ key_hash, ...row }) => [key_hash, row]));
+  const requests = await fingerprintsOf(
+    trx,
+    keys.map(({ request_id }) => request_id),
+  );
+  return new Map(
+    keys.flatMap(({ key_hash, request_id }) => {
+      const request = requests.get(request_id);
+      return request === undefined ? [] : [[key_hash, { changeId: request_id, ...request }]];
+    }),
+  );
 }
 
-/** The body may be erased by now: its keyed hash, which stays, says whether this is the same. */
+/** The first body may be erased by now; its keyed hash, which stays, shows whether this one is the same. */
 function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepared): Accepted {
   const isSame =
     first.kind === kind &&
@@ -128,7 +138,7 @@ function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepare
     first.body_hash !== null &&
     hasher.isHashOf(first.body_hash, bytes, placeOf(first.changeId, 'body'));
   if (!isSame) return { outcome: 'conflict' };
-  return { outcome: 'repeated', changeId: first.changeId, createdAt: first.createdAt };
+  return { outcome: 'repeated', changeId: first.changeId, createdAt: first.created_at };
 }
 
 function requestOf({ changeId, kind, change, encrypted }: Prepared) {
@@ -136,21 +146,8 @@ function requestOf({ changeId, kind, change, encrypted }: Prepared) {
   return { requestId: changeId, kind, subject: employeeSubject(body.employee_id), encrypted, effectiveOn };
 }
 
-/** Idempotency keys, as payroll gives them. Pure. */
-/** The longest key: twice a UUID's length and more. Longer ones are mistakes, such as a whole body. */
-export const KEY_MAX_CHARACTERS = 255;
-
-const KEY = new RegExp(`^[!-~]{1,${KEY_MAX_CHARACTERS}}$`);
-
-/** What is wrong with a key that came at `path` (a header, or a field of a batch), or null. */
-export function keyProblem(path: string, key: unknown): Problem | null {
-  if (typeof key === 'string' && KEY.test(key)) return null;
-  const rule = `must be 1 to ${KEY_MAX_CHARACTERS} visible ASCII characters, without spaces`;
-  return { path, rule };
-}
-
-export type Gathering = {
-  /** As `acceptChange`: resolves when the change is on the disk. */
+export type GroupCommit = {
+  /** Resolves when the change is durable, as `acceptChange` does. */
   accept(submission: Submission): Promise<Accepted>;
 };
 
@@ -161,11 +158,11 @@ type Waiting = {
 };
 
 /**
- * Group commit, as intake.ts of inbound does for events: changes that arrive in one turn of the event loop share a
- * transaction and its sync to disk, and what arrives meanwhile forms the next. One is in flight on either engine,
- * because accepting holds the ledger. What waits is bounded by the listener's connections.
+ * Creates a group commit: changes that arrive in one tick of the event loop share a transaction and its sync to disk.
+ * One transaction is in flight at a time, because accepting holds the ledger lock. The listener's connections bound
+ * what waits.
  */
-export function createGathering(accepting: Accepting): Gathering {
+export function createGroupCommit(accepting: Accepting): GroupCommit {
   let waiting: Waiting[] = [];
   let isFlushing = false;
 

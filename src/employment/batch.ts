@@ -13,29 +13,26 @@ import {
 } from './accept.ts';
 import { checkChange } from './change.ts';
 
-/** Many changes in one request, each of them by itself. */
-
-/** Changes of one batch: those of a large payroll's day, accepted within seconds. */
+/** A large payroll's changes of one day, accepted within seconds. */
 export const BATCH_CHANGES_MAX = 10_000;
-/** As large as a change may be when it comes alone. */
+/** The same limit as for a single change. */
 export const LINE_BYTES_MAX = 256 * 1024;
-/** Problems named of one line: it has fewer fields. Of 10,000 lines of nonsense the answer must fit in memory. */
+/** The most problems reported per line, more than it has fields. Bounds the response for 10,000 bad lines. */
 const LINE_PROBLEMS_MAX = 50;
 
-/** What became of a line. */
+/** The result of one line. */
 export type LineResult =
   | { readonly status: 'accepted' | 'repeated'; readonly changeId: string }
-  /** Nothing of the line was accepted. `unavailable`: for a reason of ours; it may be sent again. */
+  /** Nothing of the line was accepted. `unavailable`: the database failed, and the line may be sent again. */
   | { readonly status: 'refused' | 'conflict' | 'unavailable'; readonly problems: readonly Problem[] };
 
 /** `wakeSend` is called after each transaction. */
 export type BatchParts = Accepting & { log: Log; wakeSend: () => void };
 
 /**
- * Accepts the lines of a batch in order and answers as many results. They are written `CHANGES_AT_ONCE` in a
- * transaction, so that the write lock is held briefly and each sync to disk serves many; since every line counts by
- * itself, it makes no difference to them where one transaction ends. Throws what the database throws while nothing was
- * accepted; later the rest is `unavailable`, so that it can be sent again.
+ * Accepts the lines of a batch in order and returns one result per line. Each transaction takes
+ * `CHANGES_AT_ONCE`, so that the write lock is held briefly and lines share a sync to disk. Throws the
+ * database's error if nothing was accepted yet; otherwise the remaining lines are `unavailable`.
  */
 export async function acceptBatch(parts: BatchParts, lines: Iterable<ParsedJson>): Promise<LineResult[]> {
   const results: LineResult[] = [];
@@ -60,7 +57,7 @@ const UNAVAILABLE: LineResult = {
   problems: [{ path: '', rule: 'was not accepted because the database failed meanwhile: send it again' }],
 };
 
-/** Null when the database failed and something had been accepted before. */
+/** Returns null if the database failed after earlier changes were accepted. */
 async function acceptSome(
   { log, wakeSend, ...accepting }: BatchParts,
   some: readonly (Submission | LineResult)[],
@@ -93,7 +90,7 @@ function submissionOf(line: ParsedJson): Submission | LineResult {
     return refused([{ path: '', rule: 'must be an object' }]);
   }
   const { kind: given, idempotency_key: key, ...body } = value as Record<string, unknown>;
-  // A null is no way to have none: whoever sends it meant to give one.
+  // An explicit null is a mistake: the caller meant to send a key.
   const wrongKey = key === undefined ? null : keyProblem('idempotency_key', key);
   const problems = wrongKey === null ? [] : [wrongKey];
   const kind = CHANGE_KINDS.find((one) => one === given);

@@ -1,4 +1,4 @@
-/** Employment changes as they are checked and compared. Pure. */
+/** Checks employment changes and compares them. Pure. */
 import { type Checker, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
 import {
   type CompensationChange,
@@ -22,7 +22,7 @@ type Bodies = {
   'compensation-change': CompensationChange;
 };
 
-/** One change whose body keeps the contract, and the date that payroll added to it, which is not sent. */
+/** A change whose body follows the contract, and payroll's own effective date, which is not sent. */
 export type Change = {
   [K in ChangeKind]: { readonly kind: K; readonly body: Bodies[K]; readonly effectiveOn: string | null };
 }[ChangeKind];
@@ -39,8 +39,8 @@ const CHECKERS: { readonly [K in ChangeKind]: Checker<Bodies[K]> } = {
 };
 
 /**
- * Checks a change: its body by the contract, and our own `effective_on`. Names every field that breaks a rule, also
- * unknown ones: at most `limit`.
+ * Checks a change: its body against the contract, and our own `effective_on`. Reports all wrong and unknown
+ * fields, at most `limit`.
  */
 export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_MAX): CheckedChange {
   const { rest: body, effectiveOn, problems } = splitEffectiveOn(given);
@@ -52,14 +52,14 @@ export function checkChange(kind: ChangeKind, given: unknown, limit = PROBLEMS_M
 }
 
 /**
- * The body as it is sent: its fields in the order of their names at every level, so that two bodies are equal bytes
- * exactly when they say the same.
+ * Returns the body as it is sent, with fields sorted by name at every level, so that equal bodies have equal
+ * bytes.
  */
 export function bytesOf({ body }: Change): Buffer {
   return Buffer.from(JSON.stringify(sorted(body)));
 }
 
-/** Texts stay as they were given: `150` and `150.00` are two. */
+/** Texts stay as given: `150` and `150.00` differ. */
 function sorted(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sorted);
   if (typeof value !== 'object' || value === null) return value;

@@ -1,47 +1,38 @@
-/** Employment changes as people see them, from their rows in the outbox. No personal data: a body is read in bodies.ts. */
+/** Lists employment changes, without personal data. Their bodies are read in bodies.ts. */
 import { sql } from 'kysely';
 import type { Db, RequestState } from '../database/tables.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
 import { employeeSubject, idOf } from '../outbox/queue.ts';
+import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
-/** A change that was accepted, and what became of it. Instants are in milliseconds UTC. */
+/** An accepted change and its delivery. Times are in milliseconds UTC. */
 export type AcceptedChange = {
   change_id: string;
   kind: ChangeKind;
   employee_id: string;
   state: RequestState;
-  /** Why it is rejected, cancelled, or was put off last. */
+  /** Why it was rejected, canceled or last delayed. */
   reason: string | null;
-  /** The HTTP status of the last answer. */
+  /** The HTTP status of the last response. */
   status: number | null;
   created_at: string;
-  /** When it is sent next, if nothing is in its way; null once it is finished. */
+  /** The earliest time of the next attempt; null once it is finished. */
   due_at: string | null;
   finished_at: string | null;
-  /** How often it was tried. */
   attempts: number;
-  /** It is not delivered, and an answer was lost: the service may know of it all the same. */
+  /** It is not delivered, but a response was lost: the service may have applied it. */
   may_have_been_applied: boolean;
-  /** A rejected new hire that holds the employee's later changes back. */
+  /** Whether it is a rejected new hire that delays the employee's later changes. */
   holding: boolean;
-  /** The change of the employee that goes first. */
+  /** The employee's change that is sent first. */
   waits_behind: string | null;
-  /** When its attempts, and what the service had answered, were erased (RETENTION_REQUESTS). */
+  /** When its attempts and the service's response were erased (RETENTION_REQUESTS). */
   erased_at: string | null;
   /** The date from which it counts for payroll, if the caller stated one. */
   effective_on: string | null;
 };
 
-/** One try of a change. `finished_at` is null while it is under way. */
-export type Attempt = {
-  attempt: number;
-  started_at: string;
-  finished_at: string | null;
-  status: number | null;
-  reason: string | null;
-};
-
-/** Which changes; everything given must hold. `from` and `until` (exclusive) are instants in milliseconds UTC. */
+/** All given conditions apply. `from` and `until` (exclusive) are times in milliseconds UTC. */
 export type ChangeFilter = {
   state?: RequestState | undefined;
   employeeId?: string | undefined;
@@ -50,10 +41,10 @@ export type ChangeFilter = {
   until?: string | undefined;
 };
 
-/** Attempts shown of one change, the newest: one that is refused with 403 for a year has 35,000. */
+/** The most attempts shown of one change. One that gets 403 for a year has 35,000. */
 export const ATTEMPTS_SHOWN = 100;
 
-/** Changes in the order of accepting, the newest first, from behind `before` (a seq). `next` continues the list. */
+/** Returns a page of changes, newest first, after the one with seq `before`. `next` continues the list. */
 export async function listChanges(
   db: Db,
   { state, employeeId, kind, from, until }: ChangeFilter,
@@ -61,7 +52,7 @@ export async function listChanges(
 ): Promise<{ changes: AcceptedChange[]; next: number | null }> {
   const rows = await selectChanges(db)
     .$if(page.before !== undefined, (query) => query.where('seq', '<', page.before as number))
-    // Literals, not parameters: only then do the indexes of some states alone serve.
+    // Literals, because SQLite does not use a partial index for a bound value.
     .$if(state !== undefined, (query) => query.where('state', '=', sql.lit(state as RequestState)))
     .$if(state === 'pending' || state === 'sending', (query) => query.where('finished_at', 'is', null))
     .$if(employeeId !== undefined, (query) =>
@@ -78,49 +69,22 @@ export async function listChanges(
   return { changes: shown.map(changeOf), next: last?.seq ?? null };
 }
 
-/** One change and its attempts, the newest first, at most `ATTEMPTS_SHOWN`; null when there is none of this id. */
+/** Returns a change and its attempts, newest first, or null if there is none with this id. */
 export async function findChange(
   db: Db,
   changeId: string,
 ): Promise<{ change: AcceptedChange; attempts: Attempt[] } | null> {
   const row = await selectChanges(db).where('request_id', '=', changeId).executeTakeFirst();
   if (row === undefined) return null;
-  const attempts = await db
-    .selectFrom('delivery_attempts')
-    .select(['attempt', 'started_at', 'finished_at', 'status', 'reason'])
-    .where('request_id', '=', changeId)
-    .orderBy('attempt', 'desc')
-    .limit(ATTEMPTS_SHOWN)
-    .execute();
+  const attempts = await attemptsOf(db, changeId, ATTEMPTS_SHOWN);
   return { change: changeOf(row), attempts };
 }
 
 type ChangeRow = Awaited<ReturnType<ReturnType<typeof selectChanges>['execute']>>[number];
 
 function selectChanges(db: Db) {
-  return db
-    .selectFrom('outbox')
-    .select(['seq', 'request_id', 'kind', 'subject', 'state', 'reason', 'status', 'created_at', 'due_at'])
-    .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holding', 'erased_at'])
-    .select('effective_on')
-    .select(WAITS_BEHIND.as('waits_behind'))
-    .where('kind', 'in', CHANGE_KINDS);
+  return requestsQuery(db).where('kind', 'in', CHANGE_KINDS);
 }
-
-/**
- * What a change that is not the head of its subject waits for: a rejected new hire that holds all, else the change
- * before it, else a later one that was being sent when this one was retried by hand.
- */
-const WAITS_BEHIND = sql<string | null>`
-  case when outbox.state = 'pending' and outbox.head = 0 then coalesce(
-    (select held.request_id from outbox as held
-      where held.subject = outbox.subject and held.holding = 1 order by held.seq limit 1),
-    (select earlier.request_id from outbox as earlier
-      where earlier.subject = outbox.subject and earlier.finished_at is null and earlier.seq < outbox.seq
-      order by earlier.seq desc limit 1),
-    (select later.request_id from outbox as later
-      where later.subject = outbox.subject and later.head = 1)
-  ) end`;
 
 function changeOf(row: ChangeRow): AcceptedChange {
   const { request_id, subject, state, unknown_outcome, may_have_been_applied, holding } = row;

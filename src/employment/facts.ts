@@ -1,23 +1,23 @@
 /**
- * What the roster learns from employment changes. Pure. Only a new hire names its employer; the other changes are about
- * the employer where the employee is active on the day from which they count.
+ * Derives roster facts from employment changes. Only a new hire names its employer; the other changes are
+ * about the employer where the employee is active on the day from which they count.
  */
 import type { Trx } from '../database/tables.ts';
 import { type Employment, employmentsOf, isActive, isInSpell, leftLast } from '../ledger/employment.ts';
 import { lockLedger } from '../ledger/position.ts';
 import {
   type NewFact,
+  type NewReport,
   type RosterFact,
-  recordTaught,
+  recordReports,
   reportOf,
   rosterOf,
-  type Taught,
 } from '../ledger/roster.ts';
 import type { Change } from './change.ts';
 
 /**
- * Returns what a change states of each employment that it is about, and nothing else. `known`: the employments of the
- * employee. `today`: the day (UTC) on which the change is accepted.
+ * Returns the facts that a change states about the employee's employments. `today` is the UTC date of
+ * acceptance.
  */
 export function factsOf(change: Change, known: readonly Employment[], today: string): NewFact[] {
   const { effectiveOn } = change;
@@ -60,8 +60,8 @@ export function factsOf(change: Change, known: readonly Employment[], today: str
 }
 
 /**
- * Returns the employments where the employee is active on the day; else those where only a census that lacks the
- * employee says otherwise; else the one that the employee left last.
+ * Returns the employments where the employee is active on the day; else those where only a census contradicts
+ * it; else the one that the employee left last.
  */
 function employedOn(known: readonly Employment[], day: string): readonly Employment[] {
   const active = known.filter((one) => isActive(one, day));
@@ -72,27 +72,27 @@ function employedOn(known: readonly Employment[], day: string): readonly Employm
   return last === undefined ? [] : [last];
 }
 
-/** Records in the roster what changes state, in their order: a later one sees what an earlier one reported. */
-export async function learnChanges(
+/** Records the facts of changes in the roster, in order: a later change sees what an earlier one reported. */
+export async function recordChangeFacts(
   trx: Trx,
   changes: readonly { readonly changeId: string; readonly change: Change }[],
   now: string,
 ): Promise<void> {
   let position = await lockLedger(trx);
   const known = await rosterOf(trx, [...new Set(changes.map(({ change }) => change.body.employee_id))]);
-  const taught: Taught[] = [];
+  const reports: NewReport[] = [];
   for (const { changeId, change } of changes) {
     if (change.kind === 'demographic') continue;
     const { employee_id } = change.body;
     const before = known.get(employee_id) ?? [];
     const source = { source: change.kind, source_id: changeId };
     const facts = factsOf(change, employmentsOf(before), now.slice(0, 'YYYY-MM-DD'.length));
-    const reports = facts.map((fact): RosterFact => {
+    const appended = facts.map((fact): RosterFact => {
       position += 1;
       return reportOf(fact, source, position, now);
     });
-    known.set(employee_id, [...before, ...reports]);
-    taught.push(...facts.map((fact) => ({ fact, source })));
+    known.set(employee_id, [...before, ...appended]);
+    reports.push(...facts.map((fact) => ({ fact, source })));
   }
-  await recordTaught(trx, taught, now);
+  await recordReports(trx, reports, now);
 }

@@ -1,16 +1,16 @@
-/** What people do about one change that was accepted: retry, cancel, release. Why not, in words, when it can't be done. */
+/** What operators can do with an accepted change: retry, cancel, release. */
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cancelManually, releaseManually, retryManually } from '../outbox/manual.ts';
 import { type AcceptedChange, findChange } from './changes.ts';
 
-/** `change`: as it is afterwards. `why`: says what is in the way and what can be done instead. */
+/** `why` states what prevents it and what to do instead. */
 export type ActedOn =
   | { outcome: 'done'; change: AcceptedChange }
   | { outcome: 'refused'; why: string }
   | { outcome: 'not-found' };
 
-/** Sends a rejected change once more, and one that waits at once. `force`: also when that may undo a newer one. */
+/** Retries a rejected change, and a pending one immediately. `force`: even if it may undo a newer change. */
 export function retryChange(
   db: Db,
   changeId: string,
@@ -19,7 +19,7 @@ export function retryChange(
   return act(db, changeId, (trx) => retryManually(trx, changeId, { force, now }));
 }
 
-/** Gives a change up that waits or was rejected; what it says is erased. */
+/** Cancels a pending or rejected change and erases its body. */
 export function cancelChange(
   db: Db,
   changeId: string,
@@ -28,7 +28,7 @@ export function cancelChange(
   return act(db, changeId, (trx) => cancelManually(trx, changeId, { reason, now }));
 }
 
-/** Lets the changes behind a rejected new hire go out; it stays rejected. */
+/** Releases the changes that wait for a rejected new hire, which stays rejected. */
 export function releaseChange(db: Db, changeId: string): Promise<ActedOn> {
   return act(db, changeId, (trx) => releaseManually(trx, changeId));
 }

@@ -1,4 +1,4 @@
-/** Whether what the roster learned from employment changes names a change that there is. */
+/** Checks that roster facts from employment changes match a change. */
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { employeeSubject } from '../outbox/queue.ts';
@@ -7,8 +7,8 @@ import { employeeSubject } from '../outbox/queue.ts';
 const ROWS_AT_ONCE = 2_000;
 
 /**
- * All roster facts up to a position, against the requests that they name. What a census or a delivered change said is
- * not kept, so that nothing more can be compared: a date that was altered in place is not noticed.
+ * Checks all roster facts up to a position against the requests that they name. The contents of a census or a
+ * delivered change are not kept, so an altered date is not detected.
  */
 export async function verifyFacts(db: Db, until: number, on: Verifying): Promise<void> {
   const page = (after: number) => pageOf(db, after, until);

@@ -27,16 +27,16 @@ export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> &
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
 /** A fact and its source. */
-export type Taught = { readonly fact: NewFact; readonly source: FactSource };
+export type NewReport = { readonly fact: NewFact; readonly source: FactSource };
 
-/** Records facts of one source as `recordTaught` does. */
+/** Records facts of one source as `recordReports` does. */
 export function recordFacts(
   trx: Trx,
   facts: readonly NewFact[],
   source: FactSource,
   now: string,
 ): Promise<number> {
-  return recordTaught(
+  return recordReports(
     trx,
     facts.map((fact) => ({ fact, source })),
     now,
@@ -45,14 +45,14 @@ export function recordFacts(
 
 /**
  * Appends reports in the order given and returns how many were stored. Every report of an employment change is. One of
- * a census is left out if it repeats what is known or this census has taught it before; attributes that a report
+ * a census is left out if it repeats what is known or this census has reported it before; attributes that a report
  * received after the census states are left out of it. At most `FACTS_AT_ONCE`.
  */
-export async function recordTaught(trx: Trx, taught: readonly Taught[], now: string): Promise<number> {
+export async function recordReports(trx: Trx, given: readonly NewReport[], now: string): Promise<number> {
   let position = await lockLedger(trx);
-  const known = await knownToCensus(trx, taught);
+  const known = await knownToCensus(trx, given);
   const stored: RosterFactTable[] = [];
-  for (const { fact, source } of taught) {
+  for (const { fact, source } of given) {
     const key = keyOf(fact);
     const before = known.get(key) ?? [];
     const report = reportOf(fact, source, position + 1, now);
@@ -88,8 +88,8 @@ export async function recordTaught(trx: Trx, taught: readonly Taught[], now: str
 }
 
 /** The reports of each employment that a census reports on; those of changes are stored whatever is known. */
-async function knownToCensus(trx: Trx, taught: readonly Taught[]): Promise<Map<string, RosterFactTable[]>> {
-  const ids = taught.filter(({ source }) => source.source === 'census').map(({ fact }) => fact.employee_id);
+async function knownToCensus(trx: Trx, given: readonly NewReport[]): Promise<Map<string, RosterFactTable[]>> {
+  const ids = given.filter(({ source }) => source.source === 'census').map(({ fact }) => fact.employee_id);
   if (ids.length === 0) return new Map();
   return Map.groupBy(await reports(trx, ids).select('source_id').execute(), keyOf);
 }

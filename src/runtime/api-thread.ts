@@ -5,7 +5,7 @@
 import { pressureLimits } from '../api/pressure.ts';
 import { createApi } from '../api/server.ts';
 import { createCensusSender } from '../census/census-sender.ts';
-import { learnRest } from '../census/roster-update.ts';
+import { resumeRosterUpdates } from '../census/roster-update.ts';
 import type { CensusSource } from '../census/source.ts';
 import { createDirSource } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
@@ -153,7 +153,7 @@ function sendersOf(db: Db, census: CensusConfig, given: CensusSource | null, enc
 /** What an earlier process had begun to learn. Never rejects. */
 async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
   try {
-    await learnRest({ db, encryptor, now: systemClock });
+    await resumeRosterUpdates({ db, encryptor, now: systemClock });
   } catch (error) {
     const reason = keyErrorMessage(error) ?? codeOf(error);
     log.error(

@@ -1,6 +1,6 @@
 import t from 'tap';
 import { CHUNK_BYTES } from '../../src/census/chunks.ts';
-import { learnCensus, learnRest } from '../../src/census/roster-update.ts';
+import { resumeRosterUpdates, updateRoster } from '../../src/census/roster-update.ts';
 import { currentCensus } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { tidyCensuses } from '../../src/census/tidy.ts';
@@ -183,9 +183,9 @@ t.test(
     const clock = setClock();
     const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
     await stage(db, clock, censusOf(people));
-    t.equal(await learnRest({ db, encryptor, now: clock }), 0);
+    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 0);
     await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
-    t.equal(await learnRest({ db, encryptor, now: clock }), 1);
+    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 1);
     t.equal(await count(db, 'roster_facts'), 900);
     const { learned_at } = await db
       .selectFrom('staged_censuses')
@@ -209,7 +209,7 @@ t.test('a report received after the census was staged stands', async (t) => {
   const source = { source: 'termination', source_id: 'r-1' } as const;
   await transact(db, (trx) => recordFacts(trx, facts, source, now));
   clock.advance(HOUR_MS);
-  await learnCensus({ db, encryptor, now: clock }, censusId);
+  await updateRoster({ db, encryptor, now: clock }, censusId);
   t.match(await roster(db, 'e-1'), [{ termination_date: null }, { termination_date: '2026-01-31' }]);
   t.match(await roster(db, 'hired since'), [{ absent: 0 }]);
 });
@@ -222,7 +222,7 @@ t.test('a census that was replaced is not learned', async (t) => {
   clock.advance(HOUR_MS);
   await stage(db, clock, censusOf([person('e-2')]));
   const facts = await count(db, 'roster_facts');
-  await learnCensus({ db, encryptor, now: clock }, old);
+  await updateRoster({ db, encryptor, now: clock }, old);
   t.equal(await count(db, 'roster_facts'), facts);
 });
 
@@ -244,7 +244,7 @@ t.test('a census that is replaced while it is learned is learned no further', as
       return result;
     },
   });
-  await learnCensus({ db: racing, encryptor, now: clock }, censusId);
+  await updateRoster({ db: racing, encryptor, now: clock }, censusId);
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
 });
 

@@ -8,7 +8,7 @@ import {
   acceptChange,
   acceptChanges,
   CHANGES_AT_ONCE,
-  createGathering,
+  createGroupCommit,
 } from '../../src/employment/accept.ts';
 import { type Change, checkChange } from '../../src/employment/change.ts';
 import { employmentsOf } from '../../src/ledger/employment.ts';
@@ -215,7 +215,7 @@ t.test('changes that arrive together share a transaction, and each gets its own 
     now.advance(1);
     return now();
   };
-  const gathering = createGathering({ ...accepting, now: ticking });
+  const gathering = createGroupCommit({ ...accepting, now: ticking });
   const changes = Array.from({ length: CHANGES_AT_ONCE + 50 }, (_, at) => leave({ employee_id: `e${at}` }));
   const accepted = await Promise.all(
     changes.map((one, at) =>
@@ -238,7 +238,7 @@ t.test('when the database fails each caller hears of it, and the next change is 
     if (isBroken) throw new Error('no clock');
     return START;
   };
-  const gathering = createGathering({ ...accepting, now });
+  const gathering = createGroupCommit({ ...accepting, now });
   const both = await Promise.allSettled(
     [1, 2].map(() => gathering.accept({ change: leave(), idempotencyKey: 'k' })),
   );

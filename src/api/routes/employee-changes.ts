@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { createGathering, KEY_MAX_CHARACTERS, keyProblem } from '../../employment/accept.ts';
+import { createGroupCommit, KEY_MAX_CHARACTERS, keyProblem } from '../../employment/accept.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
@@ -44,7 +44,7 @@ const DESCRIPTION =
 
 /** Payroll reports a change; from the 202 on it is the sidecar's to deliver. */
 export function employeeChangeRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
-  const gathering = createGathering({ db, encryptor, now });
+  const gathering = createGroupCommit({ db, encryptor, now });
   const Named = named(app, 'ChangeReceipt', Receipt);
   const headers = Type.Object({
     [KEY_HEADER]: Type.Optional(

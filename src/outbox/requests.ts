@@ -1,0 +1,102 @@
+/** Reads stored requests, for the modules that know what their contents mean. */
+import { sql } from 'kysely';
+import { isOneOf } from '../database/bulk.ts';
+import type { Db, RequestKind, RequestState, Trx } from '../database/tables.ts';
+import type { Encryptor } from '../security/encryption.ts';
+import { placeOf } from './queue.ts';
+
+/** One attempt to deliver a request. `finished_at` is null while it is in progress. */
+export type Attempt = {
+  attempt: number;
+  started_at: string;
+  finished_at: string | null;
+  status: number | null;
+  reason: string | null;
+};
+
+/** Returns the query of requests without their contents; callers add conditions and an order. */
+export function requestsQuery(db: Db) {
+  return db
+    .selectFrom('outbox')
+    .select(['seq', 'request_id', 'kind', 'subject', 'state', 'reason', 'status', 'created_at', 'due_at'])
+    .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holding', 'erased_at'])
+    .select('effective_on')
+    .select(WAITS_BEHIND.as('waits_behind'));
+}
+
+/**
+ * The request that a pending one waits for: a rejected new hire that holds the subject, else the request before it,
+ * else a later one that was being sent when this one was retried manually.
+ */
+const WAITS_BEHIND = sql<string | null>`
+  case when outbox.state = 'pending' and outbox.head = 0 then coalesce(
+    (select held.request_id from outbox as held
+      where held.subject = outbox.subject and held.holding = 1 order by held.seq limit 1),
+    (select earlier.request_id from outbox as earlier
+      where earlier.subject = outbox.subject and earlier.finished_at is null and earlier.seq < outbox.seq
+      order by earlier.seq desc limit 1),
+    (select later.request_id from outbox as later
+      where later.subject = outbox.subject and later.head = 1)
+  ) end`;
+
+/** Returns the newest attempts of a request, newest first. */
+export function attemptsOf(db: Db, requestId: string, limit: number): Promise<Attempt[]> {
+  return db
+    .selectFrom('delivery_attempts')
+    .select(['attempt', 'started_at', 'finished_at', 'status', 'reason'])
+    .where('request_id', '=', requestId)
+    .orderBy('attempt', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** What is stored of a request, decrypted; null if it is erased or never existed. */
+export type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; answer: string | null };
+
+/**
+ * Returns what is stored of a request, or null if there is none with this id. The caller records the read first
+ * (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
+ */
+export async function readContents(
+  db: Db,
+  encryptor: Encryptor,
+  requestId: string,
+): Promise<Contents | null> {
+  const row = await db
+    .selectFrom('outbox')
+    .select(['kind', 'state', 'body', 'answer'])
+    .where('request_id', '=', requestId)
+    .executeTakeFirst();
+  if (row === undefined) return null;
+  const { kind, state, body, answer } = row;
+  const decrypt = (value: Buffer, column: 'body' | 'answer') =>
+    encryptor.decrypt(value, placeOf(requestId, column));
+  return {
+    kind,
+    state,
+    body: body && decrypt(body, 'body'),
+    answer: answer && decrypt(answer, 'answer').toString('utf8'),
+  };
+}
+
+/** What identifies a request's contents after its body is erased. */
+export type Fingerprint = {
+  kind: RequestKind;
+  body_hash: Buffer | null;
+  effective_on: string | null;
+  created_at: string;
+};
+
+/** Returns the fingerprints of some requests, by request id. */
+export async function fingerprintsOf(
+  trx: Trx,
+  requestIds: readonly string[],
+): Promise<Map<string, Fingerprint>> {
+  if (requestIds.length === 0) return new Map();
+  const rows = await trx
+    .selectFrom('outbox')
+    .select(['request_id', 'kind', 'body_hash', 'effective_on', 'created_at'])
+    .where(isOneOf(trx, 'request_id', requestIds))
+    .execute();
+  return new Map(rows.map(({ request_id, ...row }) => [request_id, row]));
+}
