@@ -16,8 +16,15 @@ import { type Kept, shownBody } from '../inbox/stored-body.ts';
 import { cursorOption, instant, jsonOption, limitOption, reasonOf, truth } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
-import { notePage, printable, printPairs, printTable, shortened } from './output.ts';
-import { type Progress, showProgress } from './progress.ts';
+import {
+  notePage,
+  type Progress,
+  printable,
+  printPairs,
+  printTable,
+  shortened,
+  showProgress,
+} from './output.ts';
 
 /** Adds the commands of events. */
 export function addEventCommands(program: Command, act: Act): void {

@@ -12,7 +12,7 @@ import { silentLog } from '../telemetry/log.ts';
 import { findRowsFile, jsonOption, ROWS_FILE, type RowsFile } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { Refused } from './failure.ts';
-import { showProgress } from './progress.ts';
+import { showProgress } from './output.ts';
 
 /** Adds `import deductions`. */
 export function addImportCommands(program: Command, act: Act): void {

@@ -10,8 +10,7 @@ import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } fro
 import { jsonOption } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { ifStopped } from './failure.ts';
-import { printable, printTable } from './output.ts';
-import { adding, showProgress } from './progress.ts';
+import { adding, printable, printTable, showProgress } from './output.ts';
 
 /** Adds the commands of data keys. */
 export function addKeyCommands(program: Command, act: Act): void {

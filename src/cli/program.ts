@@ -2,11 +2,11 @@
 import { Command, CommanderError } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
+import { releaseYoungGenerations } from '../runtime/young-generation.ts';
 import { VERSION } from '../version.ts';
 import { type Act, type Context, catchSignals, type Input } from './context.ts';
 import { printFailure, WrongUsage } from './failure.ts';
 import { createOutput, printable, type Stream } from './output.ts';
-import { releaseYoungGenerations } from './young-generation.ts';
 
 type AddCommands = (program: Command, act: Act) => void;
 
@@ -31,7 +31,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommands>>> = {
   deductions: async () => (await import('./deductions.ts')).addDeductionCommands,
   census: async () => (await import('./census.ts')).addCensusCommands,
   change: async () => (await import('./change/commands.ts')).addChangeCommands,
-  run: async () => (await import('./run/commands.ts')).addRunCommands,
+  run: async () => (await import('./run/create.ts')).addRunCommands,
   schedule: async () => (await import('./settings.ts')).addScheduleCommands,
   policy: async () => (await import('./settings.ts')).addPolicyCommands,
   codes: async () => (await import('./settings.ts')).addCodeCommands,

@@ -11,8 +11,7 @@ import { signEvent } from '../simulator/sign.ts';
 import { address, jsonOption, wholeNumber } from './arguments.ts';
 import type { Act, Context } from './context.ts';
 import { CommandFailed } from './failure.ts';
-import { printable } from './output.ts';
-import { showProgress } from './progress.ts';
+import { printable, showProgress } from './output.ts';
 
 /** More events would only wait in the receiver's queue. */
 const CONCURRENCY_MAX = 256;

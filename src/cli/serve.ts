@@ -1,10 +1,14 @@
 import closeWithGrace from 'close-with-grace';
 import type { Command } from 'commander';
 import { readConfig } from '../config.ts';
+import {
+  boundHeaps,
+  holdYoungGenerations,
+  releaseBoundYoungGenerations,
+} from '../runtime/young-generation.ts';
 import { createLog } from '../telemetry/log.ts';
 import type { Act, Context } from './context.ts';
 import { printFailure } from './failure.ts';
-import { boundHeaps, holdYoungGenerations, releaseBoundYoungGenerations } from './young-generation.ts';
 
 /** Adds `serve`. */
 export function addServeCommand(program: Command, act: Act): void {

@@ -21,7 +21,7 @@ import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { CommandFailed, Refused, WrongUsage } from '../failure.ts';
-import { showProgress } from '../progress.ts';
+import { showProgress } from '../output.ts';
 
 type Options = { file: string; keyPrefix?: string; json?: true };
 

@@ -10,8 +10,7 @@ import { backUp } from '../../operations/backup.ts';
 import { jsonOption } from '../arguments.ts';
 import type { Act, Context } from '../context.ts';
 import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
-import { megabytes, printPairs } from '../output.ts';
-import { showProgress } from '../progress.ts';
+import { megabytes, printPairs, showProgress } from '../output.ts';
 
 /** Adds `backup`. */
 export function addBackupCommand(program: Command, act: Act): void {

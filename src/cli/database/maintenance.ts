@@ -11,8 +11,7 @@ import { createEncryptor, type Encryptor } from '../../security/encryption.ts';
 import { jsonOption, reasonOf } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
 import { CommandFailed, ifStopped } from '../failure.ts';
-import { type Output, printable, printPairs, printTable } from '../output.ts';
-import { adding, showProgress } from '../progress.ts';
+import { adding, type Output, printable, printPairs, printTable, showProgress } from '../output.ts';
 
 /** Adds `verify`. */
 export function addVerifyCommand(program: Command, act: Act): void {

@@ -10,8 +10,7 @@ import { assertEmpty, copyDatabase, countRows } from '../../operations/copy.ts';
 import { jsonOption } from '../arguments.ts';
 import type { Act, Context } from '../context.ts';
 import { CommandFailed, WrongUsage } from '../failure.ts';
-import { printable } from '../output.ts';
-import { showProgress } from '../progress.ts';
+import { printable, showProgress } from '../output.ts';
 import { nameOfDatabase } from './backup.ts';
 
 /** Adds `migrate`. */

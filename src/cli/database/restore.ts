@@ -28,8 +28,7 @@ import { jsonOption } from '../arguments.ts';
 import type { Act, Context } from '../context.ts';
 import { checkDataKeys } from '../doctor/database.ts';
 import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
-import { megabytes, printable, printPairs } from '../output.ts';
-import { showProgress } from '../progress.ts';
+import { megabytes, printable, printPairs, showProgress } from '../output.ts';
 import { restoreWith } from './backup.ts';
 
 /** Adds `restore`. */

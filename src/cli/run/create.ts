@@ -1,4 +1,4 @@
-/** The commands that create and preview runs. */
+/** The commands of payroll runs; this file creates and previews them. */
 import type { Command } from 'commander';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
@@ -8,10 +8,22 @@ import { jsonOption, readJsonFile } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
 import { CommandFailed, Refused, WrongUsage } from '../failure.ts';
 import { printable } from '../output.ts';
+import { addFinalizeCommands } from './finalize.ts';
+import { addPayrollFileCommands } from './payroll-files.ts';
 import { printLines, printPreview, printRun } from './print.ts';
+import { addShowCommands } from './show.ts';
+
+/** Adds the commands of payroll runs. */
+export function addRunCommands(program: Command, act: Act): void {
+  const run = program.command('run').description('payroll runs: what to deduct on a paycheck');
+  addCreateCommands(run, act);
+  addShowCommands(run, act);
+  addFinalizeCommands(run, act);
+  addPayrollFileCommands(run, act);
+}
 
 /** Adds `run create` and `run preview`. */
-export function addCreateCommands(run: Command, act: Act): void {
+function addCreateCommands(run: Command, act: Act): void {
   const create = run
     .command('create')
     .description('put a run and show what it comes to; the same again changes nothing')

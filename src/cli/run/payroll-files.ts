@@ -7,8 +7,7 @@ import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRowsFile, jsonOption, ROWS_FILE } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
 import { CommandFailed, Refused } from '../failure.ts';
-import { type Cell, type Output, printTable } from '../output.ts';
-import { showProgress } from '../progress.ts';
+import { type Cell, type Output, printTable, showProgress } from '../output.ts';
 import { storedRun } from './show.ts';
 
 /** Adds `run taken` and `run audit`. */
