@@ -21,6 +21,12 @@ export const RUN_CHECKS: readonly Check<Db, RunQuestion>[] = [
   ...PAYROLL_CHECKS,
 ];
 
+/** Returns the ids that name no check of a payroll run. */
+export function unknownChecks(ids: readonly string[]): string[] {
+  const known = new Set(RUN_CHECKS.map(({ id }) => id));
+  return ids.filter((id) => !known.has(id));
+}
+
 type ComputedRun = Pick<RunQuestion, 'runId' | 'basis' | 'summary'>;
 
 /** Computes a run and returns its readiness. `runId` is null for a run that is not stored. Throws `RunRefused`. */

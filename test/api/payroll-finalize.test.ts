@@ -108,6 +108,29 @@ t.test('a failed check stops it with its name, until a person accepts it by name
   });
 });
 
+t.test('an acceptance of a check that does not exist is refused by name', async (t) => {
+  const { put, post } = await startPayroll(t);
+  await put('r');
+  const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
+  t.equal(status, 400);
+  t.match(json.errors, [
+    { path: 'accept', rule: /These are unknown: bogus$/ },
+    { path: 'reason', rule: 'is required with accept' },
+  ]);
+});
+
+t.test('a 412 on an acceptance has the ETag of the readiness report, which is accepted next', async (t) => {
+  const { put, post, db } = await startPayroll(t);
+  await put('r');
+  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
+  const accepted = { accept: ['overlap'], reason: 'both are confirmed' };
+  const foreign = await post('/r/finalize', accepted, { 'if-match': '"another"' });
+  t.match(foreign.json.detail, /send the ETag of the readiness report/);
+  t.equal(foreign.status, 412);
+  const etag = foreign.headers.etag as string;
+  t.equal((await post('/r/finalize', accepted, { 'if-match': etag })).status, 200);
+});
+
 t.test('an acceptance that is not needed leaves no reason', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');

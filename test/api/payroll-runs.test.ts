@@ -221,6 +221,26 @@ t.test('a preview of one employee has the lines, each cent explained', async (t)
   t.equal(json.totals.employees, 1);
 });
 
+t.test('a preview of some employees lists the others as not in the run, as the run does', async (t) => {
+  const { put, post, db } = await startPayroll(t);
+  await employ(db, 'emp-3');
+  await deduct(db, 'evt-3', {
+    id: 'ded-3',
+    employee_id: 'emp-3',
+    member_contribution: '0.00',
+    employer_contribution: '0.00',
+  });
+  const fields = { employee_ids: ['emp-1'] };
+  const preview = (await post('/preview', bodyOn(PAY_DATE, fields))).json;
+  t.strictSame(preview.not_in_run, [
+    { employee_id: 'emp-2', reason: 'not_selected' },
+    { employee_id: 'emp-3', reason: 'not_selected' },
+  ]);
+  const { json } = await put('r', fields);
+  for (const name of ['not_in_run', 'not_in_run_count', 'totals', 'etag'])
+    t.strictSame(preview[name], json[name], name);
+});
+
 t.test('a preview shows the first lines, and its totals say how many there are', async (t) => {
   const { post, db } = await startPayroll(t);
   const many = Array.from({ length: PREVIEWED_LINES }, (_, index) =>

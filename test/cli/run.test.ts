@@ -122,6 +122,12 @@ for (const [what, argv, code, line] of [
   ['finalizing a run that is not there', ['finalize', 'r', '--etag', 'x'], 1, /there is no run r/],
   ['finalizing unseen', ['finalize', 'r'], 2, /--etag/],
   ['accept without a reason', ['finalize', 'r', '--yes', '--accept', 'overlap'], 2, /--reason/],
+  [
+    'accept of an unknown check',
+    ['finalize', 'r', '--yes', '--accept', 'overlap', 'bogus', '--reason', 'x'],
+    2,
+    /unknown: bogus$/m,
+  ],
   ['a reason without accept', ['finalize', 'r', '--yes', '--reason', 'x'], 2, /--accept/],
   ['voiding without a word', ['void', 'r', '--reason', ' '], 2, /--reason must say why/],
   ['two formats at once', ['lines', 'r', '--csv', '--json'], 2, /either --csv or --json/],
@@ -152,7 +158,8 @@ t.test('a call is answered by a preview of one employee, and nothing is kept', a
   t.equal(code, 0);
   t.match(stdout, /^emp-1\n {2}medical +69\.23 +161\.53 {2}pre_tax, new$/m);
   t.match(stdout, /^ {4}150\.00 monthly × 12 = 1,800\.00 a year; check 15 of 26; 69\.23/m);
-  t.notMatch(stdout, 'emp-2');
+  t.match(stdout, /^emp-2 +not_selected$/m);
+  t.notMatch(stdout, /^emp-2$/m, 'without lines');
   t.match(await run('preview', ...optionsOn(PAY_DATE)), { code: 0, stderr: /--employee/ });
   const { lines, totals } = jsonOf(await run('preview', ...optionsOn(PAY_DATE), '--json'));
   t.equal(lines, null);
@@ -342,13 +349,27 @@ t.test(
       'agreed',
     );
     const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
-    t.match(stdout, /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23$/m);
+    t.match(
+      stdout,
+      /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23 \(employee \+23\.07, employer \+0\.00\)$/m,
+    );
     t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
     t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);
     t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
     t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
   },
 );
+
+t.test('an amount that the calendar changed is shown with both differences', async (t) => {
+  const { run } = await payrollStage(t);
+  const monthly = ['--scheme', 'month-even', '--policy-reason', 'agreed'];
+  // July has three pay dates, August two.
+  await run('create', 'july', ...optionsOn(NEXT_PAY_DATE), ...monthly);
+  await run('finalize', 'july', '--yes');
+  await run('create', 'august', ...optionsOn('2026-08-14'), ...monthly);
+  const { stdout } = await run('lines', 'august', '--employee', 'emp-1');
+  t.match(stdout, /medical .* same, amount change: calendar \(employee \+25\.00, employer \+58\.32\)$/m);
+});
 
 for (const [what, name, content, line] of [
   [

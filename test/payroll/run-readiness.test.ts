@@ -239,7 +239,12 @@ const SPOILT: Record<string, Spoilt> = {
     examples: ['before: 2026-06-15 to 2026-06-29'],
   },
   'employees-not-scheduled': {
-    spoil: (db) => employ(db, 'emp-2', { pay_frequency: 'monthly' }),
+    // A deduction of zero is in effect too.
+    spoil: async (db) => {
+      await employ(db, 'emp-2', { pay_frequency: 'monthly' });
+      const zero = { member_contribution: '0.00', employer_contribution: '0' };
+      await deduct(db, 'evt-3', { id: 'ded-2', employee_id: 'emp-2', ...zero }, '2026-06-01T00:00:00Z');
+    },
     result: 'fail',
     examples: ['emp-2'],
   },

@@ -7,7 +7,7 @@ import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
 import type { Finalized } from '../../payroll/runs/finalize.ts';
 import { type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
-import { finalizeChecked } from '../../readiness/run-report.ts';
+import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import { ifMatchOf } from '../if-match.ts';
 import type { ApiParts } from '../parts.ts';
@@ -18,6 +18,8 @@ import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, RunAnswer, storedRun, withEtag } from './payroll-runs.ts';
 
 const REASON_MAX_CHARACTERS = 500;
+/** No check has a longer id, and an error quotes it. */
+const CHECK_ID_MAX_CHARACTERS = 100;
 
 const reason = (description: string) =>
   Type.String({
@@ -30,7 +32,7 @@ const reason = (description: string) =>
 const Finalizing = closed(
   {
     accept: Type.Optional(
-      Type.Array(Type.String({ description: 'The id of a check.' }), {
+      Type.Array(Type.String({ maxLength: CHECK_ID_MAX_CHARACTERS, description: 'The id of a check.' }), {
         minItems: 1,
         uniqueItems: true,
         rule: 'must be a list of different check ids',
@@ -203,7 +205,19 @@ function idempotencyKeyOf(header: string | undefined): string | null {
 
 function acceptanceOf({ accept, reason }: Finalizing, acceptedBy: string): Acceptance | null {
   if (accept !== undefined) {
-    if (reason === undefined) throw invalid([{ path: 'reason', rule: 'is required with accept' }]);
+    const unknown = unknownChecks(accept);
+    const problems = [
+      ...(unknown.length === 0
+        ? []
+        : [
+            {
+              path: 'accept',
+              rule: `must name checks of the readiness report. These are unknown: ${unknown.join(', ')}`,
+            },
+          ]),
+      ...(reason === undefined ? [{ path: 'reason', rule: 'is required with accept' }] : []),
+    ];
+    if (reason === undefined || problems.length > 0) throw invalid(problems);
     return { checks: accept, reason, acceptedBy };
   }
   if (reason !== undefined) throw invalid([{ path: 'reason', rule: 'is for accept' }]);

@@ -13,7 +13,7 @@ import type { Finalized } from '../../payroll/runs/finalize.ts';
 import { bodyOf, deleteRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
 import { type Difference, verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
-import { finalizeChecked, readinessOfRun } from '../../readiness/run-report.ts';
+import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/run-report.ts';
 import { jsonOption, reasonOf } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
 import { CommandFailed, WrongUsage } from '../failure.ts';
@@ -115,6 +115,11 @@ function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   if (accept === undefined) throw new WrongUsage('--reason is for --accept');
   if (reason === undefined)
     throw new WrongUsage('--accept needs a --reason, which is kept with the findings');
+  const unknown = unknownChecks(accept);
+  if (unknown.length > 0)
+    throw new WrongUsage(
+      `--accept must name checks that "benefits-sidecar run readiness" prints. These are unknown: ${unknown.join(', ')}`,
+    );
   return { checks: accept, reason: reasonOf(reason), acceptedBy: 'command line' };
 }
 

@@ -183,8 +183,21 @@ export function sentencesOf({ explanation }: Line): string[] {
   return explanation.split('; plus ');
 }
 
-/** Against the previous finalized run: what the employee paid then, where that is not what is paid now. */
-export function changeOf({ change, previous_amount, member_amount }: Line): string {
-  if (change === 'changed' && previous_amount !== member_amount) return `changed from ${previous_amount}`;
-  return change === 'ended' ? `ended, was ${previous_amount}` : (change ?? '');
+/** Returns the change of the election and of the amounts against the previous finalized run. */
+export function changeOf(line: Line): string {
+  const { change, amount_change, previous_amount, member_amount } = line;
+  if (change === 'ended') return `ended, was ${previous_amount}`;
+  const from = change === 'changed' && previous_amount !== member_amount ? ` from ${previous_amount}` : '';
+  const why = change === 'same' ? `, amount change: ${amount_change}` : '';
+  const goesOn = change === 'same' || change === 'changed';
+  const differs = goesOn && amount_change !== null && amount_change !== 'same';
+  return `${change ?? ''}${from}${differs ? `${why} (${differencesOf(line)})` : ''}`;
+}
+
+function differencesOf({ member_difference, employer_difference }: Line): string {
+  return `employee ${signed(member_difference)}, employer ${signed(employer_difference)}`;
+}
+
+function signed(amount: string | null): string {
+  return amount?.startsWith('-') === false ? `+${amount}` : String(amount);
 }

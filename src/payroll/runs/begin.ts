@@ -6,7 +6,6 @@ import type { Line } from '../calculation/line.ts';
 import { RunRefused, resolveBasis } from './basis.ts';
 import type { StatedRun } from './body.ts';
 import { isKnownEmployer, unknownIds } from './known-ids.ts';
-import { computedPages } from './line-pages.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, summarize, viewRun } from './store.ts';
 
 export type Begun =
@@ -36,12 +35,12 @@ async function shown(db: Db, stored: StoredRun, run: StatedRun): Promise<Begun> 
   return { outcome: 'same', view: await viewRun(db, stored), stored };
 }
 
-/** Lines shown of a preview: those of one employee on the telephone, or of a handful. */
+/** The lines that a preview shows. */
 export const PREVIEWED_LINES = 500;
 
 /**
- * What a run would come to, and its first lines when it names its employees. Keeps nothing. Throws `RunRefused`, also
- * when nothing is known of the employer.
+ * Computes a run without storing it, and returns its first lines if it names its employees. Throws `RunRefused`, also
+ * for an unknown employer.
  */
 export async function previewWithLines(
   db: Db,
@@ -49,7 +48,10 @@ export async function previewWithLines(
 ): Promise<{ view: RunView; lines: Line[] | null }> {
   await assertKnown(db, run);
   const basis = await resolveBasis(db, null, run);
-  const { totals, etag, outcome } = await summarize(db, basis, run.employee_ids);
+  const lines: Line[] | null = run.employee_ids === null ? null : [];
+  const { totals, etag, outcome } = await summarize(db, basis, (some) => {
+    if (lines !== null && lines.length < PREVIEWED_LINES) lines.push(...some);
+  });
   const view = {
     run: basis.run,
     stored: null,
@@ -59,13 +61,7 @@ export async function previewWithLines(
     etag,
     outcome,
   };
-  if (run.employee_ids === null) return { view, lines: null };
-  const lines: Line[] = [];
-  for await (const page of computedPages(db, basis)) {
-    lines.push(...page.flatMap((employee) => employee.lines));
-    if (lines.length >= PREVIEWED_LINES) break;
-  }
-  return { view, lines: lines.slice(0, PREVIEWED_LINES) };
+  return { view, lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }
 
 async function assertKnown(db: Db, run: StatedRun): Promise<void> {

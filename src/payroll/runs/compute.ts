@@ -14,7 +14,7 @@ import type { Earlier } from './adjustments.ts';
 import { type Basis, planOfBasis } from './basis.ts';
 import { dayOfRun } from './body.ts';
 import { stateFor } from './history.ts';
-import { isZero, type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
+import { type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
 import { readAhead } from './read-ahead.ts';
 import { candidates, frozenLines, historiesOf, owedBy } from './reads.ts';
@@ -34,7 +34,7 @@ export type EmployeeLines = {
   /** With every employer. */
   employments: readonly Employment[];
   lines: Line[];
-  /** A deduction of the employee contributes something on the run's day. */
+  /** A deduction of the employee is in effect on the run's day. */
   hasDeduction: boolean;
   /** Starts that were moved, where the run's day lies between the two. */
   corrected: readonly MovedStart<RunVersion>[];
@@ -222,10 +222,7 @@ function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): Empl
     membership,
     employments,
     lines: lines.sort(byPlace),
-    hasDeduction: histories.some((history) => {
-      const state = stateFor(history, employeeId, day);
-      return state !== null && !isZero(state);
-    }),
+    hasDeduction: histories.some((history) => stateFor(history, employeeId, day) !== null),
     corrected: histories.flatMap(({ timeline }) => timeline.corrected.filter(ofDay)),
     undecided: histories.flatMap(({ timeline }) => timeline.undecided.filter(ofDay)),
     previous,

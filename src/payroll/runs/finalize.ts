@@ -65,9 +65,16 @@ export async function finalizeRun(
   try {
     const { rows, summary } = await writeLines(db, basis, freezeId, finalizing.now);
     const { ifMatch, accept } = finalizing;
-    if (ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag)
-      return await undone(db, freezeId, { outcome: 'stale' });
+    const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
+    if (isStale && accept === null) return await undone(db, freezeId, { outcome: 'stale' });
     const report = gate === null ? null : await gate(basis, summary);
+    // With `accept` only the ETag of the readiness report helps: that of the lines would be refused again.
+    if (isStale)
+      return await undone(
+        db,
+        freezeId,
+        report === null ? { outcome: 'stale' } : { outcome: 'failures-changed', report },
+      );
     if (report?.ready === false) {
       if (report.failures.some(({ checkId }) => accept?.checks.includes(checkId) !== true))
         return await undone(db, freezeId, { outcome: 'not-ready', report });

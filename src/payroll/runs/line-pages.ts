@@ -36,10 +36,7 @@ export async function linesOfRun(
 export async function* computedPages(
   db: Db,
   basis: Basis,
-  {
-    after = '',
-    only = basis.run.employee_ids,
-  }: { after?: string; only?: readonly string[] | null | undefined } = {},
+  { after = '', only = null }: { after?: string; only?: readonly string[] | null | undefined } = {},
 ): AsyncGenerator<LinesOfEmployee[]> {
   for await (const page of computeRun(db, await inputsOf(db, basis), { after, only })) {
     yield page.filter(({ lines }) => lines.length > 0);

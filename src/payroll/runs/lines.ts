@@ -83,7 +83,7 @@ export function regularLines(
 }
 
 /** Reports whether neither side contributes anything. A plain decimal is zero if it has no other digit. */
-export function isZero({ member_contribution, employer_contribution }: RunVersion): boolean {
+function isZero({ member_contribution, employer_contribution }: RunVersion): boolean {
   return !/[1-9]/.test(member_contribution) && !/[1-9]/.test(employer_contribution);
 }
 

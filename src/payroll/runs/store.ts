@@ -3,6 +3,7 @@ import type { Selectable } from 'kysely';
 import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
+import type { Line } from '../calculation/line.ts';
 import { changePayroll } from '../settings/lock.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import type { Run, StatedRun } from './body.ts';
@@ -202,15 +203,18 @@ export async function previewRun(db: Db, runId: string | null, run: StatedRun): 
   };
 }
 
-/** Computes a run, page by page, and returns its summary; with `only`, that of these employees. */
+/** Computes a run, page by page, and returns its summary. Calls `onLines` with the lines of each employee. */
 export async function summarize(
   db: Db,
   basis: Basis,
-  only: readonly string[] | null = null,
+  onLines: (lines: readonly Line[]) => void = () => {},
 ): Promise<Summary> {
   const summary = createSummary(basis);
-  for await (const page of computeRun(db, await inputsOf(db, basis), { only })) {
-    for (const employee of page) summary.add(employee, JSON.stringify(employee.lines));
+  for await (const page of computeRun(db, await inputsOf(db, basis))) {
+    for (const employee of page) {
+      summary.add(employee, JSON.stringify(employee.lines));
+      onLines(employee.lines);
+    }
   }
   return summary.summary();
 }

@@ -6,7 +6,7 @@ import { plain, taxabilityWord } from '../../elements/plain.ts';
 import { toned } from '../../elements/state.ts';
 import { type Html, html } from '../../html.ts';
 import { runLink } from './run-path.ts';
-import { CHANGES, FLAGS, flagWord, type Line } from './words.ts';
+import { AMOUNT_CHANGES, CHANGES, FLAGS, flagWord, type Line } from './words.ts';
 
 type Showing = {
   /** The page of the run, to go to one employee's lines; without it, in a preview, there is none. */
@@ -45,6 +45,7 @@ function lineOf(line: Line, showing: Showing): Html {
         <span class="says">
           ${line.kind !== 'regular' && toned(line.kind, 'plain')}
           ${line.change !== null && line.change !== 'same' && toned(changeOf(line), 'plain')}
+          ${line.change === 'same' && differs(line) && toned(AMOUNT_CHANGES[line.amount_change], 'plain')}
           ${line.flags.map((flag) => toned(flag === 'reported' ? 'only shown' : flagWord(flag), 'warn'))}
         </span>
         <span class="pays"><span class="hidden-label">${'employee pays '}</span>${line.member_amount}</span>
@@ -66,6 +67,20 @@ function changeOf({ change, previous_amount }: Line): string {
   return change === 'ended' && previous_amount !== null ? `${word}, was ${previous_amount}` : word;
 }
 
+type Differing = Line & { amount_change: NonNullable<Line['amount_change']> };
+
+function differs(line: Line): line is Differing {
+  return line.amount_change !== null && line.amount_change !== 'same';
+}
+
+function differencesOf({ amount_change, member_difference, employer_difference }: Differing): string {
+  return `${AMOUNT_CHANGES[amount_change]}: employee ${signed(member_difference)}, employer ${signed(employer_difference)}`;
+}
+
+function signed(amount: string | null): string {
+  return amount?.startsWith('-') === false ? `+${amount}` : String(amount);
+}
+
 function factsOf(line: Line, { mayLedger = false }: Showing): Html {
   const { deduction_id, version, adjustment_for, period, previous_amount } = line;
   const deduction = mayLedger ? deductionLink(deduction_id) : html`<span class="id">${deduction_id}</span>`;
@@ -73,6 +88,7 @@ function factsOf(line: Line, { mayLedger = false }: Showing): Html {
     ['Employee contributes', period !== null && `${line.member_contribution} ${period}, as received`],
     ['Employer contributes', period !== null && `${line.employer_contribution} ${period}, as received`],
     ['In the run before', previous_amount],
+    ['Amount change', differs(line) && differencesOf(line)],
     ['Settles the run', adjustment_for !== null && runLink(adjustment_for)],
     ['Deduction', version === null ? deduction : html`<span>${deduction}${`, version ${version}`}</span>`],
     ['Covers', line.coverage_type !== null && plain(line.coverage_type)],

@@ -72,6 +72,13 @@ export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
   same: 'the same',
 };
 
+export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>, string>> = {
+  same: 'same amount',
+  rounding: 'rounding',
+  calendar: 'calendar',
+  changed: 'amount changed',
+};
+
 /** What somebody should know of a line that has the flag. */
 export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   frequency_mismatch:
