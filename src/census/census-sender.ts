@@ -12,11 +12,13 @@ import { type Staged, stageCensus } from './staging.ts';
 import * as progress from './sync-progress.ts';
 
 /**
- * A service may work through 100,000 employees before it answers; gateways give up within five minutes. The whole
- * is 256 MiB at 300 KB a second.
+ * A service may process 100,000 employees before it responds; gateways give up within five minutes. 15
+ * minutes are 256 MiB at 300 KB a second.
  */
 const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
-/** Clocks of two machines may differ so much; a census from further ahead has no known age. */
+/**
+ * How much the clocks of two machines may differ. The age of a census from further in the future is unknown.
+ */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
 export type CensusSending = {
@@ -29,7 +31,7 @@ export type CensusSending = {
   maxAgeMs: number;
 };
 
-/** It was replaced while it was sent, and the next attempt takes the new one; or it is damaged. */
+/** The census was replaced while it was sent, and the next attempt uploads the new one; or it is damaged. */
 class CensusCut extends Error {
   readonly code = 'CENSUS_CUT';
 
@@ -38,14 +40,17 @@ class CensusCut extends Error {
   }
 }
 
-/** Uploads an employer's census: with push the staged one while it is fresh, else one fetched for the purpose. */
+/**
+ * Creates the sender of census uploads: for push the staged census if it is fresh, else one fetched for the
+ * upload.
+ */
 export function createCensusSender(sending: CensusSending): Sender {
   const { db, encryptor, now, source, maxAgeMs } = sending;
-  /** Why the body of an attempt broke off here, for its sync. */
+  /** Why the body of an attempt ended early, for its sync. */
   const unopened = new WeakMap<Claim, string>();
   /** The census that an attempt uploads. */
   const uploading = new WeakMap<Claim, string>();
-  /** When it began. */
+  /** When the upload started. */
   const begun = new WeakMap<Claim, string>();
 
   return {
@@ -98,7 +103,8 @@ export function createCensusSender(sending: CensusSending): Sender {
     { censusId, bodyBytes }: StagedCensus,
   ): Promise<Prepared> {
     try {
-      // One key sealed all of it: the first chunk shows, before a byte is sent, whether it is there.
+      // One key encrypted all chunks: reading the first one shows whether the key exists before anything is
+      // sent.
       await openChunks(db, encryptor, censusId).next();
     } catch (error) {
       const reason = whyUnopened(error);
@@ -134,7 +140,7 @@ export function createCensusSender(sending: CensusSending): Sender {
     }
   }
 
-  /** Looks once more inside the transaction: a census that came since has found no sync waiting. */
+  /** Checks again inside the transaction: a census staged since then found no sync that waits. */
   function waitForPush(claim: Claim, employerId: string): NotNow {
     return notNow(async (trx) => {
       const census = await currentCensus(trx, employerId);
@@ -169,7 +175,7 @@ export function createCensusSender(sending: CensusSending): Sender {
   }
 }
 
-/** Tried again with the usual backoff. */
+/** Retries with the usual backoff. */
 function putOff(claim: Claim, reason: string): NotNow {
   return notNow(async (trx) => {
     await progress.noteReason(trx, claim.requestId, reason);
@@ -177,14 +183,14 @@ function putOff(claim: Claim, reason: string): NotNow {
   });
 }
 
-/** Null for any other error: only these messages are known to hold nothing of the census. */
+/** Returns null for any other error: only these messages are known to hold no census data. */
 function whyUnopened(error: unknown): string | null {
   if (error instanceof CensusCut) return error.message;
   const trouble = keyErrorMessage(error);
   return trouble === null ? null : `the staged census can not be opened: ${trouble}`;
 }
 
-/** A census that breaks the contract is not uploaded, in whole or in part; it may be mended in its source. */
+/** A census that breaks the contract is not uploaded, not even in part. It may be fixed at its source. */
 function refused(claim: Claim, { problemCount, problems }: Extract<Staged, { ok: false }>): NotNow {
   const reason = `the census breaks the contract in ${problemCount} ${problemCount === 1 ? 'place' : 'places'}`;
   return notNow(async (trx) => {

@@ -18,7 +18,7 @@ import {
 export type CensusRow = { employee: Employee; payGroup: string | null; effectiveOn: string | null };
 
 export type CensusReport = {
-  /** Rows read, good and bad. */
+  /** Rows read, valid and invalid. */
   employees: number;
   problemCount: number;
   /** The first `PROBLEMS_MAX`, in the order of the census. */
@@ -28,8 +28,8 @@ export type CensusReport = {
 };
 
 /**
- * Reads a whole census and checks every row, to its end, in flat memory. `onRow` gets the rows in order until
- * the first problem: from then on the census is refused and only its problems matter. No problem holds a value.
+ * Reads a whole census and checks every row in constant memory. `onRow` receives the rows in order until the
+ * first problem; after that the census is refused and only its problems matter. No problem holds a value.
  * Throws what the content throws.
  */
 export async function checkCensus(
@@ -98,9 +98,9 @@ function createCheck() {
       : null;
   };
 
-  /** One employee is one row: of two the service would keep either. */
+  /** Rejects a second row for an employee: the service would keep one of the two, unpredictably. */
   const noteId = (id: unknown, path: string): boolean => {
-    // No such id is accepted, so it is not worth its memory. A character has two code units at most.
+    // Such an id is invalid anyway, so it is not kept. A character has two code units at most.
     if (typeof id !== 'string' || id.length > 2 * ID_MAX_CHARACTERS) return true;
     const first = rowOfId.get(id);
     if (first === undefined) rowOfId.set(id, report.employees - 1);
@@ -129,7 +129,7 @@ function createCheck() {
   };
 }
 
-/** Takes our own field out of what is then an employee of the interface. */
+/** Separates our own field from the contract's. */
 function splitPayGroup(value: unknown): { rest: unknown; payGroup: string | null; problem: string | null } {
   if (typeof value !== 'object' || value === null || !('pay_group' in value)) {
     return { rest: value, payGroup: null, problem: null };

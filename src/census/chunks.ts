@@ -1,26 +1,24 @@
+/**
+ * How a census is stored in chunks. The upload body is chunk 0 (the organization), the employees of chunks 1,
+ * 2, … and `END`. A chunk of employees starts with a line of its own: a JSON array of the employees' pay
+ * groups, which are not uploaded. An employee with an effective date has both in an array.
+ */
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
 import type { Place } from '../security/encryption.ts';
 import type { EncryptedColumn } from '../security/rotation.ts';
 import type { CensusRow } from './check.ts';
 
-/**
- * How a census lies in chunks. The upload body is chunk 0 (the organization), the employees of chunks 1, 2, …
- * and `END`, one after the other. A chunk of employees has one line before its part of the body: a JSON
- * array of the pay groups of its employees, because they are learned and not uploaded. An employee with an effective
- * date has both in an array.
- */
-
-/** The body's bytes in one chunk: sealed, stored and sent in a few milliseconds; a census of 50 MB has 200. */
+/** Body bytes per chunk: encrypted, stored and sent in a few milliseconds. A census of 50 MB has 200. */
 export const CHUNK_BYTES = 256 * 1024;
-/** What closes the list of employees and the body. */
+/** Closes the list of employees and the body. */
 export const END = Buffer.from(']}');
 
 export function chunkPlace(censusId: string, chunk: number): Place {
   return { table: 'census_chunks', row: `${censusId}/${chunk}`, column: 'sealed' };
 }
 
-/** For sealing chunks again: some 5 MiB at once. */
+/** For key rotation: about 5 MiB at once. */
 export const ENCRYPTED_CHUNKS: EncryptedColumn = {
   table: 'census_chunks',
   column: 'sealed',
@@ -37,14 +35,14 @@ export function packOrganization(organization: Organization): Buffer {
 /** An employee's pay group, or the pay group and the effective date. */
 type Own = string | null | [payGroup: string | null, effectiveOn: string];
 
-/** Gathers rows until they fill a chunk. */
+/** Collects rows until they fill a chunk. */
 export function createPacker() {
   let texts: string[] = [];
   let own: Own[] = [];
   let bytes = 0;
   let isFirst = true;
   return {
-    /** Answers whether the chunk is full. */
+    /** Returns whether the chunk is full. */
     add({ employee, payGroup, effectiveOn }: CensusRow): boolean {
       const text = JSON.stringify(employee);
       texts.push(text);
@@ -52,7 +50,10 @@ export function createPacker() {
       bytes += text.length;
       return bytes >= CHUNK_BYTES;
     },
-    /** The chunk so far, and how many bytes of the body it holds; null when it has no row. Begins the next one. */
+    /**
+     * Returns the chunk and how many bytes of the body it holds, or null if it has no row, and starts the
+     * next one.
+     */
     take(): { plain: Buffer; bodyBytes: number } | null {
       if (texts.length === 0) return null;
       const line = Buffer.from(`${JSON.stringify(own)}\n`);
@@ -66,12 +67,12 @@ export function createPacker() {
   };
 }
 
-/** The part of the body in an opened chunk. */
+/** Returns the part of the body in a decrypted chunk. */
 export function bodyPart(chunk: number, plain: Buffer): Buffer {
   return chunk === 0 ? plain : plain.subarray(plain.indexOf('\n') + 1);
 }
 
-/** The rows of an opened chunk other than 0. */
+/** Returns the rows of a decrypted chunk other than 0. */
 export function rowsOf(plain: Buffer): CensusRow[] {
   const end = plain.indexOf('\n');
   const own = JSON.parse(plain.toString('utf8', 0, end)) as Own[];

@@ -15,9 +15,9 @@ import {
 import type { CensusContent } from './reading.ts';
 import { lastUpload, type Upload } from './staged.ts';
 
-/** What a census would change for the service: ids and names of fields, never a value. */
+/** What a census would change for the service: ids and names of fields, never values. */
 export type Changes = {
-  /** The first `LISTED_MAX` of each, in the order of the census; of the absent ones in the order of their ids. */
+  /** The first `LISTED_MAX` of each, in the order of the census, or of the ids for absent employees. */
   added: { count: number; employeeIds: string[] };
   changed: { count: number; employees: { employeeId: string; fields: string[] }[] };
   /** In the last upload and not in this census. */
@@ -32,20 +32,20 @@ export type Compared = {
   /** Null before the first upload. */
   lastUpload: Upload | null;
   /**
-   * Null when there is nothing to compare: no upload yet, one that has no fingerprints made with the present hash
-   * key, one that was replaced meanwhile, or a census that breaks the contract.
+   * Null if there is nothing to compare with: no upload yet, no fingerprints with the current hash key, an
+   * upload that was replaced meanwhile, or a census that breaks the contract.
    */
   changes: Changes | null;
 };
 
 /** Enough to see what kind of change it is; all are counted. */
 export const LISTED_MAX = 1_000;
-/** Rows that are looked up at once. */
+/** Rows compared per query. */
 const ROWS_AT_ONCE = 256;
 
 /**
- * Checks a whole census and compares it, row by row, with the last one of the employer that the service took. Keeps
- * nothing. Throws what the content, the database and the encryptor throw.
+ * Checks a whole census and compares it, row by row, with the employer's last upload. Stores nothing. Throws
+ * what the content, the database and the encryptor throw.
  */
 export async function compareCensus(
   { db, encryptor }: { db: Db; encryptor: Encryptor },
@@ -143,7 +143,7 @@ async function storedOf(
   return new Map(rows.map(({ employee_id, fields }) => [employee_id, fields]));
 }
 
-/** Those of the employees, in their order, a page in memory at a time. */
+/** Yields the employees' ids in order, with one page in memory. */
 async function* storedIds(db: Db, censusId: string): AsyncGenerator<string> {
   let after = ORGANIZATION_ROW;
   for (;;) {
@@ -159,7 +159,7 @@ async function* storedIds(db: Db, censusId: string): AsyncGenerator<string> {
     const last = rows.at(-1);
     if (last === undefined || rows.length < IDS_AT_ONCE) return;
     after = last.employee_id;
-    // Reading a file answers without a turn of the event loop, which others are waiting for.
+    // Reading from SQLite is synchronous; let other work run.
     await setImmediate();
   }
 }

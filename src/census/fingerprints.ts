@@ -1,14 +1,13 @@
+/**
+ * Fingerprints of an uploaded census, to compare a newer one with: a keyed hash of each field of each
+ * employee. Salaries and dates of birth could be guessed from plain hashes, so the hash has a key and
+ * includes the employee id; the same value of two employees has two fingerprints.
+ */
 import type { Organization } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
 import { FINGERPRINT_BYTES, type Hasher } from '../security/hashing.ts';
 
-/**
- * What is kept of an uploaded census to compare a newer one with: for each employee one keyed hash a field. There are
- * few salaries and few days of birth, so only the key, and the employee's id in it, keep them from being guessed; the
- * same value of two employees has two fingerprints.
- */
-
-/** What is compared. A stored fingerprint has its place by this order: append only. */
+/** The fields compared. Their order is the stored order: append only. */
 export const EMPLOYEE_FIELDS = [
   'first_name',
   'last_name',
@@ -26,7 +25,7 @@ export const EMPLOYEE_FIELDS = [
   'pay_frequency',
   'job_title',
 ] as const satisfies readonly (keyof Employee)[];
-/** The same of the organization. */
+/** The organization's fields. */
 export const ORGANIZATION_FIELDS = [
   'legal_business_name',
   'fein',
@@ -35,10 +34,10 @@ export const ORGANIZATION_FIELDS = [
   'address',
 ] as const satisfies readonly (keyof Organization)[];
 
-/** In the place of an employee id, which has a character at least. */
+/** Used instead of an employee id, which is never empty. */
 export const ORGANIZATION_ROW = '';
 
-/** An absent field, and every field that an older release did not know. */
+/** An absent field, and every field that an older release did not have. */
 const ABSENT = Buffer.alloc(FINGERPRINT_BYTES);
 
 export function fingerprintEmployee(hasher: Hasher, employerId: string, employee: Employee): Buffer {
@@ -53,7 +52,7 @@ export function fingerprintOrganization(
   return fingerprint(hasher, [employerId, ORGANIZATION_ROW], ORGANIZATION_FIELDS, organization);
 }
 
-/** The fields, of those named in their order, whose fingerprints differ. */
+/** Returns the fields whose fingerprints differ. */
 export function changedFields(before: Buffer, now: Buffer, fields: readonly string[]): string[] {
   if (before.equals(now)) return [];
   return fields.filter((_, index) => !slot(before, index).equals(slot(now, index)));
@@ -81,7 +80,7 @@ function fingerprint<T extends object>(
   return Buffer.concat(slots);
 }
 
-/** The same for the same value of a field, in whichever order its own fields came. */
+/** Returns the same text for equal values, whatever the order of their fields. */
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   return JSON.stringify(value, (_, part: unknown) =>

@@ -1,17 +1,13 @@
+/** Reads a census in CSV or JSON piece by piece. */
 import { givenFieldPath, type Problem } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
 import { parseJson } from '../contract/json.ts';
 import { csvRecords, type Header, type RowKind, readHeader } from '../formats/csv.ts';
 import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
 
-/** What both formats share: the pieces a census is read into, and the limits of reading. */
-
-/**
- * One census. Upwards of 400,000 employees at 600 bytes each: more than any employer of the country has in one
- * census, and few enough seconds to check and upload.
- */
+/** Bytes of one census: over 400,000 employees at 600 bytes each, checked and uploaded in seconds. */
 export const CENSUS_BYTES_MAX = 256 * 1024 * 1024;
-/** What is kept of every row is its id, to see it twice: this bounds them. No more fit into the bytes above. */
+/** Bounds the memory for ids, which are kept to detect duplicates. No more rows fit into the bytes above. */
 export const EMPLOYEES_MAX = 1_000_000;
 
 export type CensusFormat = 'json' | 'csv';
@@ -19,24 +15,24 @@ export type CensusFormat = 'json' | 'csv';
 export type CensusContent = {
   readonly format: CensusFormat;
   readonly content: AsyncIterable<Uint8Array>;
-  /** The organization as JSON, for a CSV, which has no place for it. */
+  /** The organization as JSON, for CSV, which has no field for it. */
   readonly organization?: Uint8Array | null;
 };
 
-/** Employees come in the order of the rows; one that can't be read has its place too. */
+/** Employees in the order of their rows, including unreadable ones. */
 export type Piece =
   | { readonly kind: 'organization'; readonly value: unknown }
   | { readonly kind: 'employee'; readonly value: unknown }
-  /** An employee that could not be read; the reading goes on behind it. */
+  /** An employee that could not be read. Reading continues after it. */
   | { readonly kind: 'unreadable-employee'; readonly rule: string }
   | { readonly kind: 'problem'; readonly problem: Problem };
 
-/** The path of a row, the first one being 0. */
+/** Returns the path of a row; the first is 0. */
 export function employeePath(index: number): string {
   return `employees[${index}]`;
 }
 
-/** The columns of a census in CSV: those of an employee, and our own. docs/census.md lists them. */
+/** The CSV columns: an employee's and our own. docs/census.md lists them. */
 export const CENSUS_ROWS: RowKind = {
   schema: Employee,
   more: ['pay_group', 'effective_on'],
@@ -44,8 +40,8 @@ export const CENSUS_ROWS: RowKind = {
 };
 
 /**
- * Reads a census in CSV (RFC 4180, a header, UTF-8) row by row. The organization
- * comes beside it, as JSON; without it the check says that it is required.
+ * Reads a census in CSV (RFC 4180, with a header, UTF-8) row by row. The organization is given separately as
+ * JSON; the check reports it if it is missing.
  */
 export async function* csvPieces(
   content: AsyncIterable<Uint8Array>,
@@ -93,7 +89,7 @@ function organizationPiece(bytes: Uint8Array): Piece {
 
 const CENSUS = { list: 'employees', orBare: false, pathOf: employeePath };
 
-/** Cuts a census in JSON into its employees and its organization, whatever their order, as its bytes come. */
+/** Splits a census in JSON into its organization and employees, in any order. */
 export async function* jsonPieces(content: AsyncIterable<Uint8Array>): AsyncGenerator<Piece[]> {
   for await (const pieces of listPieces(content, CENSUS)) yield pieces.map(pieceOf);
 }

@@ -14,7 +14,7 @@ import { openChunks } from './staged.ts';
 
 type RosterUpdate = { db: Db; encryptor: Encryptor; now: Clock };
 
-/** Learns the censuses whose update was broken off; called at start. Answers how many. */
+/** Finishes roster updates that were interrupted, at start. Returns how many. */
 export async function resumeRosterUpdates(update: RosterUpdate): Promise<number> {
   const rest = await update.db
     .selectFrom('staged_censuses')
@@ -27,9 +27,9 @@ export async function resumeRosterUpdates(update: RosterUpdate): Promise<number>
 }
 
 /**
- * Teaches the roster a staged census in small transactions: a fact for each employee who changed, and one for each
- * employee of the employer whom the census lacks. Facts that came after the census was staged stand. Broken off,
- * it may begin again: what is known already is not written twice. A census that is replaced meanwhile is left.
+ * Records a staged census in the roster, in small transactions: a fact for each employee who changed, and one
+ * for each employee who is missing from the census. Later facts stay in effect. An interrupted update can
+ * start again, and repeats nothing; it stops if the census is replaced.
  */
 export async function updateRoster({ db, encryptor, now }: RosterUpdate, censusId: string): Promise<void> {
   const census = await findCurrent(db, censusId);
@@ -38,7 +38,7 @@ export async function updateRoster({ db, encryptor, now }: RosterUpdate, censusI
   const source: FactSource = { source: 'census', source_id: censusId, asOf: staged_at };
   const record = (facts: readonly NewFact[]): Promise<boolean> =>
     transact(db, async (trx) => {
-      // The ledger first, as the apply loop takes the two.
+      // The ledger first, in the same order as the apply loop.
       await lockLedger(trx);
       await lockName(trx, employerSubject(employer_id));
       if ((await findCurrent(trx, censusId)) === undefined) return false;

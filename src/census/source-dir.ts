@@ -6,12 +6,15 @@ import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { CENSUS_BYTES_MAX } from './reading.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 
-/** The last part of the path is no link, and opening a FIFO waits for nobody. */
+/** Refuses a link, and does not block on a FIFO. */
 const FLAGS = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-/** File systems end a name at 255 bytes; the ending `.organization.json` needs 18 of them. */
+/** File systems allow 255 bytes; `.organization.json` needs 18. */
 const NAME_BYTES_MAX = 230;
 
-/** A folder with a file for each employer: `{employer_id}.json`, or `{employer_id}.csv` and `{employer_id}.organization.json`. */
+/**
+ * Creates a source that reads a folder with a file for each employer: `{employer_id}.json`, or
+ * `{employer_id}.csv` and `{employer_id}.organization.json`.
+ */
 export function createDirSource(folder: string): CensusSource {
   const openIn = (name: string, bytesMax: number) => openRegular(join(folder, name), name, bytesMax);
   return {
@@ -37,12 +40,12 @@ export function createDirSource(folder: string): CensusSource {
   };
 }
 
-/** Not hidden, not `..`, and nothing that leads to another folder. */
+/** Returns whether an id is a file name: not hidden, and without a path. */
 function isPlainName(id: string): boolean {
   return /^[^./\\\0][^/\\\0]*$/.test(id) && id.isWellFormed() && Buffer.byteLength(id) <= NAME_BYTES_MAX;
 }
 
-/** Null when there is no such file. */
+/** Returns null if there is no such file. */
 async function openRegular(path: string, name: string, bytesMax: number): Promise<FileHandle | null> {
   let file: FileHandle;
   try {

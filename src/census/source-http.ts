@@ -3,16 +3,19 @@ import { failureCode, pathSegment } from '../outbox/client.ts';
 import type { CensusContent } from './reading.ts';
 import { type CensusSource, SourceFailed } from './source.ts';
 
-/** Payroll's endpoint is near; one that does not answer the call is not there. */
+/** Payroll's endpoint is near; if it does not accept the connection, it is down. */
 const CONNECT_MS = 10_000;
-/** It may compute the census before its first byte. */
+/** The endpoint may compute the census before its first byte. */
 const HEADERS_MS = 60_000;
-/** Once it sends, a pause this long is an end. */
-const SILENCE_MS = 30_000;
+/** A longer pause between two parts ends the download. */
+const IDLE_MS = 30_000;
 /** A census of 256 MiB at half a megabyte a second. */
 const WHOLE_MS = 10 * 60_000;
 
-/** Payroll's own endpoint: `url` holds `{employer_id}` where the id goes. JSON, or CSV by its content type. */
+/**
+ * Creates a source that requests payroll's own endpoint: `url` contains `{employer_id}`. The content type
+ * decides between JSON and CSV.
+ */
 export function createHttpSource(url: string, token: string | null, version: string): CensusSource {
   const agent = new Agent({ connect: { timeout: CONNECT_MS }, allowH2: false });
   return {
@@ -34,7 +37,7 @@ export function createHttpSource(url: string, token: string | null, version: str
           },
           signal: AbortSignal.any([signal, AbortSignal.timeout(WHOLE_MS)]),
           headersTimeout: HEADERS_MS,
-          bodyTimeout: SILENCE_MS,
+          bodyTimeout: IDLE_MS,
         });
       } catch (error) {
         throw brokenOff(error);
@@ -53,7 +56,7 @@ export function createHttpSource(url: string, token: string | null, version: str
   };
 }
 
-/** Why an answer is no census, or null. A redirect could lead the token to another host. */
+/** Returns why a response is not a census, or null. A redirect could send the token to another host. */
 function refusalOf({ statusCode, headers }: Dispatcher.ResponseData): string | null {
   if (statusCode >= 300 && statusCode < 400) {
     return `the census source answered ${statusCode}: redirects are not followed, give its final address`;
@@ -68,7 +71,10 @@ function formatOf({ headers }: Dispatcher.ResponseData): CensusContent['format']
   return /^text\/csv\b/i.test(String(headers['content-type'] ?? '')) ? 'csv' : 'json';
 }
 
-/** Beside a CSV: the header that PUT takes as well. Headers are read as Latin-1: this gives the bytes as sent. */
+/**
+ * Returns the header that holds the organization of a CSV, as in PUT. Headers are decoded as Latin-1; this
+ * restores the bytes.
+ */
 function organizationOf({ headers }: Dispatcher.ResponseData): Uint8Array | null {
   const organization = headers['census-organization'];
   return typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;

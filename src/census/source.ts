@@ -5,29 +5,30 @@ import type { Census } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
 import type { CensusContent } from './reading.ts';
 
-/** Where a census is fetched from when the service asks for one; with `push` there is none, payroll brings it. */
+/** Where a census is fetched from when the service requests one. With `push` there is no source. */
 export type CensusSource = {
   /**
-   * Begins to read an employer's newest census. Throws `SourceFailed` when it can't be had; the content may throw
-   * it later, when it breaks off.
+   * Starts reading an employer's newest census. Throws `SourceFailed` if there is none; so may the content,
+   * if it breaks off.
    */
   fetch(employerId: string, signal: AbortSignal): Promise<CensusContent>;
 };
 
-/** The kinds of sources: none, a folder, an address, a function of the program that embeds the sidecar. */
+/** The kinds of sources: none, a folder, an address, a function of the embedding program. */
 export const CENSUS_FROM = ['push', 'dir', 'http', 'function'] as const;
 export type CensusFrom = (typeof CENSUS_FROM)[number];
 
-/** The source gave no census. The message says why and what to do, names no path of a file, and holds no data. */
+/** The source returned no census. The message names the cause and the fix, but no path and no data. */
 export class SourceFailed extends Error {
   readonly code = 'CENSUS_SOURCE_FAILED';
 }
 
 /**
- * The census as a function of the program that embeds the sidecar. It runs on that program's thread, the sending on
- * another: each fetch has a channel of its own, on which this side asks for one part after the other.
+ * A census from a function of the program that embeds the sidecar. The function runs on that program's
+ * thread, sending runs on another; each fetch has its own channel, on which the reader requests one part
+ * after the other.
  */
-/** What payroll brings: the interface's upload, with our own `pay_group`, which stays here. */
+/** The contract's upload with our own `pay_group` and `effective_on`, which are not uploaded. */
 export type GivenCensus = Omit<Census, 'employees'> & {
   readonly employees: readonly (Employee & {
     readonly pay_group?: string;
@@ -36,9 +37,9 @@ export type GivenCensus = Omit<Census, 'employees'> & {
 };
 
 /**
- * Answers an employer's census: as an object, or as the bytes of its JSON in parts, which spares the memory of a large
- * one; null when there is none. `signal` is aborted when nobody waits for it any more. What it throws is told by its
- * `code`, or else its name, and never by its message, which may quote data.
+ * Returns an employer's census as an object, or as an iterable of the bytes of its JSON, which needs less
+ * memory; null if there is none. `signal` aborts when the result is no longer needed. Errors are reported by
+ * `code` or name, never by message, which may quote data.
  */
 export type CensusFunction = (
   employerId: string,
@@ -47,16 +48,16 @@ export type CensusFunction = (
 
 type Part = { bytes: Uint8Array } | { end: true } | { failed: string };
 
-/** As long as a census may take that is fetched over HTTP. */
+/** The same limit as for a census that is fetched over HTTP. */
 const WHOLE_MS = 10 * 60_000;
-/** Some 150 KB are written as JSON within 2 ms: the thread that does it also acknowledges webhooks. */
+/** About 150 KB of JSON within 2 ms: the same thread acknowledges webhooks. */
 const EMPLOYEES_A_PART = 250;
 
 const NEITHER = 'gave neither a census, with a list of employees, nor the bytes of one';
 
 type Ask = (employerId: string, port: MessagePort) => void;
 
-/** The end that reads. `ask` hands the channel's other end to the thread that has the function. */
+/** Creates the reading end. `ask` passes the channel's other end to the thread with the function. */
 export function createFunctionSource(ask: Ask): CensusSource {
   return {
     async fetch(employerId, signal) {
@@ -87,19 +88,19 @@ async function* received(ask: Ask, employerId: string, signal: AbortSignal): Asy
   }
 }
 
-/** The end that has the function: calls it when the first part is asked for. */
+/** The end with the function, which is called when the first part is requested. */
 export function answerCensus(read: CensusFunction, employerId: string, port: MessagePort): void {
   const unwanted = new AbortController();
   const parts = partsOf(read, employerId, unwanted.signal);
   port.on('message', async () => {
-    // In a turn of its own: asked quickly, the port would have many answered in one, and webhooks wait.
+    // Yields to the event loop before each part, so that webhooks do not wait for many parts in a row.
     await nextTurn();
     const part = await nextOf(parts);
     port.postMessage(part, 'bytes' in part ? [part.bytes.buffer as ArrayBuffer] : []);
   });
   port.on('close', () => {
     unwanted.abort();
-    // Whoever reads has gone: what ending the stream may throw has nobody to hear it.
+    // The reader is gone; ignore errors from closing the stream.
     parts.return(undefined).catch(() => {});
   });
 }
@@ -107,7 +108,7 @@ export function answerCensus(read: CensusFunction, employerId: string, port: Mes
 async function nextOf(parts: AsyncIterator<Uint8Array>): Promise<Part> {
   try {
     const { done, value } = await parts.next();
-    // Copied, to be handed over: the bytes may lie in a buffer that others use too.
+    // Copied before the transfer: the buffer may be shared.
     return done === true ? { end: true } : { bytes: new Uint8Array(value) };
   } catch (error) {
     return { failed: error instanceof SourceFailed ? error.message : `failed: ${codeOrName(error)}` };
@@ -119,7 +120,7 @@ async function* partsOf(
   employerId: string,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array> {
-  // What comes from a program that no compiler has checked is looked at before it is used.
+  // The caller's code may be untyped, so its result is checked.
   const given: unknown = await read(employerId, { signal });
   if (given === null || given === undefined) throw new SourceFailed('has no census for this employer');
   if (typeof given !== 'object') throw new SourceFailed(NEITHER);
@@ -130,7 +131,7 @@ async function* partsOf(
   }
 }
 
-/** The census as JSON, in parts. */
+/** Yields the census as JSON in parts. */
 function* jsonOf(given: object): Generator<Uint8Array> {
   const { employees, ...rest } = given as Partial<GivenCensus>;
   if (!Array.isArray(employees)) throw new SourceFailed(NEITHER);
@@ -143,7 +144,7 @@ function* jsonOf(given: object): Generator<Uint8Array> {
   yield Buffer.from(others === '}' ? ']}' : `],${others}`);
 }
 
-/** Words of a program, not of its data: `ECONNREFUSED`, `TypeError`. */
+/** Returns words of the program, not of its data: `ECONNREFUSED`, `TypeError`. */
 function codeOrName(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   const words = [code, name].find(

@@ -1,16 +1,15 @@
+/** Reads the staged census: an employer's newest one that passed the check. */
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { bodyPart, chunkPlace, END } from './chunks.ts';
-
-/** Reads the staged census: the newest one of an employer that passed the check. */
 
 export type StagedCensus = {
   censusId: string;
   employerId: string;
   stagedAt: string;
   employees: number;
-  /** Of the upload body. */
+  /** The size of the upload body. */
   bodyBytes: number;
 };
 
@@ -31,7 +30,7 @@ export async function currentCensus(db: Db | Trx, employerId: string): Promise<S
   };
 }
 
-/** The body that is uploaded for an employer, as it passed the check; null when no census is staged. */
+/** Returns the body to upload for an employer, or null if no census is staged. */
 export async function readUploadBody(
   db: Db,
   encryptor: Encryptor,
@@ -42,7 +41,7 @@ export async function readUploadBody(
   return { census, length: census.bodyBytes, chunks: uploadBody(db, encryptor, census.censusId) };
 }
 
-/** The bytes of a census's upload body. A chunk that was tidied away, or is missing, ends them early, short of their length. */
+/** Yields the upload body. A chunk that is missing or was removed ends it early, short of its length. */
 export async function* uploadBody(
   db: Db,
   encryptor: Encryptor,
@@ -52,7 +51,7 @@ export async function* uploadBody(
   yield END;
 }
 
-/** Each chunk of a census, opened, in order; one in memory at a time. */
+/** Yields each chunk of a census in order, decrypted, one in memory at a time. */
 export async function* openChunks(
   db: Db,
   encryptor: Encryptor,
@@ -70,18 +69,18 @@ export async function* openChunks(
   }
 }
 
-/** The census of each employer that the service took last: what a newer one is compared with. */
+/** The employer's last uploaded census, which a newer one is compared with. */
 
 export type Upload = {
   censusId: string;
-  /** When the service took it. */
+  /** When the service accepted it. */
   uploadedAt: string;
   employees: number;
-  /** The hash key of its fingerprints; null when an earlier release staged it. */
+  /** The hash key of its fingerprints; null if an earlier release staged it. */
   fingerprintKey: string | null;
 };
 
-/** The service took this census of the employer; the caller has locked the employer's name. */
+/** Records that the service accepted this census. The caller has locked the employer's name. */
 export async function recordUpload(
   trx: Trx,
   employerId: string,
@@ -98,12 +97,12 @@ export async function recordUpload(
     .updateTable('staged_censuses')
     .set({ uploaded_at: now })
     .where('census_id', '=', censusId)
-    // One without bytes is being removed, fingerprints and all.
+    // A census without bytes is being removed with its fingerprints.
     .where('body_bytes', '>', 0)
     .execute();
 }
 
-/** Null before the first. */
+/** Returns null before the first upload. */
 export async function lastUpload(db: Db, employerId: string): Promise<Upload | null> {
   const row = await db
     .selectFrom('staged_censuses')
@@ -120,12 +119,14 @@ export async function lastUpload(db: Db, employerId: string): Promise<Upload | n
   };
 }
 
-/** The staged census of an employer beside what the service took last. */
+/** An employer's staged census and its last upload. */
 export type StagedSummary = Pick<StagedCensus, 'censusId' | 'employerId' | 'stagedAt' | 'employees'> & {
   lastUpload: Omit<Upload, 'fingerprintKey'> | null;
 };
 
-/** The staged censuses in the order of the employers' ids, from behind `after` (an employer id). `next` continues it. */
+/**
+ * Returns a page of staged censuses by employer id, after the employer `after`. `next` continues the list.
+ */
 export async function listStagedCensuses(
   db: Db,
   { employerId }: { employerId?: string | undefined },
@@ -138,7 +139,7 @@ export async function listStagedCensuses(
     )
     .select(['staged.employer_id', 'staged.census_id', 'staged.staged_at', 'staged.employees'])
     .select(['taken.census_id as taken_id', 'taken.employees as taken_employees', 'taken.uploaded_at'])
-    // A literal: only then does the index of current ones alone serve.
+    // A literal, because SQLite does not use a partial index for a bound value.
     .where(sql<boolean>`staged.state = 'current'`)
     .$if(employerId !== undefined, (query) => query.where('staged.employer_id', '=', employerId as string))
     .$if(after !== undefined, (query) => query.where('staged.employer_id', '>', after as string))

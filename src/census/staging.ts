@@ -29,12 +29,13 @@ export type Staged =
   | { ok: false; employees: number; problemCount: number; problems: Problem[] };
 
 /**
- * Checks a census and, when it passes, makes it the employer's staged one: its rows are sealed and written in
- * chunks, each in a small transaction, and one more turns it current. Then the roster learns it. Syncs that
- * waited for a good census are requested again. A census that breaks the contract leaves nothing behind.
+ * Checks a census and, if it passes, makes it the employer's staged one: its rows are encrypted and written
+ * in chunks, each in a small transaction, and a last transaction makes it current. Then the roster is
+ * updated. Syncs that waited for a valid census are requested again. A census that breaks the contract leaves
+ * nothing stored.
  *
- * `uploading`: the request that is about to upload it, where it was fetched for one.
- * Throws what the content, the database or the encryptor throws.
+ * `uploading` is the request that fetched it, if any. Throws what the content, the database or the encryptor
+ * throws.
  */
 export async function stageCensus(
   { db, encryptor, now }: Staging,
@@ -48,8 +49,8 @@ export async function stageCensus(
   try {
     staged = await write({ db, encryptor, now }, { censusId, employerId, uploading }, content, signal);
   } catch (error) {
-    // What can't be removed now is tidied away later; the error says more than this one would. Where the answer to the
-    // last commit was lost the census may be the current one.
+    // What cannot be removed now is removed later, and this error matters more. If the response to the last
+    // commit was lost, the census may be current.
     if (!isUnavailable(error)) await dropCensus(db, censusId).catch(() => {});
     throw error;
   }
@@ -106,7 +107,7 @@ async function makeCurrent(
   clock: Clock,
 ): Promise<void> {
   await lockName(trx, employerSubject(census.employerId));
-  // After the wait for the lock: facts of the census before this one are older than this one.
+  // Read after the lock: facts from the previous census are older.
   const now = clock().toISOString();
   await trx
     .updateTable('staged_censuses')
@@ -129,8 +130,8 @@ async function makeCurrent(
 }
 
 /**
- * Seals rows into chunks and writes each when it is full, with the fingerprints of its rows. The organization, which
- * may come last, is chunk 0.
+ * Encrypts rows in chunks and writes each full chunk with the fingerprints of its rows. The organization,
+ * which may come last, is chunk 0.
  */
 function createChunkWriter(
   { db, encryptor, hasher }: { db: Db; encryptor: Encryptor; hasher: Hasher },
@@ -164,7 +165,7 @@ function createChunkWriter(
       fingerprints.push([censusId, employee.employee_id, fingerprintEmployee(hasher, employerId, employee)]);
       if (packer.add(row)) await flush();
     },
-    /** Answers the bytes of the whole upload body. */
+    /** Returns the size of the whole upload body. */
     async end(organization: Organization): Promise<number> {
       await flush();
       const packed = packOrganization(organization);

@@ -5,7 +5,7 @@ import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
 import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
-/** A sync as people see it. */
+/** A census sync as the API and the CLI show it. */
 export type CensusSync = Pick<
   CensusSyncTable,
   | 'sync_id'
@@ -20,13 +20,13 @@ export type CensusSync = Pick<
   | 'reason'
 > & {
   problem_count: number;
-  /** The first of them, when the census broke the contract. */
+  /** The first problems, if the census broke the contract. */
   problems: Problem[];
-  /** Not completed within CENSUS_OVERDUE. */
+  /** Whether it is not completed within CENSUS_OVERDUE. */
   overdue: boolean;
 };
 
-/** Where a page ended: syncs are listed newest first. */
+/** The position of a page: syncs are listed newest first. */
 export type SyncCursor = { requestedAt: string; syncId: string };
 
 export type SyncFilter = {
@@ -35,7 +35,7 @@ export type SyncFilter = {
   overdue?: boolean | undefined;
 };
 
-/** A page of syncs, newest first. `next` continues the list. */
+/** Returns a page of syncs, newest first. `next` continues the list. */
 export async function listSyncs(
   db: Db,
   filter: SyncFilter,

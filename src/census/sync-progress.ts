@@ -1,10 +1,9 @@
+/** Updates the syncs that wait for an upload, by the upload's request id. */
 import type { Updateable } from 'kysely';
 import type { Problem } from '../contract/check.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
 
-/** How one upload moves the syncs that wait for it, by the upload's request id. */
-
-/** When the newest of the syncs that this upload would serve was requested; null when none waits for it any more. */
+/** Returns when the newest of the upload's syncs was requested, or null if none waits for it. */
 export async function wantedSince(db: Db | Trx, requestId: string): Promise<string | null> {
   const newest = await db
     .selectFrom('census_syncs')
@@ -17,12 +16,12 @@ export async function wantedSince(db: Db | Trx, requestId: string): Promise<stri
   return newest?.requested_at ?? null;
 }
 
-/** There is no fresh census; payroll must bring one. */
+/** No fresh census exists; payroll must provide one. */
 export function awaitCensus(trx: Trx, requestId: string, reason: string): Promise<void> {
   return move(trx, requestId, ['requested', 'failed'], { state: 'waiting', reason });
 }
 
-/** The census can't be sent as it is. */
+/** The census cannot be sent as it is. */
 export function failSyncs(
   trx: Trx,
   requestId: string,
@@ -36,12 +35,12 @@ export function failSyncs(
   });
 }
 
-/** The upload is put off for a while; people see why. A failed sync keeps its own reason. */
+/** The upload is delayed, and the reason is shown. A failed sync keeps its own reason. */
 export function noteReason(trx: Trx, requestId: string, reason: string): Promise<void> {
   return move(trx, requestId, ['requested'], { reason });
 }
 
-/** The upload begins. An earlier beginning stands: what it sent may have been processed. */
+/** The upload starts. An earlier start stays recorded: what it sent may have been processed. */
 export async function uploadStarted(trx: Trx, requestId: string, now: string): Promise<void> {
   await move(trx, requestId, ['requested', 'waiting', 'failed'], {
     state: 'requested',
@@ -59,8 +58,8 @@ export async function uploadStarted(trx: Trx, requestId: string, now: string): P
 }
 
 /**
- * The service took the census, in an attempt that began at `began`. A sync that it has completed meanwhile, which is
- * quicker than its answer at times, stays so and gets the time alone; not one that an earlier attempt had served.
+ * The service accepted the census in an attempt that started at `began`. A sync that is completed already,
+ * because the event was faster than the response, gets only the time, unless an earlier attempt served it.
  */
 export async function uploadDelivered(
   trx: Trx,
@@ -74,17 +73,18 @@ export async function uploadDelivered(
     .where('request_id', '=', requestId)
     .where('state', '=', 'completed')
     .where('uploaded_at', 'is', null)
-    // The first by what this attempt wrote: completions are timed by another clock where several share PostgreSQL.
+    // The first condition uses what this attempt wrote: with several processes on PostgreSQL, completions may
+    // be timed by another clock.
     .where((where) => where.or([where('upload_started_at', '=', began), where('completed_at', '>=', began)]))
     .execute();
 }
 
-/** The service certainly took no census from this upload: a completion that comes now is for another one. */
+/** The service certainly did not accept this upload: a completion that arrives now is for another one. */
 export function uploadNotTaken(trx: Trx, requestId: string): Promise<void> {
   return move(trx, requestId, ['requested'], { upload_started_at: null });
 }
 
-/** Another request uploads for this one's syncs. */
+/** Assigns one request's syncs to another. */
 export async function moveSyncs(trx: Trx, kept: string, cancelled: string): Promise<void> {
   await trx
     .updateTable('census_syncs')

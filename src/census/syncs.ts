@@ -1,15 +1,14 @@
+/**
+ * Census syncs: each request for a census by the service or an operator opens one and needs an upload, which
+ * several may share. sync-progress.ts updates them as an upload proceeds. All times are texts.
+ */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
 import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { employerSubject, enqueue, makeDue, pendingRequest } from '../outbox/queue.ts';
 
-/**
- * Census syncs: one is opened each time the service, or a person, wants an employer's census, and owes an upload.
- * Several may wait for the same upload. How an upload moves them: sync-progress.ts. All take instants as text.
- */
-
-/** The service asked for a census. The same event a second time has no effect. */
+/** Opens a sync for the service's request. The same event has no second effect. */
 export async function requestSync(
   trx: Trx,
   request: { employerId: string; eventId: string; now: string },
@@ -22,7 +21,7 @@ export async function requestSync(
   if (known === undefined) await openSync(trx, request, await owedUpload(trx, request));
 }
 
-/** A person asked for a census to be sent; at once, if one waits for its next attempt. Answers the sync's id. */
+/** Opens a sync for an operator's request, and makes a pending upload due now. Returns the sync's id. */
 export async function requestSyncManually(
   trx: Trx,
   request: { employerId: string; now: string },
@@ -33,8 +32,8 @@ export async function requestSyncManually(
 }
 
 /**
- * The service says that it has processed a census of the employer: completes every sync whose upload had begun
- * when it said so, even if the upload's answer was lost and whatever became of the sync since. Answers how many.
+ * Completes every sync of the employer whose upload had started when the service reported that it processed a
+ * census, whatever its state. Returns how many.
  */
 export async function completeSyncs(
   trx: Trx,
@@ -46,7 +45,7 @@ export async function completeSyncs(
     .set({ state: 'completed', completed_at: now, reason: null, problem_count: 0, problems: null })
     .where('employer_id', '=', employerId)
     .where(sql<boolean>`state <> 'completed'`)
-    // An upload can't have begun later than now: then the clock was set back since.
+    // An upload cannot start in the future: the clock was set back since.
     .where((where) =>
       where.or([where('upload_started_at', '<=', receivedAt), where('upload_started_at', '>', now)]),
     )
@@ -55,8 +54,8 @@ export async function completeSyncs(
 }
 
 /**
- * A good census came: every sync of the employer that waited for one, or failed, is requested again. With the
- * request that is about to upload it they join that one, else an upload is owed now.
+ * Requests every sync again that waited for a valid census or failed. They join the request that is about to
+ * upload the census, else a pending or new upload.
  */
 export async function reviveSyncs(
   trx: Trx,
@@ -82,7 +81,10 @@ export async function reviveSyncs(
     .execute();
 }
 
-/** The pending upload of the employer, or a new one. One that is being sent may have read the census already. */
+/**
+ * Returns the employer's pending upload, or a new one. One that is being sent may have read the census
+ * already.
+ */
 async function owedUpload(
   trx: Trx,
   { employerId, now }: { employerId: string; now: string },

@@ -3,19 +3,19 @@ import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 
-/** Chunks removed in one transaction: some 2 MiB, whose pages SQLite overwrites: ten of the 50 ms of the write lock. */
+/** Chunks per transaction: about 2 MiB, 10 of the 50 ms of the write lock. */
 const CHUNKS_AT_ONCE = 8;
-/** An upload of a census that was just replaced may still be reading it, for as long as an upload may take. */
+/** An upload may still be reading a census that was replaced, for as long as an upload may take. */
 const REPLACED_KEPT_MS = 20 * 60 * 1000;
-/** A staging that never ended: its process died. The slowest source is given up after minutes. */
+/** Staging that never ended because its process died. The slowest source times out after minutes. */
 const STAGING_KEPT_MS = 6 * 60 * 60 * 1000;
 
-/** Fingerprints removed in one transaction: some 200 bytes each. */
+/** Fingerprints per transaction, about 200 bytes each. */
 const FINGERPRINTS_AT_ONCE = 1_000;
 
 /**
- * Removes what was replaced and what was left unfinished, in small steps. Answers how many censuses. Of the one that
- * the service took last the fingerprints stay: a newer census is compared with them.
+ * Removes replaced and unfinished censuses in small steps. Returns how many. The fingerprints of the last
+ * upload stay, to compare a newer census with.
  */
 export async function tidyCensuses(db: Db, now: Date): Promise<number> {
   const ago = (ms: number): string => new Date(now.getTime() - ms).toISOString();
@@ -36,8 +36,8 @@ export async function tidyCensuses(db: Db, now: Date): Promise<number> {
 }
 
 /**
- * Removes a census that is not current: its chunks first and its row at the end, so that a crash forgets nothing. Of
- * the one that the service took last the row and the fingerprints stay.
+ * Removes a census that is not current: its chunks first and its row last, so that a crash loses nothing. The
+ * row and the fingerprints of the last upload stay.
  */
 export async function dropCensus(db: Db, censusId: string): Promise<void> {
   await inSteps(db, CHUNKS_AT_ONCE, (trx) => dropChunks(trx, censusId));
@@ -48,11 +48,12 @@ export async function dropCensus(db: Db, censusId: string): Promise<void> {
   });
 }
 
-/** Removes at most so many a time, until there are fewer. */
+/** Repeats a step until it removes fewer rows than its limit. */
 async function inSteps(db: Db, atOnce: number, step: (trx: Trx) => Promise<number>): Promise<void> {
   for (;;) {
     const removed = await transact(db, async (trx) => {
-      // Of two that tidy, one would find nothing left while the other still removes, and forget the rest.
+      // One process at a time: another would find no chunks left, and remove the row before the first one is
+      // done.
       await lockName(trx, 'tidy');
       return step(trx);
     });
@@ -90,8 +91,8 @@ async function dropFingerprints(trx: Trx, censusId: string): Promise<number> {
 }
 
 /**
- * Whether nothing of it is needed any more. From here on it has no bytes of a body: it is not looked at again for
- * them, and can't become the one that the service took last.
+ * Marks the census as removed and returns whether its row can go too. Without body bytes it is not cleaned up
+ * again, and cannot become the last upload.
  */
 async function isForgotten(trx: Trx, censusId: string): Promise<boolean> {
   const row = await trx

@@ -1,4 +1,7 @@
-/** Whether the censuses that would be uploaded are whole, and lie with the employer that they were brought for. */
+/**
+ * Checks that staged censuses are complete and belong to their employer, and that syncs match their events
+ * and uploads.
+ */
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
@@ -8,7 +11,7 @@ import { openChunks } from './staged.ts';
 
 type Staged = { census_id: string; body_bytes: number };
 
-/** All current censuses; their bytes only with a encryptor that opens them. */
+/** Checks all current censuses; their bytes only with an encryptor. */
 export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<void> {
   await verifyEmployers(db, on);
   if (encryptor === null) return;
@@ -17,7 +20,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
     on.signal.throwIfAborted();
     const bytes = await bytesOf(db, encryptor, census.census_id);
     if (bytes === null || bytes === census.body_bytes) continue;
-    // One that was replaced meanwhile may have lost its chunks by now, as it should.
+    // A census that was replaced meanwhile may have lost its chunks already.
     const still = await currentOnes(db, census.census_id);
     if (still.length === 0) continue;
     const rule = 'are not those of its chunks: bring this census again';
@@ -25,7 +28,10 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
   }
 }
 
-/** What the roster learned from a census names the employer too. A census that taught nothing new is not told apart. */
+/**
+ * Roster facts from a census name the employer too. A census that changed nothing in the roster is not
+ * covered.
+ */
 async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
   const rows = await db
     .selectFrom('roster_facts')
@@ -51,7 +57,9 @@ function currentOnes(db: Db, censusId?: string): Promise<Staged[]> {
     .execute();
 }
 
-/** Bytes of the upload body; null where a chunk can't be opened, of which those who open all of them tell. */
+/**
+ * Returns the bytes of the upload body, or null if a chunk cannot be decrypted, which another check reports.
+ */
 async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<number | null> {
   let bytes = END.length;
   try {
@@ -65,11 +73,10 @@ async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<
   return bytes;
 }
 
-/** Whether syncs fit the event that asked for them and the upload that is owed. */
 /** Syncs read at once. */
 const ROWS_AT_ONCE = 2_000;
 
-/** All syncs. A page is one statement, and so sees one moment. */
+/** Checks all syncs. Each page is one statement and so one snapshot. */
 export async function verifySyncs(db: Db, on: Verifying): Promise<void> {
   const page = (after: string) => pageOf(db, after);
   for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.sync_id)) {

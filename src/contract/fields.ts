@@ -1,9 +1,8 @@
-import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
-
 /**
  * Kinds of field that several resources share. They are plain JSON Schema; `rule` is an annotation that says in
  * words what a problem reports. Lengths count characters as Unicode code points, as JSON Schema does.
  */
+import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
 
 /**
  * The most characters of an id. The interface sets none, but ids are keys of unique indexes, and an index row of

@@ -8,10 +8,10 @@ import { rosterOf } from './roster.ts';
 import { startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
 
-/** A state of a deduction and whose it is. `employerId` is null for an unknown or ambiguous employee. */
+/** A deduction's state and its employer. `employerId` is null for an unknown or ambiguous employee. */
 export type DeductionState = { version: Version; employerId: string | null; matched: boolean };
 
-/** Which deductions; everything given must hold. `on` is a day, `knownAt` an instant in milliseconds UTC. */
+/** All given conditions apply. `on` is a date, `knownAt` a time in milliseconds UTC. */
 export type DeductionFilter = {
   employerId?: string | undefined;
   employeeId?: string | undefined;
@@ -28,17 +28,20 @@ export type DeductionCursor = { employeeId: string; deductionId: string };
 
 /** Candidates whose states are read together. */
 const STATES_AT_ONCE = 200;
-/** Candidates of one statement where it tells most of them apart: up to 30 ms. */
+/** Candidates per statement if the statement itself excludes most of them: up to 30 ms. */
 const CANDIDATES_AT_ONCE = 5_000;
-/** What a page may cost, in keys that are read: some 100 ms. A filter that few pass would walk through a whole ledger. */
+/**
+ * The cost limit of a page, in keys read: about 100 ms. A selective filter would otherwise read the whole
+ * ledger.
+ */
 const PAGE_COST_MAX = 100_000;
-/** A candidate whose states are read, in keys. */
+/** The cost of a candidate whose states are read, in keys. */
 const STATE_COST = 30;
 
 /**
- * A page of deductions: their latest state, or with `on` the state that is in effect on that day, from what was
- * known at `knownAt`. `today` decides the employer where no day is given. `next` continues the list: a page may have
- * less than `limit`, even nothing, and yet go on, when many had to be looked at.
+ * Returns a page of deductions: their latest state, or with `on` the state in effect on that date, from what
+ * was known at `knownAt`. Without `on`, `today` decides the employer. `next` continues the list; a page can
+ * have fewer than `limit` deductions, even none, and still continue.
  */
 export async function listDeductions(
   db: Db,
@@ -49,7 +52,8 @@ export async function listDeductions(
   const deductions: DeductionState[] = [];
   let after = page.after;
   let cost = 0;
-  // One more than asked for tells whether the list goes on; a filter that drops some has its next look wider.
+  // One more than requested shows whether the list continues. A filter that excludes candidates reads more
+  // next time.
   let count = Math.min(page.limit + 1, STATES_AT_ONCE);
   for (;;) {
     const candidates = await candidatesAfter(db, filter, after, count);
@@ -58,7 +62,7 @@ export async function listDeductions(
       const states = await statesOf(db, idsOf(some), filter, today);
       for (const candidate of some) {
         const state = states.get(candidate.deduction_id);
-        // A deduction that changed hands is a candidate for every employee that it ever had.
+        // A deduction that moved to another employee is a candidate for every employee it ever had.
         if (state?.version.employee_id === candidate.employee_id) {
           if (deductions.length === page.limit) return { deductions, next: after ?? null };
           deductions.push(state);
@@ -66,7 +70,7 @@ export async function listDeductions(
         after = { employeeId: candidate.employee_id, deductionId: candidate.deduction_id };
       }
       cost += some.length * STATE_COST;
-      // A filter that few pass may walk through many: other work of this thread has its turn in between.
+      // Lets other work of this thread run.
       await new Promise(setImmediate);
     }
     const last = candidates.at(-1);
@@ -83,7 +87,7 @@ function idsOf(candidates: readonly Candidate[]): string[] {
   return [...new Set(candidates.map((candidate) => candidate.deduction_id))];
 }
 
-/** The latest state of one deduction, or null when the ledger has none of that id. */
+/** Returns the latest state of a deduction, or null if there is none with this id. */
 export async function getDeduction(
   db: Db,
   deductionId: string,
@@ -101,8 +105,8 @@ export async function getDeduction(
 }
 
 /**
- * The state of one deduction as `listDeductions` would show it: in effect on a day, from what was known at an instant.
- * Null when there was none.
+ * Returns the state of a deduction as `listDeductions` does: in effect on a date, from what was known at a
+ * time. Null if there was none.
  */
 export async function getDeductionThen(
   db: Db,
@@ -114,8 +118,8 @@ export async function getDeductionThen(
 }
 
 /**
- * A page of the versions of one deduction, oldest position first unless it says otherwise, from behind `after` (a
- * position); none when the id is unknown. `next` continues the list.
+ * Returns a page of a deduction's versions, by default oldest position first, after the position `after`;
+ * empty if the id is unknown. `next` continues the list.
  */
 export async function versionsOf(
   db: Db,
@@ -130,7 +134,7 @@ export async function versionsOf(
   return { versions: await withEmployers(db, versions, today), next };
 }
 
-/** The change feed: versions of all deductions behind a position, in commit order, each once. */
+/** Returns the change feed: versions of all deductions after a position, each once, in commit order. */
 export async function versionsAfter(
   db: Db,
   position: number,
@@ -147,7 +151,7 @@ export async function versionsAfter(
   return withEmployers(db, versions, today);
 }
 
-/** The states of the deductions that pass the filter, by deduction. */
+/** Returns the states of the deductions that pass the filter, by deduction. */
 async function statesOf(
   db: Db,
   ids: readonly string[],
@@ -197,14 +201,13 @@ async function withEmployers(
   });
 }
 
-/** Which deductions a list has to look at, in its order, and which of them cannot pass its filters. */
-/** A deduction under an employee that it has, or ever had. */
+/** A deduction under an employee that it has or ever had. */
 export type Candidate = Tables['deduction_employees'] & {
-  /** False: its latest state, or the roster of now, says already that it is not in the list. */
+  /** False if the latest state or the current roster already excludes it. */
   readonly may_pass: boolean;
 };
 
-/** The next `count` candidates behind a place, by employee, then by deduction id. */
+/** Returns the next `count` candidates after a cursor, by employee and deduction id. */
 export async function candidatesAfter(
   db: Db,
   filter: DeductionFilter,
@@ -241,29 +244,29 @@ export async function candidatesAfter(
     .orderBy('next.employee_id')
     .orderBy('next.deduction_id')
     .execute();
-  // SQLite has no type for truth.
+  // SQLite has no boolean type.
   return rows.map((row) => ({ ...row, may_pass: Boolean(row.may_pass) }));
 }
 
-/** A candidate whose latest state is asked, in those of whom only the key is read. */
+/** The cost of a candidate whose latest state is checked, in keys. */
 const LATEST_COST = 8;
 
-/** What one candidate costs before its states are read: 1 is a key, less than a microsecond. */
+/** Returns the cost of one candidate before its states are read, in keys of less than a microsecond. */
 export function candidateCost(filter: DeductionFilter): number {
   return asksOfLatest(filter) ? LATEST_COST : 1;
 }
 
-/** Whether some candidates are told apart before their states are read, which costs more. */
+/** Returns whether the statement excludes candidates before their states are read. */
 export function isToldEarly(filter: DeductionFilter): boolean {
   return asksOfRoster(filter) || asksOfLatest(filter);
 }
 
-/** Of the roster of now: that of an earlier time is read with the states. */
+/** Applies to the current roster only; an earlier one is read with the states. */
 function asksOfRoster({ matched, knownAt }: DeductionFilter): boolean {
   return matched !== undefined && knownAt === undefined;
 }
 
-/** Of the latest state: that of a day, or of an earlier knowledge, may be another. */
+/** Applies to the latest state only; the state on a date or from earlier knowledge may differ. */
 function asksOfLatest({ on, knownAt, lineOfCoverage, taxability }: DeductionFilter): boolean {
   return on === undefined && knownAt === undefined && (lineOfCoverage ?? taxability) !== undefined;
 }

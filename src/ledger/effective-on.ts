@@ -1,6 +1,6 @@
 /**
- * `effective_on`, the date from which an employment change or a census row counts for payroll. It is ours: a caller
- * adds it next to the fields of the interface, and it never reaches the benefits service. Pure.
+ * `effective_on`, the date from which an employment change or a census row counts for payroll. Callers add it
+ * to the contract's fields; it is never sent to the benefits service. Pure.
  */
 import Type from 'typebox';
 import type { Problem } from '../contract/check.ts';
@@ -16,7 +16,7 @@ export const EffectiveOn = Type.Optional(
 
 export type Split = { rest: unknown; effectiveOn: string | null; problems: Problem[] };
 
-/** Takes `effective_on` out of a value that a caller gave. What is left has the fields of the interface. */
+/** Separates `effective_on` from the contract's fields. */
 export function splitEffectiveOn(value: unknown): Split {
   if (typeof value !== 'object' || value === null || !('effective_on' in value)) {
     return { rest: value, effectiveOn: null, problems: [] };

@@ -1,6 +1,6 @@
 /**
- * What the roster's reports say of an employment: its spells, and what is in force on a day. Pure. The rules are
- * "Roster facts have dates" in payroll.md.
+ * Computes from roster reports when an employee was employed and what is in effect on a date. Pure. The rules
+ * are "Roster facts have dates" in payroll.md.
  */
 import type { RosterFactTable } from '../database/tables.ts';
 

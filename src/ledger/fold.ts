@@ -1,19 +1,19 @@
-/** The rules of a deduction's versions, pure: which is the latest, which are late, ties or ahead of time. */
+/** The rules for a deduction's versions: which one is the latest, late, a tie or future-dated. Pure. */
 import type { Insertable, Selectable } from 'kysely';
 import type { Deduction } from '../contract/deduction.ts';
 import { dayOf, toInstant } from '../contract/instant.ts';
 import type { Tables, VersionTable } from '../database/tables.ts';
 
 /**
- * How far a sender's clock may be ahead of ours: the replay window of the provider (field notes). An event of a
- * later time than that hides the real ones that follow, so a person is told.
+ * How far a sender's clock may be ahead of ours: the provider's replay window (field notes). A later event
+ * would hide the real ones that follow, so readiness reports it.
  */
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 export type Version = Selectable<VersionTable>;
 export type Head = Selectable<Tables['deductions']>;
 
-/** One deduction event, not yet in the ledger. Times of receipt are our own clock's, `created_at` is as sent. */
+/** A deduction event that is not in the ledger yet. `receivedAt` is our clock's, `createdAt` is as sent. */
 export type IncomingDeduction = {
   eventId: string;
   receivedAt: string;
@@ -21,7 +21,7 @@ export type IncomingDeduction = {
   deduction: Deduction;
 };
 
-/** What a deduction says: the part of a version that the sender chose. */
+/** The part of a version that the sender chose. */
 export type Content = Omit<
   Insertable<VersionTable>,
   | 'position'
@@ -40,8 +40,8 @@ export type Content = Omit<
 export type Folded = { versions: Insertable<VersionTable>[]; heads: Map<string, Head> };
 
 /**
- * Event time: `created_at` as an instant, else the time of receipt (field notes), in fixed-width UTC of nine
- * digits, so that texts compare as instants do.
+ * Returns the event time: `created_at`, else the time of receipt (field notes), in fixed-width UTC with nine
+ * digits, so that it sorts as text.
  */
 export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'receivedAt'>): string {
   const instant = toInstant(incoming.createdAt ?? incoming.receivedAt);
@@ -49,25 +49,25 @@ export function eventTime(incoming: Pick<IncomingDeduction, 'createdAt' | 'recei
   return instant;
 }
 
-/** Whether an event time lies further after the time of receipt than clocks may differ. */
+/** Returns whether an event time is later than the receipt by more than clocks may differ. */
 function isAhead(time: string, receivedAt: string): boolean {
-  // Most are of times past: texts that begin with the same digits compare as instants do.
+  // Most event times are in the past, and text comparison is fast.
   if (time < receivedAt.slice(0, -1)) return false;
   const latest = new Date(Date.parse(receivedAt) + CLOCKS_DIFFER_MS).toISOString();
-  // Event times have six digits more than our own; texts of one width compare as instants do.
+  // Event times have six digits more than ours; texts of equal width sort as times do.
   return time > latest.replace('Z', '000000Z');
 }
 
-/** The key under which versions of one deduction with one event time are found. */
+/** Returns the key of the versions of a deduction with the same event time. */
 export function tieKey(deductionId: string, time: string): string {
   return `${time} ${deductionId}`;
 }
 
 /**
- * Appends events, in the order given, to the versions that stand. `heads` are the latest states of the
- * deductions named, `tied` the content that stands for a tie key (the one with the greatest position).
- * Of two versions the greater (event time, position) is later; position is the order given, so of a tie the
- * later received wins. Answers the new versions and the heads that changed; neither argument is changed.
+ * Folds events, in the order given, into the versions in the ledger. `heads` are the latest states of the
+ * deductions named; `tied` is the content with the greatest position for each tie key. The greater (event
+ * time, position) is later, so of a tie the later received wins. Returns the new versions and the states that
+ * changed; the arguments are not changed.
  */
 export function foldVersions(
   incoming: readonly IncomingDeduction[],
@@ -120,7 +120,7 @@ export function foldVersions(
   return { versions, heads: changed };
 }
 
-/** A deduction as a row keeps it: texts as sent, and the date parts as written beside them. */
+/** Returns a deduction as stored: texts as sent, plus the date parts. */
 function contentOf(deduction: Deduction): Content {
   const { effective_start = null, effective_end = null } = deduction;
   return {

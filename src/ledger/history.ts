@@ -4,8 +4,8 @@ import type { Db, Trx } from '../database/tables.ts';
 import type { Version } from './fold.ts';
 
 /**
- * Every version of some deductions, oldest position first. Follows each deduction's chain from its newest version
- * back, by primary keys only.
+ * Returns every version of some deductions, oldest position first. Follows each deduction's chain from its
+ * newest version back, by primary keys only.
  */
 export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): Promise<Version[]> {
   if (deductionIds.length === 0) return [];
@@ -55,7 +55,7 @@ export async function versionsAt(db: Db | Trx, times: readonly AtTime[]): Promis
     .execute();
 }
 
-/** Returns a query of the versions with a mark that a person must look at: position, event and employee. */
+/** Returns a query of the versions with a mark that needs review: position, event and employee. */
 export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'ahead') {
   return db
     .selectFrom('deduction_versions')
@@ -67,8 +67,8 @@ export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'ahead') {
 export type HistoryOrder = 'oldest_first' | 'newest_first';
 
 /**
- * Versions of one deduction behind a position in that order, `limit` of them; with null from the beginning. Walks the
- * chain back by its links alone, from the newest or to that position, and reads the rows of the page only.
+ * Returns `limit` versions of a deduction after a position in that order, or from the start. Follows only the
+ * links of the chain and reads only the rows of the page.
  */
 export async function historyPage(
   db: Db,

@@ -4,20 +4,20 @@ import type { Trx } from '../database/tables.ts';
 import { ledgerHead } from '../database/tail.ts';
 
 /**
- * Locks the ledger for the rest of the transaction and answers the position of its newest entry. Whoever writes
- * versions or roster facts calls this first: positions then follow commit order, without gaps.
+ * Locks the ledger for the rest of the transaction and returns the newest position. Every transaction that
+ * writes versions or roster facts calls this first, so positions follow commit order without gaps.
  */
 export async function lockLedger(trx: Trx): Promise<number> {
   return (await forUpdate(trx, ledgerHead(trx)).executeTakeFirstOrThrow()).position;
 }
 
-/** Moves the head to the newest entry's position. Only after `lockLedger` in the same transaction. */
+/** Stores the newest position. Call it only after `lockLedger` in the same transaction. */
 export async function moveLedger(trx: Trx, position: number): Promise<void> {
   if (engineOf(trx) === 'sqlite') {
     await trx.updateTable('ledger_head').set({ position }).execute();
     return;
   }
-  // By its place in the table: by its key, PostgreSQL would go through every version that it keeps (`ledgerHead`).
+  // Updates by physical location. By key, PostgreSQL would read every dead row version (`ledgerHead`).
   await sql`update ledger_head set position = ${position}
     where ctid = (select ctid from ledger_head order by one desc limit 1)`.execute(trx);
 }

@@ -12,7 +12,6 @@ import {
 import { type AtTime, versionsAt } from './history.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
-/** All columns of a version. */
 export const VERSION_COLUMNS = [
   ...CONTENT_COLUMNS,
   'position',
@@ -28,14 +27,14 @@ export const VERSION_COLUMNS = [
   'recorded_at',
 ] as const;
 
-/** An older event never overwrites a newer one: the upsert itself refuses it, whatever was folded before. */
+/** An older event never overwrites a newer one: the upsert itself refuses it. */
 const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excluded.position,
   event_time = excluded.event_time, employee_id = excluded.employee_id, versions = excluded.versions, newest = excluded.newest
   where excluded.event_time >= deductions.event_time`;
 
 /**
- * Appends deduction events to the ledger in the order given and moves each deduction's latest state. The caller
- * has made sure that none of the events is in the ledger yet.
+ * Appends deduction events to the ledger in the order given and updates each deduction's latest state. The
+ * caller has checked that none of the events is in the ledger.
  */
 export async function recordDeductions(
   trx: Trx,
@@ -66,7 +65,7 @@ export async function recordDeductions(
   await moveLedger(trx, position + incoming.length);
 }
 
-/** The events among these that the ledger already has: a reprocessed one has no second effect. */
+/** Returns which events are already in the ledger. Reprocessing one of them has no second effect. */
 export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Promise<Set<string>> {
   if (eventIds.length === 0) return new Set();
   const rows = await trx
@@ -88,8 +87,8 @@ async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promis
 }
 
 /**
- * Returns what events tie with that are not newer than their deduction's latest state: the content of the version with
- * the greatest position at the event's own time, by tie key.
+ * Returns what events tie with that are not newer than their deduction's latest state: by tie key, the
+ * content of the version with the greatest position at the same event time.
  */
 async function contentsTied(
   trx: Trx,

@@ -1,3 +1,4 @@
+/** The roster: what each source reported about an employment, appended on the ledger's positions. */
 import { type RawBuilder, sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, RosterFactTable, Trx } from '../database/tables.ts';
@@ -5,9 +6,7 @@ import { FOLLOWED_AT_MOST, sharedEmployees } from './employee-sets.ts';
 import { DATED, employerOf, employmentsOf, isActive, isRepeated, type RosterFact } from './employment.ts';
 import { lockLedger, moveLedger } from './position.ts';
 
-/** The roster: what each source reported of an employment, appended on the ledger's positions. */
-
-/** Reports in one transaction: some 10 ms of the 50 that the private side may hold the write lock. */
+/** Reports per transaction: about 10 of the 50 ms that the API thread may hold the write lock. */
 export const FACTS_AT_ONCE = 250;
 
 /** Employees whose reports are read together. */
@@ -19,11 +18,11 @@ const ATTRIBUTES = ['hire_date', 'termination_date', ...DATED, 'effective_on'] a
 const FIELDS = ['employee_id', 'employer_id', ...ATTRIBUTES] as const;
 const SELECTED = ['position', ...FIELDS, 'source', 'recorded_at'] as const;
 
-/** What a source states of an employment; an attribute that it leaves out stays as it is. */
+/** What a source states about an employment. A missing attribute stays unchanged. */
 export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> &
   Partial<Pick<RosterFact, (typeof ATTRIBUTES)[number]>>;
 
-/** The census or employment change that reports, by its id. `asOf`: the instant of its receipt, if not now. */
+/** The census or employment change that reports. `asOf`: the time of its receipt, if not now. */
 export type FactSource = Pick<RosterFactTable, 'source' | 'source_id'> & { asOf?: string };
 
 /** A fact and its source. */
@@ -87,7 +86,7 @@ export async function recordReports(trx: Trx, given: readonly NewReport[], now: 
   return stored.length;
 }
 
-/** The reports of each employment that a census reports on; those of changes are stored whatever is known. */
+/** Returns the known reports for each employment in a census. Reports from changes are always stored. */
 async function knownToCensus(trx: Trx, given: readonly NewReport[]): Promise<Map<string, RosterFactTable[]>> {
   const ids = given.filter(({ source }) => source.source === 'census').map(({ fact }) => fact.employee_id);
   if (ids.length === 0) return new Map();
@@ -115,17 +114,17 @@ export function reportOf(fact: NewFact, source: FactSource, position: number, no
 
 /** Returns what must be stored of a census report, or null. */
 function newToRoster(known: readonly RosterFactTable[], report: RosterFactTable): RosterFactTable | null {
-  // Learning that was broken off begins again: the same census is no second confirmation.
+  // A repeated update from the same census is no second confirmation.
   if (known.some(({ source_id }) => source_id === report.source_id)) return null;
   const later = known.filter(({ recorded_at }) => recorded_at > report.recorded_at);
   const row = later.length === 0 ? report : withoutLater(report, later);
   return isRepeated(known, row) ? null : row;
 }
 
-/** Employment is one thing: a census older than a hire or a termination has nothing to say about any part of it. */
+/** These belong together: a census older than a hire or a termination is wrong about all of them. */
 const EMPLOYMENT = ['hire_date', 'termination_date', 'absent'] as const;
 
-/** Leaves out of a census report what reports received after it state. */
+/** Removes attributes from a census report that later reports state. */
 function withoutLater(report: RosterFactTable, later: readonly RosterFactTable[]): RosterFactTable {
   const row = { ...report };
   for (const attribute of DATED)
@@ -297,7 +296,7 @@ export async function currentEmployers(
   );
 }
 
-/** All facts of one employee in the order of their positions, of which the newest `limit`. */
+/** Returns the newest `limit` facts of an employee, in the order of their positions. */
 export async function rosterHistory(db: Db, employeeId: string, limit: number): Promise<RosterFactTable[]> {
   const newest = await db
     .selectFrom('roster_facts')

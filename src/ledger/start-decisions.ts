@@ -1,4 +1,7 @@
-/** What people decided about deductions whose start was moved before it began: facts with their own ledger positions. */
+/**
+ * Operators' decisions about deductions whose start was moved before it began. They have their own ledger
+ * positions.
+ */
 import { isOneOf } from '../database/bulk.ts';
 import type { Db, StartDecisionTable, Trx } from '../database/tables.ts';
 import { historyOf } from './history.ts';
@@ -21,7 +24,7 @@ export type Decided =
   | { outcome: 'decided'; row: StartDecisionTable }
   /** No such version. */
   | { outcome: 'unknown' }
-  /** Nothing about the version is in question. */
+  /** Nothing about the version needs a decision. */
   | { outcome: 'not-undecided' };
 
 /** Records a decision. A later decision on the same version replaces an earlier one. */

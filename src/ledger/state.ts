@@ -1,4 +1,7 @@
-/** Which versions of a deduction count, and which one is in effect on a day: "State of a deduction on a day" of payroll.md. Pure. */
+/**
+ * Decides which versions of a deduction count, and which one is in effect on a date: "State of a deduction on
+ * a day" of payroll.md. Pure.
+ */
 import { isSameNumber } from '../money.ts';
 import type { Version } from './fold.ts';
 
@@ -15,17 +18,23 @@ type Election = Pick<
   | 'coverage_type'
 >;
 
-/** A person's decision on a version whose start was moved before it began: it applies (`keep`), or never did (`drop`). */
+/**
+ * An operator's decision on a version whose start was moved before it began: it applies (`keep`) or never did
+ * (`drop`).
+ */
 export type StartDecision = {
-  /** The decision's own place in the ledger. */
+  /** The decision's own ledger position. */
   position: number;
-  /** The position of the version that it concerns. */
+  /** The position of the version. */
   version_position: number;
   decision: 'keep' | 'drop';
   recorded_at: string;
 };
 
-/** `version` was to start before `next`, which was sent before that start. Days from one start to the other are in question. */
+/**
+ * `version` was to start before `next`, which was sent before that start. The days between the two starts are
+ * undecided.
+ */
 export type MovedStart<V> = { version: V; next: V };
 
 export type Timeline<V> = {
@@ -33,7 +42,9 @@ export type Timeline<V> = {
   counting: readonly V[];
   /** Starts that were corrected: `version` counts as never sent. */
   corrected: readonly MovedStart<V>[];
-  /** Starts that were moved together with other contents: a person must decide. Until then `version` counts. */
+  /**
+   * Starts that were moved together with other content: an operator must decide. Until then `version` counts.
+   */
   undecided: readonly MovedStart<V>[];
 };
 

@@ -1,4 +1,4 @@
-/** Whether the latest states are what their versions make them. */
+/** Checks that the latest states match their versions. */
 import { sql } from 'kysely';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
@@ -7,18 +7,18 @@ import type { Version } from './fold.ts';
 
 /** Latest states read at once, each with two versions. */
 const ROWS_AT_ONCE = 2_000;
-/** Deductions that are named when they have more versions than their latest state says. */
+/** The most deductions reported with more versions than their latest state counts. */
 const NAMED = 1_000;
 
 /**
- * All deductions, each with its newest version and the one that it shows. Every page is one statement, and so sees one
- * moment, also beside whoever applies.
+ * Checks all deductions against their newest and latest versions. Each page is one statement and so one
+ * snapshot, also while events are applied.
  */
 export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
   let looked = 0;
   const page = (after: string) => pageOf(db, after);
   for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.deduction_id)) {
-    // The version that came last was late: which one the deduction shows is told by those before.
+    // If the newest version was late, an earlier one is the latest.
     const late = rows.filter((row) => row.newest_late === 1);
     const chains = await readChains(
       db,
@@ -84,8 +84,8 @@ function verifyOne(row: Row, shown: number | null, tell: Tell): void {
 }
 
 /**
- * Whether every version belongs to the chain of its deduction. Each is known to follow the one that it names, so that
- * only their number can tell of one that no chain leads to; which it is, is looked for only then.
+ * Checks that every version belongs to its deduction's chain. Each version's link is checked elsewhere, so
+ * comparing counts is enough to find an unlinked version; only then is it searched for.
  */
 export async function verifyNoneBeside(db: Db, tell: Tell): Promise<void> {
   const counted = await sql<{ versions: number; chained: number }>`
@@ -106,7 +106,7 @@ export async function verifyNoneBeside(db: Db, tell: Tell): Promise<void> {
   }
 }
 
-/** Whether each employee that is listed with a deduction has, or had, that deduction. */
+/** Checks that each employee listed with a deduction has or had it. */
 export async function verifyListed(db: Db, on: Verifying): Promise<void> {
   const first: Pair = { employee_id: '', deduction_id: '' };
   const page = (after: Pair) => listedAfter(db, after);
@@ -155,10 +155,10 @@ function listedAfter(db: Db, after: Pair) {
 
 export type Pair = { employee_id: string; deduction_id: string };
 
-/** Each employee of a list is looked up with each of its deductions, so the lists stay short. */
+/** Small, because each employee is combined with each deduction. */
 const PAIRS_AT_ONCE = 64;
 
-/** Those of some pairs that are not listed. */
+/** Returns the pairs that are not listed. */
 export async function pairsUnlisted<P extends Pair>(db: Db, pairs: readonly P[]): Promise<P[]> {
   const listed = new Set<string>();
   for (const piece of piecesOf(pairs, PAIRS_AT_ONCE)) {
@@ -182,13 +182,12 @@ function keyOf({ employee_id, deduction_id }: Pair): string {
   return JSON.stringify([employee_id, deduction_id]);
 }
 
-/** What came before a version of the same deduction, followed back from it: proof asks for it, applying has it at hand. */
 /** Versions of one deduction, oldest position first. */
 export type Chain = readonly Version[];
 
 /**
- * The chains that end at some positions, by that position: each with the version there and all before it. Follows what
- * each row says of the one before it, whatever the latest states say, and only ever backwards.
+ * Returns the chains that end at the given positions: each version there and all before it. Follows the rows'
+ * own links, always backward.
  */
 export async function readChains(db: Db, positions: readonly number[]): Promise<Map<number, Chain>> {
   const chains = new Map<number, Version[]>();
@@ -203,7 +202,7 @@ export async function readChains(db: Db, positions: readonly number[]): Promise<
           union
             .selectFrom('chain')
             .innerJoin('deduction_versions', 'deduction_versions.position', 'chain.previous')
-            // A damaged row may say anything: a circle would have no end.
+            // A damaged row could form a circle.
             .whereRef('deduction_versions.position', '<', 'chain.position')
             .selectAll('deduction_versions')
             .select('chain.end'),

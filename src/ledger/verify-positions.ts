@@ -7,10 +7,12 @@ import type { Db } from '../database/tables.ts';
 const POSITIONS_AT_ONCE = 20_000;
 /** Roster rows compared at once. */
 const ROSTER_AT_ONCE = 5_000;
-/** Rows named of those that have no fact. */
+/** The most rows reported that have no fact. */
 const NAMED = 1_000;
 
-/** The newest position, as far as everything that is verified goes; it also must be the newest that there is. */
+/**
+ * Returns the newest position up to which everything is verified. It must also be the newest position stored.
+ */
 export async function ledgerHead(db: Db, { tell }: Pick<Verifying, 'tell'>): Promise<number> {
   const { rows } = await sql<{ head: number; newest: number }>`
     select ledger_head.position as head,
@@ -59,7 +61,7 @@ async function name(db: Db, after: number, last: number, { tell }: Verifying): P
   }
 }
 
-/** Whether the roster points at the newest fact of each employee with each employer, and has them all. */
+/** Checks that the roster points at the newest fact of each employment and is complete. */
 export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
   let facts = 0;
   const first = { employee_id: '', employer_id: '' };
@@ -99,7 +101,7 @@ async function newestFacts(
   return rows;
 }
 
-/** Rows of the roster for which there is no fact. */
+/** Reports roster rows without a fact. */
 async function verifyNothingElse(db: Db, { tell }: Verifying): Promise<void> {
   const rows = await db
     .selectFrom('roster')

@@ -1,3 +1,7 @@
+/**
+ * Encryption at rest: AES-256-GCM under the data keys. A encrypted value is
+ * `format (1 byte) | length of the key id (1 byte) | key id | nonce (12 bytes) | ciphertext | tag (16 bytes)`.
+ */
 import {
   createCipheriv,
   createDecipheriv,
@@ -9,11 +13,6 @@ import {
   timingSafeEqual,
 } from 'node:crypto';
 import type { DataKey } from '../config.ts';
-
-/**
- * Encryption at rest: AES-256-GCM under the data keys. A encrypted value is
- * `format (1 byte) | length of the key id (1 byte) | key id | nonce (12 bytes) | ciphertext | tag (16 bytes)`.
- */
 
 /** Where a value is stored. It is authenticated with it, so that a value moved to another row does not open. */
 export type Place = { readonly table: string; readonly row: string; readonly column: string };

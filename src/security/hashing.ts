@@ -1,14 +1,13 @@
-import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Db } from '../database/tables.ts';
-import { transact } from '../database/transaction.ts';
-import { DataKeyMissing, DecryptionFailed, type Encryptor, type Place, placeBytes } from './encryption.ts';
-import type { EncryptedColumn } from './rotation.ts';
-
 /**
  * Keyed hashes: they tell later whether a value is the same, and can't be guessed back without the key, however few
  * values there are. The key (HMAC-SHA-256) belongs to the database and lies in it sealed, so that hashes outlive
  * every data key. A hash is `format (1 byte) | length of the key id (1 byte) | key id | HMAC (32 bytes)`.
  */
+import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Db } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
+import { DataKeyMissing, DecryptionFailed, type Encryptor, type Place, placeBytes } from './encryption.ts';
+import type { EncryptedColumn } from './rotation.ts';
 
 export type Hasher = {
   /** The id of the database's key: what was made with another one can't be compared. */

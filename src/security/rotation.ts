@@ -1,3 +1,7 @@
+/**
+ * Sealing again, under the first data key, what another one sealed; beside whoever serves. A few rows go in one
+ * transaction, and none that was changed since it was read. It may be broken off, and begun again, at any time.
+ */
 import { type RawBuilder, sql } from 'kysely';
 import { unlessLocked } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
@@ -11,11 +15,6 @@ import {
   keyIdOf,
   type Place,
 } from './encryption.ts';
-
-/**
- * Sealing again, under the first data key, what another one sealed; beside whoever serves. A few rows go in one
- * transaction, and none that was changed since it was read. It may be broken off, and begun again, at any time.
- */
 
 type Row = Readonly<Record<string, unknown>>;
 
