@@ -1,12 +1,16 @@
 /** Who calls, and whether they may: every route declares its scope, and the answer is given before any look-up. */
+
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
+import { transact } from '../database/transaction.ts';
 import { createFailedAttempts } from '../security/failed-attempts.ts';
+import { type PiiRead, recordPiiRead } from '../security/pii-reads.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
 import type { Log } from '../telemetry/log.ts';
 import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import type { ApiParts } from './parts.ts';
 import { Refusal } from './problem.ts';
 
 /**
@@ -188,4 +192,14 @@ export function mayAlso(caller: Caller | null, scope: Scope): boolean {
 /** Who did something, for the log. */
 export function by({ caller }: FastifyRequest): { token?: string } {
   return caller === null ? {} : { token: caller.name };
+}
+
+/** Writes down that the caller is about to be shown personal data. When this throws, nothing may be shown. */
+export async function writeReadDown(
+  { db, now }: ApiParts,
+  { caller }: FastifyRequest,
+  read: Pick<PiiRead, 'what' | 'whatId' | 'subject'>,
+): Promise<void> {
+  if (caller === null) throw new Refusal('internal', '');
+  await transact(db, (trx) => recordPiiRead(trx, { ...read, caller, now: now().toISOString() }));
 }

@@ -47,23 +47,24 @@ export class Refusal extends Error {
   }
 }
 
-/** Problems told in the sentence of the answer; `errors` names all of them. */
-const TOLD = 3;
+/** Problems named in `detail`; `errors` names all of them. */
+const NAMED_IN_DETAIL = 3;
 
-/** A request that breaks rules, told by field and rule. */
+/** Returns the refusal of a request that breaks rules. */
 export function invalid(errors: readonly Problem[]): Refusal {
   return broken('invalid-request', errors);
 }
 
-/** The same for what is wrong with the content of a request; `errorCount` where not all are named. */
+/** Returns a refusal that names each field and rule; a problem of the whole body has the path `body`. */
 export function broken(
   code: RefusalCode,
   errors: readonly Problem[],
   errorCount: number = errors.length,
 ): Refusal {
-  const told = errors.slice(0, TOLD).map(describe).join('; ');
-  const left = errorCount - TOLD;
-  return new Refusal(code, left > 0 ? `${told}; and ${left} more` : told, { errors, errorCount });
+  const named = errors.map((problem) => (problem.path === '' ? { ...problem, path: 'body' } : problem));
+  const first = named.slice(0, NAMED_IN_DETAIL).map(describe).join('; ');
+  const left = errorCount - NAMED_IN_DETAIL;
+  return new Refusal(code, left > 0 ? `${first}; and ${left} more` : first, { errors: named, errorCount });
 }
 
 /** An unknown id: the answer does not repeat it. */

@@ -1,4 +1,5 @@
 /** The private listener: the API for payroll and the people who run it. */
+
 import fastifyCookie from '@fastify/cookie';
 import fastify, {
   type FastifyError,
@@ -13,41 +14,33 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../security/listener.ts';
+import { noteRequest, type PrivateCounts, type RunWork } from '../telemetry/api-counts.ts';
 import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { note } from '../telemetry/tally.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
-import { readJsonBodies } from './body.ts';
+import { readJsonBodies } from './bodies.ts';
 import { refusalOf, tellRefusal } from './failure.ts';
-import { measureRequests } from './measure.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import type { ApiParts } from './parts.ts';
 import { shedLoad } from './pressure.ts';
 import { Refusal, sendRefusal } from './problem.ts';
 import { createRouteTable, type RouteTable } from './route-table.ts';
-import { acceptedChangeRoutes } from './routes/accepted-changes.ts';
 import { activityRoutes } from './routes/activity.ts';
-import { censusRoutes } from './routes/census.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
-import { deductionVersionRoutes } from './routes/deduction-versions.ts';
+import { censusRoutes, stagedCensusRoutes } from './routes/censuses.ts';
+import { changeBatchRoutes, changeReportRoutes } from './routes/change-reports.ts';
 import { deductionRoutes } from './routes/deductions.ts';
-import { employeeChangeBatchRoutes } from './routes/employee-change-batch.ts';
-import { employeeChangeWorkRoutes } from './routes/employee-change-work.ts';
 import { employeeChangeRoutes } from './routes/employee-changes.ts';
 import { employeeRoutes } from './routes/employees.ts';
-import { eventReprocessingRoutes } from './routes/event-reprocessing.ts';
-import { eventWorkRoutes } from './routes/event-work.ts';
 import { eventRoutes } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
 import { metricsRoutes } from './routes/metrics.ts';
-import { payrollRunFileRoutes } from './routes/payroll-run-files.ts';
-import { payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
-import { payrollRunProofRoutes } from './routes/payroll-run-proof.ts';
+import { payrollRunFileRoutes, payrollRunLineRoutes } from './routes/payroll-run-lines.ts';
 import { payrollRunWorkRoutes } from './routes/payroll-run-work.ts';
-import { payrollRunRoutes } from './routes/payroll-runs.ts';
+import { payrollRunProofRoutes, payrollRunRoutes } from './routes/payroll-runs.ts';
 import { payrollSettingRoutes } from './routes/payroll-settings.ts';
 import { readinessRoutes } from './routes/readiness.ts';
 import { sessionRoutes } from './routes/sessions.ts';
-import { stagedCensusRoutes } from './routes/staged-census.ts';
-import { stagedCensusListRoutes } from './routes/staged-censuses.ts';
 import type { Api } from './schemas.ts';
 import { compileValidator } from './validation.ts';
 
@@ -138,7 +131,7 @@ export function createApi(parts: ApiParts): Api {
     for (const declare of ROUTES) declare(api as Api, parts);
     // Contexts of their own: here bodies are streams.
     api.register(async (census) => censusRoutes(census as Api, parts));
-    api.register(async (batch) => employeeChangeBatchRoutes(batch as Api, parts));
+    api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
     api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
     referenceRoutes(api as Api);
   });
@@ -148,17 +141,12 @@ export function createApi(parts: ApiParts): Api {
 /** By resource. Each names its schemas in the reference, so the order is that of the reference. */
 const ROUTES = [
   deductionRoutes,
-  deductionVersionRoutes,
   stagedCensusRoutes,
-  stagedCensusListRoutes,
   censusSyncRoutes,
+  changeReportRoutes,
   employeeChangeRoutes,
-  acceptedChangeRoutes,
-  employeeChangeWorkRoutes,
   employeeRoutes,
   eventRoutes,
-  eventWorkRoutes,
-  eventReprocessingRoutes,
   readinessRoutes,
   activityRoutes,
   metricsRoutes,
@@ -197,5 +185,29 @@ function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
   const allow = [...new Set(methods)].sort().join(', ');
   return new Refusal('method-not-allowed', `this path has no ${method}: it has ${allow}`, {
     headers: { allow },
+  });
+}
+
+/** The routes that compute or compare the lines of a payroll run. */
+export const RUN_ROUTES: Readonly<Record<string, RunWork>> = {
+  'PUT /v1/payroll-runs/:run_id': 'put',
+  'POST /v1/payroll-runs/preview': 'preview',
+  'GET /v1/payroll-runs/:run_id': 'show',
+  'GET /v1/payroll-runs/:run_id/lines': 'lines',
+  'POST /v1/payroll-runs/:run_id/finalize': 'finalize',
+  'GET /v1/payroll-runs/:run_id/verify': 'verify',
+  'POST /v1/payroll-runs/:run_id/audit': 'audit',
+};
+/** What has no route here may be called anything: it is told under one name. */
+const NO_ROUTE = 'none';
+
+/** Counts each answer of the listener, until its last byte. */
+export function measureRequests(app: Api, counts: PrivateCounts): void {
+  app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
+    const route = routeOptions.url === undefined ? NO_ROUTE : `${method} ${routeOptions.url}`;
+    const seconds = reply.elapsedTime / 1_000;
+    noteRequest(counts, route, reply.statusCode, seconds);
+    const work = RUN_ROUTES[route];
+    if (work !== undefined && reply.statusCode < 400) note(counts.runs[work], seconds);
   });
 }

@@ -29,7 +29,7 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
     const value = isText ? fromText(given as Part, properties) : given;
     if (misnamed.length === 0 && checker.accepts(value)) return { value };
     const known = new Set(misnamed.map(({ path }) => path));
-    const others = checker.problems(value).map(named);
+    const others = checker.problems(value);
     return { error: invalid([...misnamed, ...others.filter(({ path }) => !known.has(path))]) };
   };
 };
@@ -80,9 +80,4 @@ function parsed(text: string, type: unknown): unknown {
   if (type === 'integer') return WHOLE_NUMBER.test(text) ? Number(text) : text;
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;
   return text;
-}
-
-/** A problem of the body as a whole has a name too. */
-function named(problem: Problem): Problem {
-  return problem.path === '' ? { ...problem, path: 'body' } : problem;
 }

@@ -1,5 +1,5 @@
 import t from 'tap';
-import { negotiated } from '../../src/api/accept.ts';
+import { negotiated } from '../../src/api/headers.ts';
 
 const OFFERED = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
 

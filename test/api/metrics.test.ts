@@ -1,5 +1,5 @@
 import t from 'tap';
-import { RUN_ROUTES } from '../../src/api/measure.ts';
+import { RUN_ROUTES } from '../../src/api/server.ts';
 import { ConnectionLost } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { acceptLosses } from '../../src/inbox/data-loss.ts';

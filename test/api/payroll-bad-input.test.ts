@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ROWS_BODY_BYTES_MAX } from '../../src/api/rows-body.ts';
+import { ROWS_BODY_BYTES_MAX } from '../../src/api/bodies.ts';
 import { BIWEEKLY, EMPLOYER } from '../payroll/ready.ts';
 import { bodyOn, PAY_DATE, RUNS, startPayroll } from './payroll-stage.ts';
 import type { Request } from './start.ts';

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import type { Line } from '../../src/payroll/calculation/line.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
-import { linesOfOne } from '../../src/payroll/runs/lines-of-employee.ts';
+import { linesOfOne } from '../../src/payroll/runs/line-pages.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';
 import { body, employment, event, finalized, learn, lines, put, send, view, voided } from './runs-stage.ts';

@@ -5,9 +5,8 @@ import { identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
-import { alsoNeeds, by } from '../auth.ts';
+import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { writeReadDown } from '../pii-read.ts';
 import { notFound } from '../problem.ts';
 import {
   type Api,
@@ -20,7 +19,7 @@ import {
   ownInstant,
   pageOf,
 } from '../schemas.ts';
-import { EmployerId } from './census.ts';
+import { EmployerId } from './censuses.ts';
 
 /** Problems told on one page. A sync may have a thousand, and a page a thousand syncs. */
 const PROBLEMS_ON_PAGE = 1_000;

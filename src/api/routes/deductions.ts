@@ -9,6 +9,7 @@ import {
   getDeduction,
   getDeductionThen,
   listDeductions,
+  versionsAfter,
   versionsOf,
 } from '../../ledger/deductions.ts';
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
@@ -27,7 +28,7 @@ import {
   pageOf,
   toMilliseconds,
 } from '../schemas.ts';
-import { REASON_MAX_CHARACTERS } from './event-work.ts';
+import { REASON_MAX_CHARACTERS } from './events.ts';
 
 const STATE = {
   ...Deduction.properties,
@@ -124,7 +125,8 @@ const StartDecision = closed(
   'A recorded decision.',
 );
 
-export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
+export function deductionRoutes(app: Api, parts: ApiParts): void {
+  const { db, now, log } = parts;
   const today = () => now().toISOString().slice(0, 10);
   const State = named(app, 'Deduction', StateOfDeduction);
 
@@ -235,6 +237,8 @@ export function deductionRoutes(app: Api, { db, now, log }: ApiParts): void {
       return reply.code(201).send(row);
     },
   );
+
+  deductionVersionRoutes(app, parts);
 }
 
 function filterOf(query: Static<typeof DeductionQuery>): DeductionFilter {
@@ -257,4 +261,46 @@ function thenOf({
   known_at?: string;
 }): Pick<DeductionFilter, 'on' | 'knownAt'> {
   return { on, knownAt: known_at === undefined ? undefined : toMilliseconds(known_at) };
+}
+
+const FeedQuery = closed({
+  after: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      default: 0,
+      rule: 'must be a position: a whole number, 0 or more',
+      description: 'The last position that is known already; 0 for all.',
+    }),
+  ),
+  limit,
+});
+
+/** The change feed: what happened to any deduction since a position. */
+function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
+  app.get(
+    '/v1/deduction-versions',
+    {
+      config: { scope: 'ledger:read' },
+      schema: {
+        operationId: 'listVersions',
+        tags: ['Deductions'],
+        summary: 'Follow every change of the ledger',
+        description:
+          'Versions of all deductions in the order they were committed, each once, without gaps to wait for. ' +
+          'Keep the `position` of the last one and send it as `after`. `next_cursor` is that position while the ' +
+          'page was full, and null when there is nothing more now.',
+        querystring: FeedQuery,
+        response: { 200: pageOf(Type.Unsafe<VersionOfDeduction>({ $ref: 'Version#' })) },
+      },
+    },
+    async ({ query }) => {
+      const { after = 0, limit = LIMIT_DEFAULT } = query;
+      const versions = await versionsAfter(db, after, limit, now().toISOString().slice(0, 10));
+      const last = versions.length === limit ? versions.at(-1) : undefined;
+      return {
+        data: versions.map(viewVersion),
+        next_cursor: last === undefined ? null : String(last.version.position),
+      };
+    },
+  );
 }

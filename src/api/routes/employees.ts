@@ -20,7 +20,7 @@ import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
 import { type Api, closed, named, ownInstant } from '../schemas.ts';
-import { Summary } from './accepted-changes.ts';
+import { Summary } from './employee-changes.ts';
 
 /** Of each list; the lists themselves go on. An employee has a handful of each. */
 const SHOWN = 100;

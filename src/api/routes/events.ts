@@ -1,10 +1,21 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { nullable, oneOf } from '../../contract/fields.ts';
+import { transact } from '../../database/transaction.ts';
 import { type LedTo, ledTo } from '../../inbox/effects.ts';
 import { type EventView, eventCursor, viewEvent, viewWholeEvent } from '../../inbox/event-view.ts';
-import { type EventFilter, getEvent, listEvents } from '../../inbox/events.ts';
+import {
+  BODY_DROPPED,
+  dismissEvent,
+  type EventFilter,
+  getEvent,
+  listEvents,
+  reprocessEvent,
+} from '../../inbox/events.ts';
+import { reprocessAll } from '../../inbox/reprocess-all.ts';
+import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound } from '../problem.ts';
+import { notFound, Refusal } from '../problem.ts';
 import {
   type Api,
   closed,
@@ -103,7 +114,8 @@ export const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength:
 /** The name of `EventSummary` in the reference, for the routes that answer it. */
 export const Summary = Type.Unsafe<EventView>({ $ref: 'Event#' });
 
-export function eventRoutes(app: Api, { db }: ApiParts): void {
+export function eventRoutes(app: Api, parts: ApiParts): void {
+  const { db } = parts;
   named(app, 'Event', EventSummary);
 
   app.get(
@@ -150,6 +162,9 @@ export function eventRoutes(app: Api, { db }: ApiParts): void {
       };
     },
   );
+
+  eventWorkRoutes(app, parts);
+  eventReprocessingRoutes(app, parts);
 }
 
 /** The part of a filter that looking and reprocessing share, for the inbox. */
@@ -174,4 +189,134 @@ function ledToOf({ version, sync }: LedTo): Static<typeof WholeEvent>['led_to'] 
     },
     census_sync: sync && { sync_id: sync.sync_id, employer_id: sync.employer_id },
   };
+}
+
+export const REASON_MAX_CHARACTERS = 500;
+
+const Dismissal = closed({
+  reason: Type.String({
+    pattern: '\\S',
+    maxLength: REASON_MAX_CHARACTERS,
+    rule: 'must say why, in words',
+    description: 'Why nothing is to be done about it. Kept, and shown with the event.',
+  }),
+});
+
+/** What people do about one event. What an event already did is never done twice. */
+function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
+  app.post(
+    '/v1/events/:event_id/reprocess',
+    {
+      config: { scope: 'events:write', refuses: ['not-found', 'conflict'] },
+      schema: {
+        operationId: 'reprocessEvent',
+        tags: ['Events'],
+        summary: 'Apply an event again',
+        description:
+          'Puts it back to pending, also when it was dismissed. A deduction that is in the ledger already is not added again. Refused once its body is dropped.',
+        params: EventId,
+        response: { 202: Summary },
+      },
+    },
+    async (request, reply) => {
+      const { event_id } = request.params;
+      const found = await transact(db, (trx) => reprocessEvent(trx, event_id));
+      if (found === 'unknown') throw notFound('event');
+      if (found === 'body dropped') throw new Refusal('conflict', BODY_DROPPED);
+      log.info({ event_id, ...by(request) }, 'an event was put back to pending');
+      wakeApply();
+      return reply.code(202).send(await summary(event_id));
+    },
+  );
+
+  app.post(
+    '/v1/events/:event_id/dismiss',
+    {
+      config: { scope: 'events:write', refuses: ['not-found', 'conflict'] },
+      schema: {
+        operationId: 'dismissEvent',
+        tags: ['Events'],
+        summary: 'Say that nothing is to be done about an event',
+        description:
+          'For a quarantined event, for bodies that came under its id later, and for a tie that changed a deduction. They stay in the lists; readiness no longer fails for them.',
+        params: EventId,
+        body: Dismissal,
+        response: { 200: Summary },
+      },
+    },
+    async (request) => {
+      const { event_id } = request.params;
+      const found = await transact(db, (trx) =>
+        dismissEvent(trx, event_id, request.body.reason, now().toISOString()),
+      );
+      if (found === 'unknown') throw notFound('event');
+      if (found === 'nothing to dismiss') {
+        throw new Refusal('conflict', 'the event is neither quarantined nor in a conflict or tie');
+      }
+      log.info({ event_id, ...by(request) }, 'an event was dismissed');
+      return summary(event_id);
+    },
+  );
+
+  async function summary(eventId: string) {
+    const found = await getEvent(db, eventId);
+    if (found === null) throw notFound('event');
+    return viewEvent(found.event);
+  }
+}
+
+const Reprocessing = Type.Object(
+  {
+    state: Type.Optional(oneOf(['applied', 'ignored', 'quarantined'])),
+    ...EVENT_FILTER,
+  },
+  {
+    additionalProperties: false,
+    minProperties: 1,
+    rule: 'must name at least one of state, event_type, from, until',
+  },
+);
+
+/** Many events are applied again, after an upgrade or an outage. */
+function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
+  app.post(
+    '/v1/events/reprocess',
+    {
+      config: { scope: 'events:write' },
+      schema: {
+        operationId: 'reprocessEvents',
+        tags: ['Events'],
+        summary: 'Apply many events again',
+        description:
+          'Those that came before this request and to which everything given applies, the oldest first. Dismissed ones are left alone, and so are those whose bodies are dropped.',
+        body: Reprocessing,
+        response: {
+          200: closed(
+            {
+              reprocessed: Type.Integer(),
+              without_body: Type.Integer({
+                description: 'How many more it would have been, had their bodies not been dropped.',
+              }),
+            },
+            'How many were put back.',
+          ),
+        },
+      },
+    },
+    async (request) => {
+      const { state, ...rest } = request.body;
+      const filter = { ...filterOf(rest), state };
+      const { reprocessed, withoutBody } = await reprocessAll(
+        db,
+        filter,
+        now().toISOString(),
+        async (step) => {
+          if (step > 0) wakeApply();
+          await turn();
+        },
+      );
+      log.info({ count: reprocessed, ...by(request) }, 'events were put back to pending');
+      return { reprocessed, without_body: withoutBody };
+    },
+  );
 }

@@ -1,7 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { ReadinessReport } from '../../checks.ts';
 import { transact } from '../../database/transaction.ts';
-import { keyProblem } from '../../employment/accept.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
@@ -9,7 +8,7 @@ import type { Finalized } from '../../payroll/runs/finalize.ts';
 import { type StoredRun, viewRun, voidRun } from '../../payroll/runs/store.ts';
 import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
-import { ifMatchOf } from '../if-match.ts';
+import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
@@ -194,13 +193,6 @@ function notReady({ checks }: ReadinessReport): Refusal {
 function failuresChanged({ etag }: ReadinessReport): Refusal {
   const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
   return new Refusal('precondition-failed', detail, { headers: { etag: `"${etag}"` } });
-}
-
-function idempotencyKeyOf(header: string | undefined): string | null {
-  if (header === undefined) return null;
-  const problem = keyProblem('Idempotency-Key', header);
-  if (problem !== null) throw invalid([problem]);
-  return header;
 }
 
 function acceptanceOf({ accept, reason }: Finalizing, acceptedBy: string): Acceptance | null {

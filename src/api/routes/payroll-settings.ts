@@ -1,5 +1,4 @@
 import Type, { type Static } from 'typebox';
-import type { Problem } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
@@ -12,10 +11,10 @@ import { schedulesOf } from '../../payroll/settings/schedule-body.ts';
 import { putCodes, putSchedules, readCodes, readSchedules } from '../../payroll/settings/schedules.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { broken, type Refusal } from '../problem.ts';
+import { broken } from '../problem.ts';
 import { type Api, closed, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
-import { EmployerId } from './census.ts';
+import { EmployerId } from './censuses.ts';
 
 export { CODES_MAX } from '../../payroll/settings/code-body.ts';
 export { DATES_MAX } from '../../payroll/settings/schedule-body.ts';
@@ -158,7 +157,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
     async (request) => {
       const { employer_id } = request.params;
       const asked = schedulesOf(request.body);
-      if (!asked.ok) throw refused(asked.problems);
+      if (!asked.ok) throw broken('settings-refused', asked.problems);
       const at = now().toISOString();
       await transact(db, (trx) => putSchedules(trx, employer_id, asked.schedules, at));
       log.info({ employer_id, count: asked.schedules.length, ...by(request) }, 'pay schedules were put');
@@ -202,7 +201,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
     async (request) => {
       const { employer_id } = request.params;
       const asked = codesOf(request.body);
-      if (!asked.ok) throw refused(asked.problems);
+      if (!asked.ok) throw broken('settings-refused', asked.problems);
       const at = now().toISOString();
       await transact(db, (trx) => putCodes(trx, employer_id, asked.codes, at));
       log.info({ employer_id, count: asked.codes.length, ...by(request) }, 'payroll codes were put');
@@ -247,7 +246,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
     async (request) => {
       const { employer_id } = request.params;
       const asked = policyOf(request.body);
-      if (!asked.ok) throw refused(asked.problems);
+      if (!asked.ok) throw broken('settings-refused', asked.problems);
       const at = now().toISOString();
       const set = { now: at, by: by(request).token ?? null };
       await transact(db, (trx) => putPolicy(trx, employer_id, asked.policy, set));
@@ -264,12 +263,4 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
   async function codes(employerId: string): Promise<PayrollCodes> {
     return { codes: (await readCodes(db, employerId)) as PayrollCodes['codes'] };
   }
-}
-
-/** A problem of the body as a whole has a name too. */
-function refused(problems: readonly Problem[]): Refusal {
-  return broken(
-    'settings-refused',
-    problems.map((problem) => (problem.path === '' ? { ...problem, path: 'body' } : problem)),
-  );
 }

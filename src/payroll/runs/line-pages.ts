@@ -42,3 +42,64 @@ export async function* computedPages(
     yield page.filter(({ lines }) => lines.length > 0);
   }
 }
+
+/** Where a page ended: behind an employee, and `given` lines into the next one, at the ledger's position of the list. */
+export type LinePosition = LineCursor & { given: number };
+
+/**
+ * The next lines of a list that goes on behind `from`, at most `limit`. `next` continues it; null when no line is left.
+ * Reads no further than it must.
+ */
+export async function linesBehind(
+  pages: AsyncIterable<LinesOfEmployee[]>,
+  from: LinePosition,
+  limit: number,
+): Promise<{ lines: Line[]; next: LinePosition | null }> {
+  const lines: Line[] = [];
+  let at = from;
+  for await (const page of pages) {
+    for (const employee of page) {
+      for (const line of employee.lines.slice(at.given)) {
+        if (lines.length === limit) return { lines, next: at };
+        lines.push(line);
+        at = { ...at, given: at.given + 1 };
+      }
+      at = { ...at, employeeId: employee.employeeId, given: 0 };
+    }
+  }
+  return { lines, next: null };
+}
+
+/**
+ * The lines that one employee has in a run, as `linesOfRun` answers those of all: with what it costs to compute one.
+ * `position` is where a list of them began. Throws `RunRefused` when an open run can't be computed.
+ */
+export async function linesOfOne(
+  db: Db,
+  stored: StoredRun,
+  employeeId: string,
+  position: number | null,
+): Promise<{ position: number; pages: AsyncGenerator<LinesOfEmployee[]> }> {
+  if (stored.state !== 'open')
+    return { position: stored.position as number, pages: frozenOfOne(db, stored, employeeId) };
+  const now = await resolveBasis(db, stored.run_id, bodyOf(stored));
+  const basis = { ...now, position: position ?? now.position };
+  return {
+    position: basis.position,
+    pages: computedPages(db, basis, { only: [employeeId] }),
+  };
+}
+
+async function* frozenOfOne(
+  db: Db,
+  { freeze_id }: StoredRun,
+  employeeId: string,
+): AsyncGenerator<LinesOfEmployee[]> {
+  const rows = await db
+    .selectFrom('run_employees')
+    .select('lines')
+    .where('freeze_id', '=', freeze_id as string)
+    .where('employee_id', '=', employeeId)
+    .execute();
+  yield rows.map(({ lines }) => ({ employeeId, lines: JSON.parse(lines) as Line[] }));
+}

@@ -1,7 +1,7 @@
 /** What a person can do about a change. Only what the API would take is offered. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { REASON_MAX_CHARACTERS } from '../../../api/routes/employee-change-work.ts';
+import { REASON_MAX_CHARACTERS } from '../../../api/routes/employee-changes.ts';
 import type { Schemas } from '../../../client.ts';
 import { type Html, html } from '../../html.ts';
 import { ApiRefusal, need } from '../../own-api.ts';

@@ -1,5 +1,5 @@
 /** What a person can do about an event. Only what the API would take is offered. */
-import { REASON_MAX_CHARACTERS } from '../../../api/routes/event-work.ts';
+import { REASON_MAX_CHARACTERS } from '../../../api/routes/events.ts';
 import type { Schemas } from '../../../client.ts';
 import { pathOf } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';

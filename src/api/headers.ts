@@ -1,5 +1,6 @@
 /** Which content type an answer has, by the Accept header of the request (RFC 9110, 12.5.1). */
-import { Refusal } from './problem.ts';
+import { keyProblem } from '../employment/accept.ts';
+import { invalid, Refusal } from './problem.ts';
 
 /** A media range of the header: `text/csv;q=0.8`, `text/*`. */
 type Range = { type: string; quality: number; place: number };
@@ -39,4 +40,28 @@ function bestOf(ranges: readonly Range[], type: string): Range | undefined {
 function compare(one: Range, other: Range): number {
   const stars = (range: Range): number => range.type.split('*').length;
   return other.quality - one.quality || stars(one) - stars(other) || one.place - other.place;
+}
+
+/** One ETag, in the quotes that it was sent in or without them, or a weak one as it is. */
+const ONE = /^(?:"([^"]+)"|([^",\s]+|W\/"[^"]+"))$/;
+
+/**
+ * The ETag that an If-Match header names; null when it names none, or any (`*`). A weak one matches none, as RFC 9110
+ * says. Throws 400 as a `Refusal` for more than one.
+ */
+export function ifMatchOf(header: string | undefined): string | null {
+  if (header === undefined || header.trim() === '*') return null;
+  const [, quoted, other] = ONE.exec(header.trim()) ?? [];
+  const etag = quoted ?? other;
+  if (etag === undefined)
+    throw invalid([{ path: 'if-match', rule: 'must be the ETag of the run as it was shown' }]);
+  return etag;
+}
+
+/** Returns the value of an Idempotency-Key header, or null without one. Throws 400 as a `Refusal` if it is not valid. */
+export function idempotencyKeyOf(header: string | undefined): string | null {
+  if (header === undefined) return null;
+  const problem = keyProblem('Idempotency-Key', header);
+  if (problem !== null) throw invalid([problem]);
+  return header;
 }

@@ -1,17 +1,110 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
+import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.ts';
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
+import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { by } from '../auth.ts';
+import { limitReads, passStreams, streamedBody } from '../bodies.ts';
+import { idempotencyKeyOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
-import { invalid, Refusal } from '../problem.ts';
-import { type Api, closed, FieldProblem, named } from '../schemas.ts';
-import { createTurns } from '../turns.ts';
+import { broken, invalid, Refusal } from '../problem.ts';
+import { type Api, closed, FieldProblem, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
+
+/** RFC draft-ietf-httpapi-idempotency-key-header, as field names reach us. */
+const KEY_HEADER = 'idempotency-key';
+
+const Receipt = closed(
+  {
+    change_id: Type.String({ description: 'The id that it was accepted under.' }),
+    kind: Type.Enum([...CHANGE_KINDS], { description: 'What was reported.' }),
+    employee_id: Type.String({ description: "Payroll's id of the employee." }),
+    state: Type.Enum(['pending'], {
+      description:
+        'It is sent from now on until it is delivered: `GET /v1/employee-changes/{change_id}` tells.',
+    }),
+    created_at: ownInstant('When it was accepted.'),
+  },
+  'The change is on the disk and owed to the service: payroll may forget it.',
+);
+type Receipt = Static<typeof Receipt>;
+
+const OPERATIONS = {
+  'new-hire': { operationId: 'reportNewHire', summary: 'Report a new employee' },
+  termination: { operationId: 'reportTermination', summary: 'Report a departing employee' },
+  demographic: { operationId: 'reportMove', summary: "Report an employee's new address" },
+  'compensation-change': {
+    operationId: 'reportCompensationChange',
+    summary: 'Report a change of pay or status',
+  },
+} as const satisfies Record<ChangeKind, object>;
+
+const DESCRIPTION =
+  'Checked in full, then kept until the service has taken it; the changes of one employee reach it in the order ' +
+  'accepted. With an `Idempotency-Key` the same change again is answered as the first time, for ever, and another ' +
+  'change under the same key is refused. Without one each request is a change of its own.';
+
+/** Payroll reports a change; from the 202 on it is the sidecar's to deliver. */
+export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
+  const groupCommit = createGroupCommit({ db, encryptor, now });
+  const Named = named(app, 'ChangeReceipt', Receipt);
+  const headers = Type.Object({
+    [KEY_HEADER]: Type.Optional(
+      Type.String({ description: `1 to ${KEY_MAX_CHARACTERS} visible ASCII characters.` }),
+    ),
+  });
+
+  for (const kind of CHANGE_KINDS) {
+    app.post(
+      `/v1/employee-changes/${kind}`,
+      {
+        config: { scope: 'changes:write', refuses: ['invalid-request', 'conflict', 'change-refused'] },
+        // The employment room checks the body, and the handler the one header.
+        validatorCompiler: (part) => (part.httpPart === 'headers' ? () => true : exceptBody(part)),
+        schema: {
+          ...OPERATIONS[kind],
+          tags: ['Employment'],
+          description: DESCRIPTION,
+          headers,
+          body: Type.Unsafe<unknown>(CHANGE_SCHEMAS[kind]),
+          response: { 202: Named },
+        },
+      },
+      async (request, reply) => {
+        const idempotencyKey = idempotencyKeyOf(request.headers[KEY_HEADER]);
+        const checked = checkChange(kind, request.body);
+        if (!checked.ok) throw broken('change-refused', checked.problems);
+        const { change } = checked;
+        const accepted = await groupCommit.accept({ change, idempotencyKey });
+        if (accepted.outcome === 'conflict') throw usedBefore();
+        const { outcome, changeId, createdAt } = accepted;
+        if (outcome === 'accepted') {
+          wakeSend();
+          log.info({ request_id: changeId, kind, ...by(request) }, 'an employment change was accepted');
+        }
+        const receipt: Receipt = {
+          change_id: changeId,
+          kind,
+          employee_id: change.body.employee_id,
+          state: 'pending',
+          created_at: createdAt,
+        };
+        return reply.code(202).send(receipt);
+      },
+    );
+  }
+}
+
+function usedBefore(): Refusal {
+  return new Refusal(
+    'conflict',
+    'the Idempotency-Key came with another change before, and keys are kept for ever: a new change needs a new key',
+  );
+}
 
 /** A batch is held in memory while it is accepted; 10,000 changes have some 5 MB. */
 export const BATCH_BYTES_MAX = 16 * 1024 * 1024;
@@ -48,10 +141,9 @@ const Line = Type.Union(
 );
 
 /** Many changes in one request. A context of its own: a body is read when it is its turn. */
-export function employeeChangeBatchRoutes(app: Api, parts: ApiParts): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser(BATCH_TYPES, (_request, payload, done) => done(null, payload));
-  const inTurn = createTurns(BATCHES_AT_ONCE, 'batches of changes', parts.log);
+export function changeBatchRoutes(app: Api, parts: ApiParts): void {
+  passStreams(app, BATCH_TYPES);
+  const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts.log);
   const Batched = closed(
     {
       data: Type.Array(named(app, 'BatchedChange', Result), {
@@ -101,7 +193,7 @@ export function employeeChangeBatchRoutes(app: Api, parts: ApiParts): void {
         throw invalid([{ path: 'Idempotency-Key', rule }]);
       }
       const isArray = formatOf(request.headers['content-type'] ?? '') === 'json';
-      const { cuts, results } = await inTurn(async () => {
+      const { cuts, results } = await limited(async () => {
         const bytes = await wholeBody(request);
         const cuts = cutsOf(bytes, isArray);
         return { cuts, results: await acceptBatch(parts, parsedOf(bytes, cuts)) };
@@ -115,22 +207,12 @@ export function employeeChangeBatchRoutes(app: Api, parts: ApiParts): void {
   );
 }
 
-/** The body, which is a stream until now. Throws a `Refusal` when there is none, or it is too large. */
-async function wholeBody({ body, headers }: FastifyRequest): Promise<Buffer> {
-  if (body === undefined || body === null) throw invalid([{ path: 'body', rule: 'is required' }]);
-  if (Number(headers['content-length'] ?? 0) > BATCH_BYTES_MAX) throw tooLarge();
+/** Reads the whole body. Throws a `Refusal` if there is none or it is too large. */
+async function wholeBody(request: FastifyRequest): Promise<Buffer> {
+  const tooLarge = `a batch has at most ${BATCH_BYTES_MAX / 1024 / 1024} MiB: send several`;
   const parts: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const part of body as AsyncIterable<Uint8Array>) {
-    bytes += part.length;
-    if (bytes > BATCH_BYTES_MAX) throw tooLarge();
-    parts.push(part);
-  }
+  for await (const part of streamedBody(request, BATCH_BYTES_MAX, tooLarge)) parts.push(part);
   return Buffer.concat(parts);
-}
-
-function tooLarge(): Refusal {
-  return new Refusal('too-large', `a batch has at most ${BATCH_BYTES_MAX / 1024 / 1024} MiB: send several`);
 }
 
 function cutsOf(bytes: Buffer, isArray: boolean): Cut[] {

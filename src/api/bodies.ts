@@ -1,0 +1,117 @@
+/** Request bodies: JSON, read as strictly as the contract reads events, and large ones as streams. */
+
+import { isUtf8 } from 'node:buffer';
+import type { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { parseJson } from '../contract/json.ts';
+import { type Columns, formatOf, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
+import type { Log } from '../telemetry/log.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { Shed } from './pressure.ts';
+import { invalid, Refusal } from './problem.ts';
+
+const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
+
+/** Some editors put it before a text; JSON has none (RFC 8259, 8.1). */
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+export function readJsonBodies(app: FastifyInstance): void {
+  // A few compressed bytes could be gigabytes: nothing is ever inflated.
+  app.addHook('onRequest', async ({ headers }) => {
+    if ((headers['content-encoding'] ?? 'identity') === 'identity') return;
+    throw new Refusal('unsupported-media-type', 'send the body without a content encoding');
+  });
+  // Text in another charset would decode to different text without an error.
+  app.addHook('onRequest', async ({ headers }) => {
+    const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase() ?? 'utf-8';
+    if (charset === 'utf-8' || charset === 'utf8') return;
+    throw new Refusal('unsupported-media-type', 'send the body in UTF-8');
+  });
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
+    if (bytes.length === 0) return done(null, undefined);
+    if (bytes.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)) {
+      return done(invalid([{ path: 'body', rule: 'begins with a byte order mark: leave it out' }]));
+    }
+    const parsed = isUtf8(bytes)
+      ? parseJson(bytes.toString('utf8'))
+      : ({ ok: false, reason: 'is not valid UTF-8' } as const);
+    if (parsed.ok) done(null, parsed.value);
+    else done(invalid([{ path: 'body', rule: parsed.reason }]));
+  });
+}
+
+/** Streams are read within seconds. */
+const RETRY_AFTER_SECONDS = 5;
+
+/**
+ * Returns a function that runs at most `atOnce` reads at a time and throws a `Shed` beyond that, so that memory stays
+ * bounded. `what` names the bodies for people.
+ */
+export function limitReads(
+  atOnce: number,
+  what: string,
+  log: Log,
+): <T>(read: () => Promise<T>) => Promise<T> {
+  const tell = tellSeldom(({ count }) =>
+    log.warn({ reason: what, count }, 'requests were refused: too many of them at once'),
+  );
+  let reading = 0;
+  return async (read) => {
+    if (reading === atOnce) {
+      const detail = `${atOnce} ${what} are being read, no more at once: nothing was changed, send it again`;
+      tell({ code: '', count: 1 });
+      throw new Shed(detail, RETRY_AFTER_SECONDS);
+    }
+    reading += 1;
+    try {
+      return await read();
+    } finally {
+      reading -= 1;
+    }
+  };
+}
+
+/** Passes bodies of these content types on as streams, for the routes of this context only. */
+export function passStreams(app: FastifyInstance, types: readonly string[]): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser([...types], (_request, payload, done) => done(null, payload));
+}
+
+/** Returns a request's streamed body. Throws a `Refusal` if there is none or it has more than `maxBytes`. */
+export function streamedBody(
+  { body, headers }: FastifyRequest,
+  maxBytes: number,
+  tooLarge: string,
+): AsyncGenerator<Uint8Array> {
+  if (body === undefined || body === null) throw invalid([{ path: 'body', rule: 'is required' }]);
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Refusal('too-large', tooLarge);
+  return bounded(body as Readable, maxBytes, tooLarge);
+}
+
+async function* bounded(body: Readable, maxBytes: number, tooLarge: string): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  // By default the iterator destroys the body when its reader stops early, and the response with it.
+  for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+    bytes += part.length;
+    if (bytes > maxBytes) throw new Refusal('too-large', tooLarge);
+    yield part;
+  }
+}
+
+const MIB = 1024 * 1024;
+
+/** About 400,000 rows; an employer with 100,000 employees has 300,000. */
+export const ROWS_BODY_BYTES_MAX = 64 * MIB;
+
+/** Returns the rows of one of payroll's files. Throws a `Refusal` if there are none or too many. */
+export function streamedRows(request: FastifyRequest, columns: Columns): Rows {
+  const content = streamedBody(
+    request,
+    ROWS_BODY_BYTES_MAX,
+    `a file has at most ${ROWS_BODY_BYTES_MAX / MIB} MiB`,
+  );
+  // Bodies of other types are refused before this.
+  const format = formatOf(request.headers['content-type'] ?? '') as RowFormat;
+  return readRows(content, format, columns);
+}

@@ -1,0 +1,323 @@
+import { Readable } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import Type, { type Static, type TSchema } from 'typebox';
+import { compareCensus, LISTED_MAX } from '../../census/diff.ts';
+import { CENSUS_BYTES_MAX, type CensusContent } from '../../census/reading.ts';
+import { CENSUS_FROM } from '../../census/source.ts';
+import { listStagedCensuses, readUploadBody, type StagedSummary } from '../../census/staged.ts';
+import { stageCensus } from '../../census/staging.ts';
+import { viewComparison } from '../../census/view.ts';
+import { Census } from '../../contract/census.ts';
+import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
+import { identifier, nullable } from '../../contract/fields.ts';
+import { cursorOf } from '../../formats/cursor.ts';
+import { employerSubject } from '../../outbox/queue.ts';
+import { by, writeReadDown } from '../auth.ts';
+import { limitReads, passStreams, streamedBody } from '../bodies.ts';
+import type { ApiParts } from '../parts.ts';
+import { notFound, Refusal } from '../problem.ts';
+import {
+  type Api,
+  closed,
+  cursor,
+  FieldProblem,
+  LIMIT_DEFAULT,
+  limit,
+  named,
+  ownInstant,
+  pageOf,
+} from '../schemas.ts';
+import { compileValidator } from '../validation.ts';
+
+const CENSUS_TYPES = { json: 'application/json', csv: 'text/csv' } as const;
+/** Carries the organization of a CSV census. */
+const ORGANIZATION_HEADER = 'census-organization';
+/**
+ * Censuses read at once. Each holds up to 1 MiB of a row and the ids of all its rows, at most 100 MB, and their checks
+ * share one thread.
+ */
+const CENSUSES_AT_ONCE = 3;
+
+export const EmployerId = closed({
+  employer_id: { ...identifier, description: 'The id that payroll and the service know the employer by.' },
+});
+
+const Staged = closed(
+  {
+    census_id: Type.String({ description: 'This census.' }),
+    employees: Type.Integer({ description: 'How many it holds.' }),
+  },
+  'The census passed the check and is the one to be uploaded.',
+);
+
+const LastUpload = closed(
+  {
+    census_id: Type.String(),
+    uploaded_at: Type.String({ description: 'When the service took it.' }),
+    employees: Type.Integer(),
+  },
+  'The census of the employer that the service took last.',
+);
+
+const Ids = (description: string) =>
+  closed({ count: Type.Integer(), employee_ids: Type.Array(Type.String()) }, description);
+
+const Changed = closed(
+  {
+    added: Ids('Not in the last upload.'),
+    changed: closed({
+      count: Type.Integer(),
+      employees: Type.Array(
+        closed(
+          { employee_id: Type.String(), fields: Type.Array(Type.String()) },
+          'Names of fields, no values.',
+        ),
+      ),
+    }),
+    absent: Ids('In the last upload only: the service may take them to have left.'),
+    unchanged: Type.Integer(),
+    organization: Type.Array(Type.String(), { description: 'Its fields that changed.' }),
+  },
+  `What the census would change against the last upload. The first ${LISTED_MAX} of each are listed, all are counted.`,
+);
+
+const Report = closed(
+  {
+    valid: Type.Boolean(),
+    employees: Type.Integer({ description: 'Rows read, good and bad.' }),
+    problem_count: Type.Integer(),
+    problems: Type.Array(FieldProblem, {
+      description: `The first ${PROBLEMS_MAX}, in the order of the rows.`,
+    }),
+    last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null before the first.' }),
+    changes: Type.Union([Changed, Type.Null()], {
+      description:
+        'Null when there is nothing to compare: the census breaks the contract, there was no upload yet, or the last one was staged by an older release or compared by a hash key that is gone.',
+    }),
+  },
+  'What is wrong with a census, and what it would change.',
+);
+
+const CENSUS = { ...Census, description: 'An organization and all of its active employees.' };
+
+const BODY_IN_WORDS =
+  'As JSON, the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are kept here. Or as ' +
+  'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), a ' +
+  'row an employee, an empty cell for an absent field; the organization then comes as JSON in the header ' +
+  '`Census-Organization`. At most 256 MiB.';
+
+/** An employer's census: brought by payroll, checked as a whole, kept encrypted until the service asks. */
+export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
+  passStreams(app, Object.values(CENSUS_TYPES));
+  const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', log);
+  const Body = Type.Unsafe<unknown>({
+    content: {
+      [CENSUS_TYPES.json]: { schema: named(app, 'Census', CENSUS) },
+      [CENSUS_TYPES.csv]: { schema: Type.String() },
+    },
+  });
+  const headers = Type.Object({
+    [ORGANIZATION_HEADER]: Type.Optional(
+      Type.String({ description: 'With CSV: the organization, as JSON.' }),
+    ),
+  });
+  // The body is a stream, which the census room reads and checks row by row.
+  const validatorCompiler: typeof compileValidator = (part) =>
+    part.httpPart === 'params' ? compileValidator(part) : () => true;
+
+  app.put(
+    '/v1/employers/:employer_id/census',
+    {
+      config: { scope: 'census:write', refuses: ['census-refused'] },
+      validatorCompiler,
+      schema: {
+        operationId: 'putCensus',
+        tags: ['Census'],
+        summary: "Bring an employer's census",
+        description: `Checks the whole census and keeps it, encrypted, in place of the one before; one that breaks the contract in any row changes nothing. Syncs that waited for it go on. ${BODY_IN_WORDS}`,
+        params: EmployerId,
+        headers,
+        body: Body,
+        response: { 200: Staged },
+      },
+    },
+    async (request) => {
+      const { employer_id } = request.params;
+      const staged = await limited(() =>
+        stageCensus({ db, encryptor, now }, employer_id, streamedCensus(request)),
+      );
+      if (!staged.ok) throw refused(staged.problemCount, staged.problems);
+      const { censusId: census_id, employees } = staged;
+      log.info({ employer_id, census_id, count: employees, ...by(request) }, 'a census was staged');
+      wakeSend();
+      return { census_id, employees };
+    },
+  );
+
+  app.post(
+    '/v1/employers/:employer_id/census/validate',
+    {
+      config: { scope: 'census:write' },
+      validatorCompiler,
+      schema: {
+        operationId: 'validateCensus',
+        tags: ['Census'],
+        summary: 'Check a census and keep nothing of it',
+        description: `Names what \`PUT\` would refuse it for and, where it passes, what it would change against the last census that the service took. ${BODY_IN_WORDS}`,
+        params: EmployerId,
+        headers,
+        body: Body,
+        response: { 200: Report },
+      },
+    },
+    async (request) => {
+      const { employer_id } = request.params;
+      return viewComparison(
+        await limited(() => compareCensus({ db, encryptor }, employer_id, streamedCensus(request))),
+      );
+    },
+  );
+}
+
+/** Returns the census in a request. Throws a `Refusal` if there is none or it is too large. */
+function streamedCensus(request: FastifyRequest): CensusContent {
+  const tooLarge = `a census has at most ${CENSUS_BYTES_MAX / 1024 / 1024} MiB`;
+  const content = streamedBody(request, CENSUS_BYTES_MAX, tooLarge);
+  if (!/^text\/csv\b/i.test(request.headers['content-type'] ?? '')) return { format: 'json', content };
+  const organization = request.headers[ORGANIZATION_HEADER];
+  // Node decodes headers as Latin-1: this restores the bytes that were sent.
+  const bytes = typeof organization === 'string' ? Buffer.from(organization, 'latin1') : null;
+  return { format: 'csv', content, organization: bytes };
+}
+
+function refused(errorCount: number, errors: readonly Problem[]): Refusal {
+  const places = errorCount === 1 ? '1 place' : `${errorCount} places`;
+  const detail = `the census breaks the contract in ${places}, so nothing of it was kept: mend them and send it again`;
+  return new Refusal('census-refused', detail, { errors, errorCount });
+}
+
+/** The staged census, opened and streamed: whoever may read this may read every employee's data. */
+export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
+  const { db, encryptor, log } = parts;
+  app.get(
+    '/v1/employers/:employer_id/census',
+    {
+      config: { scope: 'pii:read', refuses: ['not-found'] },
+      schema: {
+        operationId: 'getCensus',
+        tags: ['Census'],
+        summary: "Get an employer's census",
+        description:
+          'The staged census as it would be uploaded, for embedding it in a request for quotes. It holds personal data: ' +
+          'who reads it is written down.',
+        params: EmployerId,
+        response: { 200: Type.Unsafe<Readable>({ $ref: 'Census#' }) },
+      },
+    },
+    async (request, reply) => {
+      const { employer_id } = request.params;
+      const body = await readUploadBody(db, encryptor, employer_id);
+      if (body === null) throw notFound('staged census of an employer');
+      const subject = employerSubject(employer_id);
+      await writeReadDown(parts, request, { what: 'census', whatId: body.census.censusId, subject });
+      log.info({ employer_id, census_id: body.census.censusId, ...by(request) }, 'a census was read');
+      return reply.type(CENSUS_TYPES.json).send(Readable.from(whole(body), { objectMode: false }));
+    },
+  );
+
+  stagedCensusListRoutes(app, parts);
+}
+
+/** The body's bytes. When some are missing the connection is cut: half a census must not look like a whole one. */
+async function* whole(body: {
+  length: number;
+  chunks: AsyncIterable<Uint8Array>;
+}): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const part of body.chunks) {
+    bytes += part.length;
+    yield part;
+  }
+  if (bytes !== body.length) throw new Error('the census was replaced while it was read');
+}
+
+const StagedCensus = closed(
+  {
+    employer_id: Type.String(),
+    census_id: Type.String(),
+    employees: Type.Integer({ description: 'How many it holds.' }),
+    staged_at: ownInstant('When it passed the check and became the one to be uploaded.'),
+    last_upload: nullable(
+      closed(
+        {
+          census_id: Type.String({ description: 'The same as above when the service has the staged one.' }),
+          employees: Type.Integer(),
+          uploaded_at: ownInstant('When the service took it.'),
+        },
+        'The census of the employer that the service took last; null before the first.',
+      ),
+    ),
+  },
+  'The staged census of an employer, without what it says.',
+);
+type StagedCensus = Static<typeof StagedCensus>;
+
+const StagedQuery = closed({
+  employer_id: Type.Optional({ ...identifier, description: 'Of this employer.' }),
+  cursor,
+  limit,
+});
+
+const pageWithSource = (row: TSchema) =>
+  closed(
+    {
+      ...pageOf(row).properties,
+      source: Type.Enum([...CENSUS_FROM], {
+        description:
+          'Where a census comes from when the service asks for one. push: what is staged is uploaded. dir, http and ' +
+          'function (of the embedding program): it is fetched then, and takes the place of what is staged.',
+      }),
+    },
+    'A page, and where censuses come from.',
+  );
+
+const position = cursorOf('censuses', Type.String());
+
+/** Which employers have a staged census, how old and how large it is. Nothing here is personal data. */
+function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
+  app.get(
+    '/v1/censuses',
+    {
+      config: { scope: 'census:read' },
+      schema: {
+        operationId: 'listCensuses',
+        tags: ['Census'],
+        summary: 'List staged censuses',
+        description:
+          'The one to be uploaded of each employer, in the order of their ids: how many employees, since when, and ' +
+          'what the service took last. Not what they say.',
+        querystring: StagedQuery,
+        response: { 200: pageWithSource(named(app, 'StagedCensus', StagedCensus)) },
+      },
+    },
+    async ({ query }) => {
+      const page = { after: position.decode(query.cursor), limit: query.limit ?? LIMIT_DEFAULT };
+      const { censuses, next } = await listStagedCensuses(db, { employerId: query.employer_id }, page);
+      return { data: censuses.map(shown), next_cursor: position.encode(next), source: censusFrom };
+    },
+  );
+}
+
+function shown({ employerId, censusId, employees, stagedAt, lastUpload }: StagedSummary): StagedCensus {
+  return {
+    employer_id: employerId,
+    census_id: censusId,
+    employees,
+    staged_at: stagedAt,
+    last_upload: lastUpload && {
+      census_id: lastUpload.censusId,
+      employees: lastUpload.employees,
+      uploaded_at: lastUpload.uploadedAt,
+    },
+  };
+}
