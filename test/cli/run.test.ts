@@ -351,7 +351,7 @@ t.test(
     const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
     t.match(
       stdout,
-      /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23 \(employee \+23\.07, employer \+0\.00\)$/m,
+      /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23, amount change: changed \(employee \+23\.07, employer \+0\.00\)$/m,
     );
     t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
     t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);

@@ -169,6 +169,7 @@ function printLine(out: Output, line: Line): void {
     line.taxability,
     line.kind === 'regular' ? '' : `${line.kind} of ${line.adjustment_for}`,
     changeOf(line),
+    amountChangeOf(line),
     line.payroll_code === null ? '' : `code ${line.payroll_code}`,
   ].filter((text) => text !== '');
   const flags = line.flags.length === 0 ? '' : `  ${out.color('yellow', line.flags.join(', '))}`;
@@ -183,19 +184,17 @@ export function sentencesOf({ explanation }: Line): string[] {
   return explanation.split('; plus ');
 }
 
-/** Returns the change of the election and of the amounts against the previous finalized run. */
-export function changeOf(line: Line): string {
-  const { change, amount_change, previous_amount, member_amount } = line;
-  if (change === 'ended') return `ended, was ${previous_amount}`;
-  const from = change === 'changed' && previous_amount !== member_amount ? ` from ${previous_amount}` : '';
-  const why = change === 'same' ? `, amount change: ${amount_change}` : '';
-  const goesOn = change === 'same' || change === 'changed';
-  const differs = goesOn && amount_change !== null && amount_change !== 'same';
-  return `${change ?? ''}${from}${differs ? `${why} (${differencesOf(line)})` : ''}`;
+/** Returns the change of the election against the previous finalized run. */
+export function changeOf({ change, previous_amount, member_amount }: Line): string {
+  if (change === 'changed' && previous_amount !== member_amount) return `changed from ${previous_amount}`;
+  return change === 'ended' ? `ended, was ${previous_amount}` : (change ?? '');
 }
 
-function differencesOf({ member_difference, employer_difference }: Line): string {
-  return `employee ${signed(member_difference)}, employer ${signed(employer_difference)}`;
+/** Returns why the amounts of an election that goes on differ from the previous run, and by how much. */
+function amountChangeOf({ change, amount_change, member_difference, employer_difference }: Line): string {
+  const isInBoth = change === 'same' || change === 'changed';
+  if (!isInBoth || amount_change === null || amount_change === 'same') return '';
+  return `amount change: ${amount_change} (employee ${signed(member_difference)}, employer ${signed(employer_difference)})`;
 }
 
 function signed(amount: string | null): string {
