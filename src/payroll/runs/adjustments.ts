@@ -1,14 +1,12 @@
 /** What earlier runs should have taken by what is known today: "Adjustments" of payroll.md. Pure. */
-
-import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
-import { difference, total } from '../../money.ts';
+import { amountOf, type Cents, centsOf } from '../../money.ts';
 import type { Amounts } from '../calculation/amounts.ts';
-import { type Flag, isIncluded, type Line, NOTHING } from '../calculation/line.ts';
-import type { Run } from './body.ts';
+import { type Flag, isIncluded, type Line } from '../calculation/line.ts';
 import { type History, historyAt } from './history.ts';
 import { contentOf, contributionOf, type LineRules, stateInRun } from './lines.ts';
+import { type Attended, missedCheckOf } from './missed-checks.ts';
 import { isTerminatedBefore, membershipOf, type Scope } from './population.ts';
 
 /** An earlier run, finalized or voided since, with its options and calendar as frozen. */
@@ -55,14 +53,11 @@ export function frozenLinesOf(
   };
 }
 
-/** A run that an employee is in: not voided, or the run at hand, with what it takes from the employee. */
-export type Attended = { rules: Pick<LineRules, 'run' | 'deductions'>; lines: readonly Line[] };
-
 /** The run that carries the lines: the deductions that it takes, and its codes of today. */
 export type Carrier = Pick<LineRules, 'codesOf'> & { named: ReadonlySet<string> | null };
 
-type Pair = { member: string; employer: string };
-const NONE: Pair = { member: NOTHING, employer: NOTHING };
+type Pair = { member: Cents; employer: Cents };
+const NONE: Pair = { member: 0n, employer: 0n };
 
 /** The amounts that a run should have taken for a deduction by what is known today. */
 type Due = Pair & { state: RunVersion | null; because: string; flags: Flag[] };
@@ -71,26 +66,22 @@ type Due = Pair & { state: RunVersion | null; because: string; flags: Flag[] };
 type Settled = { line: Line; finalized: Pair; since: Pair };
 
 /**
- * Reports whether something that became known after a run may change what an employee owes it. Cheap: only the
- * employees for whom it does are looked at closely.
+ * Reports whether something that became known after a run may change what an employee owes it. It is cheap, so that only
+ * the employees for whom it does are examined.
  */
-export function isTouched(earlier: Earlier, known: Known): boolean {
-  const { employmentsAt, histories } = known;
-  const wasIn = wasInRun(earlier, employmentsAt(earlier.position));
+export function isTouched(earlier: Earlier, known: Known, wasIn: boolean): boolean {
   const owes = owesRun(earlier, known, wasIn);
-  return histories.some((history) => {
+  return known.histories.some((history) => {
     const then = wasIn ? historyAt(history, earlier.position) : null;
-    const [before, now] = [
-      then === null ? null : stateInRun(then, known.employeeId, earlier.rules),
-      owes ? stateInRun(history, known.employeeId, earlier.rules) : null,
-    ];
+    const before = then === null ? null : stateInRun(then, known.employeeId, earlier.rules);
+    const now = owes ? stateInRun(history, known.employeeId, earlier.rules) : null;
     return before?.position !== now?.position;
   });
 }
 
 /** Reports whether the run's own computation, repeated with what was known then, has the employee in it. */
-export function wasInRun({ scope }: Earlier, employments: readonly Employment[]): boolean {
-  return membershipOf(employments, scope).isIn;
+export function wasInRun({ scope, position }: Earlier, { employmentsAt }: Known): boolean {
+  return membershipOf(employmentsAt(position), scope).isIn;
 }
 
 /**
@@ -155,73 +146,18 @@ function dueOf(
     because: `today ${amounts.explanation}`,
     flags: [...amounts.flags],
   };
-  return attended === null ? due : missedDue(due, earlier, history, attended);
-}
-
-/**
- * Returns what is due for a check that the employee missed. Nothing is, if regular runs that the employee is in cover
- * the pay period; what off-cycle runs of the pay period take is subtracted.
- */
-function missedDue(
-  due: Due,
-  earlier: Earlier,
-  { deductionId, versions }: History,
-  attended: readonly Attended[],
-): Due {
-  const { run } = earlier.rules;
-  const [first] = versions;
-  // What payroll took of an imported deduction before its import is not known here.
-  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
-    return nothingDue(earlier);
-  const taken = attended.filter(({ rules }) => rules.deductions?.has(deductionId) !== false);
-  const cover = coverOf(
-    run,
-    taken.flatMap(({ rules }) => (rules.run.kind === 'regular' ? [rules.run] : [])),
-  );
-  if (cover === 'whole') return nothingDue(earlier);
-  const flags: Flag[] = [...due.flags, cover === 'part' ? 'missed_check_partial' : 'missed_check'];
-  const offCycle = taken
-    .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run, run))
-    .flatMap(({ lines }) => lines)
-    .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
-  if (offCycle.length === 0) return { ...due, flags };
-  const [member, employer] = [
-    total(offCycle.map((line) => line.member_amount)),
-    total(offCycle.map((line) => line.employer_amount)),
-  ];
+  if (attended === null) return due;
+  const missed = missedCheckOf(earlier.rules.run, history, attended);
+  if (missed === null) return nothingDue(earlier);
+  due.flags.push(missed.flag);
+  if (!missed.isTaken) return due;
+  const employer = missed.employer === 0n ? '' : ` and employer ${amountOf(missed.employer)}`;
   return {
     ...due,
-    member: difference(due.member, member),
-    employer: difference(due.employer, employer),
-    because: `${due.because}; less ${member}${employer === NOTHING ? '' : ` and employer ${employer}`} of off-cycle runs`,
-    flags,
+    member: due.member - missed.member,
+    employer: due.employer - missed.employer,
+    because: `${due.because}; less ${amountOf(missed.member)}${employer} of off-cycle runs`,
   };
-}
-
-type Period = Pick<Run, 'period_start' | 'period_end'>;
-
-function isWithin(inner: Period, outer: Period): boolean {
-  return outer.period_start <= inner.period_start && inner.period_end <= outer.period_end;
-}
-
-/** How much of a pay period others cover together. */
-function coverOf(period: Period, others: readonly Period[]): 'none' | 'part' | 'whole' {
-  const touching = others
-    .filter((one) => one.period_start <= period.period_end && one.period_end >= period.period_start)
-    .sort((one, other) => (one.period_start < other.period_start ? -1 : 1));
-  if (touching.length === 0) return 'none';
-  let next = period.period_start;
-  for (const { period_start, period_end } of touching) {
-    if (period_start > next) return 'part';
-    if (period_end >= next) next = dayAfter(period_end);
-  }
-  return next > period.period_end ? 'whole' : 'part';
-}
-
-const DAY_MS = 86_400_000;
-
-function dayAfter(day: string): string {
-  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
 }
 
 /** One kind of money: amounts under different lines of coverage or taxability never offset each other. */
@@ -282,21 +218,19 @@ function differenceLine(
   carrier: Carrier,
 ): Line | null {
   const { finalized, since } = settled ?? { finalized: NONE, since: NONE };
-  const member = leftOf(due.member, finalized.member, since.member);
-  const employer = leftOf(due.employer, finalized.employer, since.employer);
-  if (member === NOTHING && employer === NOTHING) return null;
+  const member = due.member - finalized.member - since.member;
+  const employer = due.employer - finalized.employer - since.employer;
+  if (member === 0n && employer === 0n) return null;
   const content =
     due.state === null ? contentOfLine((settled as Settled).line, carrier) : contentOf(due.state, carrier);
   const working = [
     workingOf('', due.member, finalized.member, since.member, member),
-    employer === NOTHING
-      ? ''
-      : workingOf('employer ', due.employer, finalized.employer, since.employer, employer),
+    employer === 0n ? '' : workingOf('employer ', due.employer, finalized.employer, since.employer, employer),
   ];
   return {
     ...content,
-    member_amount: member,
-    employer_amount: employer,
+    member_amount: amountOf(member),
+    employer_amount: amountOf(employer),
     kind: 'adjustment',
     adjustment_for: runId,
     change: null,
@@ -309,15 +243,9 @@ function differenceLine(
   };
 }
 
-function leftOf(now: string, finalized: string, since: string): string {
-  // Most lines of most runs: nothing to compute.
-  if (now === finalized && since === NOTHING) return NOTHING;
-  return difference(difference(now, finalized), since);
-}
-
-function workingOf(side: string, now: string, finalized: string, since: string, left: string): string {
-  const adjusted = since === NOTHING ? '' : `, ${since} already adjusted`;
-  return `; ${side}${now} due, ${finalized} finalized${adjusted}: ${left}`;
+function workingOf(side: string, now: Cents, finalized: Cents, since: Cents, left: Cents): string {
+  const adjusted = since === 0n ? '' : `, ${amountOf(since)} already adjusted`;
+  return `; ${side}${amountOf(now)} due, ${amountOf(finalized)} finalized${adjusted}: ${amountOf(left)}`;
 }
 
 /** Flags whose lines are shown and never taken. */
@@ -325,14 +253,14 @@ const REPORTED_ONLY: readonly Flag[] = ['prior_year', 'missed_check_partial'];
 
 /** Adds to the adjustments of one employee the direction of their pre-tax net, and marks those that are only reported. */
 export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
-  const nets = new Map<string, string>();
+  const nets = new Map<string, Cents>();
   for (const line of lines) {
     const net = netOf(line);
-    if (net !== null) nets.set(net, total([nets.get(net) ?? NOTHING, line.member_amount]));
+    if (net !== null) nets.set(net, (nets.get(net) ?? 0n) + centsOf(line.member_amount));
   }
   return lines.map((line) => {
-    const net = nets.get(netOf(line) ?? '') ?? NOTHING;
-    const retro: Flag[] = net === NOTHING ? [] : [net.startsWith('-') ? 'retro_refund' : 'retro_pre_tax'];
+    const net = nets.get(netOf(line) ?? '') ?? 0n;
+    const retro: Flag[] = net === 0n ? [] : [net < 0n ? 'retro_refund' : 'retro_pre_tax'];
     const all = new Set<Flag>([...line.flags, ...retro, ...flags]);
     if (REPORTED_ONLY.some((flag) => all.has(flag))) all.add('reported');
     return { ...line, flags: [...all] };
@@ -351,12 +279,12 @@ export function contentOfLine(line: Line, { codesOf }: Pick<LineRules, 'codesOf'
 }
 
 function plus(one: Pair, other: Pair): Pair {
-  return { member: total([one.member, other.member]), employer: total([one.employer, other.employer]) };
+  return { member: one.member + other.member, employer: one.employer + other.employer };
 }
 
 function pairOf({
   member_amount,
   employer_amount,
 }: Pick<Amounts, 'member_amount' | 'employer_amount'>): Pair {
-  return { member: member_amount, employer: employer_amount };
+  return { member: centsOf(member_amount), employer: centsOf(employer_amount) };
 }

@@ -1,10 +1,8 @@
 /** What a run takes, or only reports, for earlier runs: adjustments and arrears of one employee. Pure. */
-
 import { payGroupOn } from '../../ledger/employment.ts';
 import { total } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
 import {
-  type Attended,
   adjustmentLines,
   type Carrier,
   type Earlier,
@@ -14,13 +12,11 @@ import {
   marked,
   wasInRun,
 } from './adjustments.ts';
-
 import { arrearsLines, type Owed } from './arrears.ts';
-
 import type { Basis } from './basis.ts';
-
 import type { Run } from './body.ts';
 import type { LineRules } from './lines.ts';
+import { type Attended, overlaps } from './missed-checks.ts';
 import { isGone, type Membership } from './population.ts';
 
 /** The same for all employees. */
@@ -49,11 +45,12 @@ export function runsToSettle({ earlier, settled }: Settling, debtor: Debtor): Ea
   for (const one of earlier) {
     const isSettled = known?.has(one.runId) === true;
     if (isSettled || debtor.owed.some(({ runId }) => runId === one.runId)) needed.add(one);
-    if (one.isVoided || !(isSettled || isTouched(one, debtor))) continue;
+    if (one.isVoided) continue;
+    const wasIn = wasInRun(one, debtor);
+    if (!(isSettled || isTouched(one, debtor, wasIn))) continue;
     needed.add(one);
     // Other runs of the same days may have taken what this one missed.
-    if (!wasInRun(one, debtor.employmentsAt(one.position)))
-      for (const other of earlier) if (overlaps(other, one)) needed.add(other);
+    if (!wasIn) for (const other of earlier) if (overlaps(other.rules.run, one.rules.run)) needed.add(other);
   }
   return earlier.filter((one) => needed.has(one));
 }
@@ -73,10 +70,6 @@ function settlesLeaversOf(
   if (earlier.pay_frequency !== run.pay_frequency) return false;
   if (run.pay_group === null || run.pay_group === group) return true;
   return ofFrequency.length > 0 && !ofFrequency.some((one) => [null, group].includes(one.pay_group));
-}
-
-function overlaps({ rules: one }: Earlier, { rules: other }: Earlier): boolean {
-  return one.run.period_start <= other.run.period_end && other.run.period_start <= one.run.period_end;
 }
 
 /**

@@ -1,0 +1,71 @@
+/** Whether an employee missed the check of an earlier run: "Missed checks" of payroll.md. Pure. */
+import { IMPORTED } from '../../inbox/stored-body.ts';
+import { type Cents, centsOf } from '../../money.ts';
+import type { Flag, Line } from '../calculation/line.ts';
+import type { Run } from './body.ts';
+import type { History } from './history.ts';
+import type { LineRules } from './lines.ts';
+
+/** A run that an employee is in: not voided, or the run at hand, with what it takes from the employee. */
+export type Attended = { rules: Pick<LineRules, 'run' | 'deductions'>; lines: readonly Line[] };
+
+/** A missed check, and what off-cycle runs of its pay period took of the deduction. */
+export type MissedCheck = { flag: Flag; isTaken: boolean; member: Cents; employer: Cents };
+
+/** Returns null if nothing was missed: regular runs that the employee is in cover the whole pay period. */
+export function missedCheckOf(
+  run: Run,
+  { deductionId, versions }: History,
+  attended: readonly Attended[],
+): MissedCheck | null {
+  const [first] = versions;
+  // What payroll took of an imported deduction before its import is not known here.
+  if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
+    return null;
+  const taken = attended.filter(({ rules }) => rules.deductions?.has(deductionId) !== false);
+  const cover = coverOf(
+    run,
+    taken.flatMap(({ rules }) => (rules.run.kind === 'regular' ? [rules.run] : [])),
+  );
+  if (cover === 'whole') return null;
+  const offCycle = taken
+    .filter(({ rules }) => rules.run.kind === 'off_cycle' && isWithin(rules.run, run))
+    .flatMap(({ lines }) => lines)
+    .filter((line) => line.deduction_id === deductionId && line.kind === 'regular');
+  return {
+    flag: cover === 'part' ? 'missed_check_partial' : 'missed_check',
+    isTaken: offCycle.length > 0,
+    member: offCycle.reduce((sum, line) => sum + centsOf(line.member_amount), 0n),
+    employer: offCycle.reduce((sum, line) => sum + centsOf(line.employer_amount), 0n),
+  };
+}
+
+type Period = Pick<Run, 'period_start' | 'period_end'>;
+
+export function overlaps(one: Period, other: Period): boolean {
+  return one.period_start <= other.period_end && other.period_start <= one.period_end;
+}
+
+function isWithin(inner: Period, outer: Period): boolean {
+  return outer.period_start <= inner.period_start && inner.period_end <= outer.period_end;
+}
+
+/** Returns how much of a pay period others cover together. */
+function coverOf(period: Period, others: readonly Period[]): 'none' | 'part' | 'whole' {
+  const touching = others
+    .filter((one) => overlaps(one, period))
+    .sort((one, other) => (one.period_start < other.period_start ? -1 : 1));
+  if (touching.length === 0) return 'none';
+  let next = period.period_start;
+  for (const { period_start, period_end } of touching) {
+    if (period_start > next) return 'part';
+    if (period_end >= next) next = dayAfter(period_end);
+  }
+  return next > period.period_end ? 'whole' : 'part';
+}
+
+const DAY_MS = 86_400_000;
+
+function dayAfter(day: string): string {
+  return new Date(Date.parse(day) + DAY_MS).toISOString().slice(0, 'YYYY-MM-DD'.length);
+}
