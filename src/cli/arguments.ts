@@ -1,4 +1,4 @@
-/** The values of options and arguments, and files that they name. */
+/** The values of options and arguments, and the files that they name. */
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { InvalidArgumentError, Option } from 'commander';
@@ -11,7 +11,7 @@ import { CommandFailed, WrongUsage } from './failure.ts';
 import { printable } from './output.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
-/** `2026-11-20T17:00:00.000`: what our own instants have of an instant's digits. */
+/** The length of our own instants without the Z, such as `2026-11-20T17:00:00.000`. */
 const MILLISECONDS_LENGTH = 23;
 
 export function wholeNumber(least: number, most: number): (text: string) => number {
@@ -27,14 +27,14 @@ export function day(text: string): string {
   throw new InvalidArgumentError('It must be a day, such as 2026-07-01.');
 }
 
-/** An instant as the database writes its own: UTC, milliseconds. A day is its first moment. */
+/** Returns an instant in the form that the database uses: UTC, milliseconds. A date is its first instant. */
 export function instant(text: string): string {
   const found = toInstant(isDay(text) ? `${text}T00:00:00Z` : text);
   if (found !== null) return `${found.slice(0, MILLISECONDS_LENGTH)}Z`;
   throw new InvalidArgumentError('It must be a day or a date-time, such as 2026-07-01T08:00:00Z.');
 }
 
-/** A time from now, in milliseconds. */
+/** Returns a period in milliseconds. */
 export function period(text: string): number {
   const [, count, unit = ''] = /^(\d{1,4})([hd])$/.exec(text) ?? [];
   const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);
@@ -53,17 +53,16 @@ export function address(text: string): string {
   throw new InvalidArgumentError('It must be an http:// or https:// address without a user.');
 }
 
-/** For an option that may be given several times. */
+/** For an option that may be repeated. */
 export function several<T>(parse: (text: string) => T): (text: string, before?: T[]) => T[] {
   return (text, before = []) => [...before, parse(text)];
 }
 
-/** Every command with a result has it. */
 export function jsonOption(): Option {
   return new Option('--json', 'print JSON for programs');
 }
 
-/** An employer id that can be part of the service's address, where its census is uploaded to. */
+/** Returns an employer id that fits into the address of the service, which its census is uploaded to. */
 export function employerId(text: string): string {
   if (pathSegment(text) !== null && [...text].length <= ID_MAX_CHARACTERS) return text;
   throw new WrongUsage(
@@ -71,20 +70,20 @@ export function employerId(text: string): string {
   );
 }
 
-/** Of the reason, in characters; the API's own bound. */
+/** The limit of the API. */
 const REASON_MAX_CHARACTERS = 500;
 
-/** A reason that is kept, without blanks around it. Throws `WrongUsage` when it says nothing or too much. */
+/** Returns a reason without surrounding blanks. Throws `WrongUsage` if it is empty or too long. */
 export function reasonOf(text: string): string {
   const reason = text.trim();
   if (reason !== '' && reason.length <= REASON_MAX_CHARACTERS) return reason;
   throw new WrongUsage(`--reason must say why, in at most ${REASON_MAX_CHARACTERS} characters`);
 }
 
-/** What the API takes as the body of a run or a setting. */
+/** The limit of the API for the body of a run or a setting. */
 const JSON_BYTES_MAX = 8 * 1024 * 1024;
 
-/** The value in a JSON file, which the caller checks. Throws when the file is not there or holds no JSON. */
+/** Returns the unchecked value in a JSON file. Throws if there is no file or no JSON in it. */
 export async function readJsonFile(path: string): Promise<unknown> {
   const name = printable(path);
   const { size } = await stat(path);
@@ -95,20 +94,20 @@ export async function readJsonFile(path: string): Promise<unknown> {
   return parsed.value;
 }
 
-/** What the end of a file's name says of its content. */
+/** The format by the extension of the file name. */
 const ROW_FORMATS: Readonly<Record<string, RowFormat>> = { csv: 'csv', json: 'json', ndjson: 'ndjson' };
 
 export type RowsFile = {
   /** In bytes. */
   size: number;
   format: RowFormat;
-  /** The bytes from the first one on; `onBytes` is told of each part that was read. */
+  /** Reads the bytes from the start. `onBytes` receives the length of each part. */
   read(onBytes?: (bytes: number) => void): AsyncIterable<Uint8Array>;
-  /** Reads the rows from the first one on; `onBytes` is told of each part that was read. */
+  /** Reads the rows from the start. `onBytes` receives the length of each part. */
   open(columns: Columns, onBytes?: (bytes: number) => void): Rows;
 };
 
-/** A file of rows that a person names. Throws when there is none, or its name does not say how it is read. */
+/** Opens a file of rows. Throws if there is none or its extension is unknown. */
 export async function findRowsFile(path: string): Promise<RowsFile> {
   const format = ROW_FORMATS[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
   if (format === undefined)
@@ -135,11 +134,10 @@ async function* counted(
   }
 }
 
-/** The API's own bounds of a page. */
+/** The limits of the API for a page. */
 const LIMIT_MOST = 1_000;
 const LIMIT_USUAL = 100;
 
-/** The formats of a file of rows. */
 export const ROWS_FILE = '.csv, .json or .ndjson';
 
 export function employerOption(): Option {

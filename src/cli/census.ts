@@ -1,4 +1,4 @@
-/** Censuses and their syncs. */
+/** The commands of censuses and their syncs. */
 import { createReadStream } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
@@ -27,7 +27,6 @@ import { type Act, type Context, withDatabase } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 import { type Output, printable, printPairs, printTable } from './output.ts';
 
-/** Adds the commands of censuses. */
 export function addCensusCommands(program: Command, act: Act): void {
   const census = program.command('census').description("employers' censuses");
   census
@@ -63,8 +62,8 @@ export function addCensusCommands(program: Command, act: Act): void {
 }
 
 /**
- * A census from a file that a person names: `.json`, or `.csv` with its organization in `NAME.organization.json`
- * beside it. Throws when there is no such file; what is wrong inside of it the check tells.
+ * Opens the file of a census: `.json`, or `.csv` with its organization in `NAME.organization.json` next to it.
+ * Throws if there is no such file. The check reports what is wrong in its content.
  */
 async function openCensusFile(path: string): Promise<CensusContent> {
   const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
@@ -77,7 +76,7 @@ async function openCensusFile(path: string): Promise<CensusContent> {
   return { format: 'csv', content, organization: await organizationBeside(stem) };
 }
 
-/** Null when there is none: the check then says that the organization is required. */
+/** Returns null if there is no such file: the check then reports that the organization is required. */
 async function organizationBeside(stem: string): Promise<Buffer | null> {
   const path = `${stem}.organization.json`;
   try {
@@ -90,7 +89,6 @@ async function organizationBeside(stem: string): Promise<Buffer | null> {
   }
 }
 
-/** Names each row and field, one a line, then how many there are. */
 function printProblems(out: Output, { employees, problemCount, problems }: Findings): void {
   for (const problem of problems) out.print(printable(describe(problem)));
   const left = problemCount - problems.length;
@@ -100,10 +98,10 @@ function printProblems(out: Output, { employees, problemCount, problems }: Findi
   );
 }
 
-/** For people, of each kind of change; `--json` has more. */
+/** Changes of each kind that are printed; `--json` has more. */
 const LISTED = 20;
 
-/** What a census would change against the last upload: counts, then ids and names of fields, never a value. */
+/** Prints what a census would change: counts, ids and names of fields, no values. */
 function printChanges(out: Output, { lastUpload, changes }: Compared): void {
   if (lastUpload === null) {
     out.print('nothing to compare with: no census of this employer was uploaded yet');
@@ -140,8 +138,8 @@ function listed(what: string, count: number, all: readonly string[]): string[] {
 }
 
 /**
- * Checks a census as staging would, and keeps nothing. With an employer it also tells what the census would change
- * against the last one that the service took; without, it needs no configuration and no database.
+ * Checks a census and keeps nothing. With an employer it also compares the census with the last upload. Without
+ * one it needs no configuration and no database.
  */
 async function censusValidate(
   context: Context,
@@ -166,7 +164,6 @@ async function compare(context: Context, employer: string, file: string): Promis
   return withDatabase(context, (db) => compareCensus({ db, encryptor }, employer, content));
 }
 
-/** Keeps a census that passes the check for the next upload; one that does not leaves nothing behind. */
 async function censusStage(
   context: Context,
   file: string,
@@ -194,7 +191,7 @@ async function censusStage(
   });
 }
 
-/** A census under the wrong employer id shows itself here first: its employees already work for another one. */
+/** A census under the wrong employer id is noticed here first: its employees already work for another employer. */
 async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: string): Promise<void> {
   const limits = readReadinessLimits(env);
   const { checks } = await readReadiness(db, { now: now(), employerId: employer, ...limits });
@@ -206,14 +203,13 @@ async function noteEmployedTwice({ out, env, now }: Context, db: Db, employer: s
   );
 }
 
-/** Enough to see how the last rounds went. */
 const SYNCS_SHOWN = 5;
-/** Of the newest sync, for people; `--json` has all that are kept. */
+/** Problems of the newest sync that are printed; `--json` has all. */
 const PROBLEMS_SHOWN = 20;
 
 /**
- * Shows what is staged for an employer and how its latest syncs went. The census itself stays encrypted. With `answer` it
- * also shows the response that failed the newest sync, which may hold personal data.
+ * Shows the staged census, which stays encrypted, and the latest syncs. With `answer` it also shows the response
+ * that failed the newest sync, which may hold personal data.
  */
 function censusShow(
   context: Context,
@@ -262,7 +258,7 @@ async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefi
   return readSyncAnswer(db, encryptor, sync.sync_id);
 }
 
-/** A command has no token: the audit log names the user of the system instead. */
+/** A command has no token, so the audit log names the operating system's user. */
 function commandCaller(): Caller {
   let name: string;
   try {
@@ -302,10 +298,13 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   }
 }
 
-/** Syncs of one employer that may be opened in the moment between opening one and reading it. */
+/** Syncs of one employer that may be requested between requesting one and reading it. */
 const JUST_OPENED = 100;
 
-/** Owes an upload of an employer's census, as a request of the service would. A running `serve` sends it at once. */
+/**
+ * Requests an upload of an employer's census, as a request of the service does. A running `serve` sends it
+ * immediately.
+ */
 function censusSync(
   context: Context,
   { employer, json }: { employer: string; json?: true },

@@ -7,28 +7,29 @@ import type { Environment } from '../environment.ts';
 import { CommandFailed } from './failure.ts';
 import type { Output } from './output.ts';
 
-/** Makes a command the action of a Commander command. The command returns its exit code, 0 only on success. */
+/**
+ * Wraps a command as the action of a Commander command. The command returns its exit code, which is 0 only on
+ * success.
+ */
 export type Act = (
   command: (context: Context, ...rest: never[]) => Promise<number>,
 ) => (...given: unknown[]) => Promise<void>;
 
 export type Input = NodeJS.ReadableStream & { readonly isTTY?: boolean };
 
-/** What every command gets. */
 export type Context = {
   readonly env: Environment;
   readonly out: Output;
   readonly now: Clock;
-  /** Where a person's answers come from; without it, the process's own. */
+  /** The input for confirmations. The default is the input of the process. */
   readonly stdin?: Input;
   /**
-   * Aborts at Ctrl-C or SIGTERM, and when nobody reads the result any more. Signals are caught from the first call
-   * on, once: a second one ends the process at once, and commands that never ask are ended by the first.
+   * Returns a signal that aborts at Ctrl-C or SIGTERM, or when the reader of the result is gone. Signals are
+   * caught from the first call on, and once: a second signal ends the process.
    */
   readonly stopped: () => AbortSignal;
 };
 
-/** Catches the signals that ask a process to stop. */
 export function catchSignals(stopping: AbortController): () => AbortSignal {
   let caught = false;
   return () => {
@@ -41,9 +42,9 @@ export function catchSignals(stopping: AbortController): () => AbortSignal {
 }
 
 /**
- * Opens the configured database for one command, also beside a running `serve`, and closes it again. Throws when
- * there is none, so that a command started in the wrong folder leaves no empty one behind, and `SchemaRefused`
- * when it is not the one that this release and configuration expect.
+ * Opens the configured database for one command and closes it afterward, also while `serve` runs. Throws if there
+ * is no database, so a command started in the wrong folder creates none, and throws `SchemaRefused` for a database
+ * of another release or environment.
  */
 export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promise<R>): Promise<R> {
   const url = readDatabaseUrl(env);

@@ -1,4 +1,4 @@
-/** Deductions: the ledger. */
+/** The commands of deductions. */
 import { type Command, Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
@@ -20,7 +20,6 @@ import { type Act, type Context, withDatabase } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 import { type Cell, notePage, printable, printTable } from './output.ts';
 
-/** Adds the commands of deductions. */
 export function addDeductionCommands(program: Command, act: Act): void {
   const deductions = program.command('deductions').description('the ledger of deductions');
   deductions
@@ -75,7 +74,6 @@ type ListOptions = {
   json?: true;
 };
 
-/** Deductions by employee: the latest states, or with `--on` those in effect on that day. */
 async function deductionsList(context: Context, options: ListOptions): Promise<number> {
   const { out, now } = context;
   const { employer, employee, matched, on, knownAt, lineOfCoverage, taxability, limit, json } = options;
@@ -124,7 +122,6 @@ function rowOf({ version, employerId, matched }: DeductionState): Cell[] {
 /** Versions read together; most deductions have far fewer. */
 const VERSIONS_AT_ONCE = 1_000;
 
-/** Every state that a deduction was ever in, in the order in which they were recorded. */
 function deductionsVersions(
   context: Context,
   deductionId: string,

@@ -1,4 +1,4 @@
-/** Events: webhook messages that were received. */
+/** The commands of events. */
 import { type Command, Option } from 'commander';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -26,7 +26,6 @@ import {
   showProgress,
 } from './output.ts';
 
-/** Adds the commands of events. */
 export function addEventCommands(program: Command, act: Act): void {
   const events = program.command('events').description('webhook messages that came in');
   const list = events.command('list').description('newest first');
@@ -81,7 +80,6 @@ export function filterOf({ state, type, from, until }: FilterOptions): EventFilt
 
 type ListOptions = FilterOptions & { dismissed?: boolean; limit: number; cursor?: string; json?: true };
 
-/** Events, newest first, without their bodies; the beginnings of their reasons, which `events show` has whole. */
 function eventsList(context: Context, options: ListOptions): Promise<number> {
   const { out } = context;
   const { dismissed, limit, cursor, json } = options;
@@ -109,7 +107,6 @@ function eventsList(context: Context, options: ListOptions): Promise<number> {
   });
 }
 
-/** One event with its body: whoever asks for it by its id wants to see what came. */
 function eventsShow(context: Context, eventId: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
   return withDatabase(context, async (db) => {
@@ -138,7 +135,7 @@ function unknownEvent(eventId: string): CommandFailed {
   );
 }
 
-/** Indented where it is JSON; each line made safe for a terminal. */
+/** Indents JSON and makes each line safe for a terminal. */
 function forPeople(kept: Kept): string {
   const { body: text, body_absent } = shownBody(kept);
   if (text === null) return `no body: ${body_absent}`;
@@ -180,7 +177,7 @@ async function eventsReprocess(context: Context, ids: string[], options: Reproce
   });
 }
 
-/** All or, when an id is unknown or its body dropped, none: a mistyped list changes nothing. */
+/** Changes nothing if an id is unknown or its body was dropped. */
 function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Promise<Reprocessed> {
   return transact(db, async (trx) => {
     for (const [index, id] of ids.entries()) {
@@ -193,7 +190,6 @@ function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Prom
   });
 }
 
-/** Says that nothing is to be done about an event: readiness no longer fails for it. */
 async function eventsDismiss(
   context: Context,
   eventId: string,

@@ -4,7 +4,7 @@ import type { Environment } from '../environment.ts';
 import { type Output, printable } from './output.ts';
 
 /**
- * What was given can't be used: each problem names its field or row, and nothing was changed. `problems` may be the
+ * Input that can't be used: each problem names its field or row, and nothing was changed. `problems` may be the
  * first of `problemCount`.
  */
 export class Refused extends Error {
@@ -18,24 +18,24 @@ export class Refused extends Error {
   }
 }
 
-/** What is wrong, one line each; none when the error names no problems. */
+/** Returns one line for each problem of the error. */
 function problemLines(error: unknown): string[] {
   const { problems = [], problemCount = problems.length } = (error ?? {}) as Partial<Refused>;
   const left = problemCount - problems.length;
   return [...problems.map(describe), ...(left > 0 ? [`… and ${left} more`] : [])];
 }
 
-/** The command was called in a way that can't be meant; exit code 2. */
+/** The command was called wrongly; exit code 2. */
 export class WrongUsage extends Error {
   readonly code = 'WRONG_USAGE';
 }
 
-/** The command could not do what was asked; the message says why and what to do. */
+/** The command failed; the message says why and what to do. */
 export class CommandFailed extends Error {
   readonly code = 'COMMAND_FAILED';
 }
 
-/** For `.catch`: where the command was stopped, the message says what that left. Any other error stays what it is. */
+/** For `.catch`: replaces the error by this message if the command was stopped. */
 export function ifStopped(signal: AbortSignal, message: string): (error: unknown) => never {
   return (error) => {
     throw signal.aborted ? new CommandFailed(message) : error;
@@ -44,11 +44,14 @@ export function ifStopped(signal: AbortSignal, message: string): (error: unknown
 
 type Failure = Error & { code?: unknown; path?: unknown; address?: unknown; port?: unknown };
 
-/** The file is intact after most disk failures: what failed was a read, or a log that the next start recovers. */
+/** The file is intact after most disk failures: a read failed, or a log that the next start recovers. */
 const AFTER_DISK_FAILURE =
   'check the disk, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences';
 
-/** Where a message of the system or the engine does not say what to do. `{…}` is replaced by the error's own. */
+/**
+ * What to do, for messages of the system or the engine that do not say it. `{…}` is replaced by the error's
+ * fields.
+ */
 const ADVICE: Readonly<Record<string, string>> = {
   ENOENT: '{path} does not exist: check the path',
   EACCES: 'no permission for {path}: check who owns it and who runs this command',
@@ -80,16 +83,19 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_BUSY: 'the database is in use by another process: try again',
 };
 
-/** Added to our own messages that name the problem but not the remedy. */
+/** What to do, for our own messages that name only the problem. */
 const REMEDY: Readonly<Record<string, string>> = {
   CONNECTION_LOST: 'check the host and port of DATABASE_URL, and that the server runs',
   CONFIG: '"benefits-sidecar doctor" checks every variable',
 };
 
-/** Errors of the language itself: their messages may quote what was being read. */
+/** Errors of the language: their messages may quote data. */
 const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError']);
 
-/** Tells a failure on stderr in one line, and one more for each problem when there are several; where it happened only with LOG_LEVEL=debug or trace. */
+/**
+ * Prints a failure on stderr in one line, plus one line for each of several problems. Prints the stack only with
+ * LOG_LEVEL=debug or trace.
+ */
 export function printFailure(out: Output, env: Environment, error: unknown): void {
   const what = `benefits-sidecar: ${printable(describeFailure(error))}`;
   const problems = problemLines(error).map(printable);
@@ -98,7 +104,6 @@ export function printFailure(out: Output, env: Environment, error: unknown): voi
   if (error instanceof Error && /^(debug|trace)$/.test(env.LOG_LEVEL ?? '')) out.note(error.stack ?? '');
 }
 
-/** One line for people. */
 export function describeFailure(error: unknown): string {
   if (!(error instanceof Error)) return 'an unknown failure: LOG_LEVEL=debug shows where';
   const failure: Failure = error;

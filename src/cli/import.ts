@@ -1,4 +1,4 @@
-/** Imports. */
+/** The command that imports deductions. */
 import type { Command } from 'commander';
 import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { readDatabaseUrl } from '../config.ts';
@@ -14,7 +14,6 @@ import { type Act, type Context, withDatabase } from './context.ts';
 import { Refused } from './failure.ts';
 import { showProgress } from './output.ts';
 
-/** Adds `import deductions`. */
 export function addImportCommands(program: Command, act: Act): void {
   program
     .command('import')
@@ -26,10 +25,13 @@ export function addImportCommands(program: Command, act: Act): void {
     .action(act(importFile));
 }
 
-/** The file is read to be checked, and then to be stored. */
+/** The file is read twice: to check it, and to store it. */
 const READ_TIMES = 2;
 
-/** Begins a ledger with what payroll deducts today. The same file again changes nothing; one wrong row refuses all. */
+/**
+ * Starts a ledger with the deductions that payroll takes today. The same file again changes nothing; one wrong row
+ * rejects all.
+ */
 async function importFile(context: Context, path: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
   const file = await findRowsFile(path);
@@ -58,8 +60,8 @@ async function read({ out, now }: Context, db: Db, file: RowsFile) {
 }
 
 /**
- * Brings what is pending into the ledger, as `serve` would; false when one does so itself. While it does, no `serve`
- * can start on the file. On PostgreSQL sidecars take turns by themselves, and this is one of them.
+ * Applies pending events, as `serve` does. Returns false if a running `serve` applies them. No `serve` can start
+ * on the file meanwhile. On PostgreSQL this command takes its turn among the sidecars.
  */
 async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean> {
   let release: () => void;

@@ -1,4 +1,4 @@
-/** Data keys. */
+/** The commands of data keys. */
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
 import { readDataKeys } from '../config.ts';
@@ -12,7 +12,6 @@ import { type Act, type Context, withDatabase } from './context.ts';
 import { ifStopped } from './failure.ts';
 import { adding, printable, printTable, showProgress } from './output.ts';
 
-/** Adds the commands of data keys. */
 export function addKeyCommands(program: Command, act: Act): void {
   const keys = program.command('keys').description('keys that stored personal data is sealed with');
   keys.command('generate').description('make a key for DATA_KEYS').action(act(keysGenerate));
@@ -25,10 +24,10 @@ export function addKeyCommands(program: Command, act: Act): void {
 
 /** AES-256. */
 const KEY_BYTES = 32;
-/** Two keys made on one day get different ids. */
+/** Two keys of one day get different ids. */
 const ID_BYTES = 2;
 
-/** Prints a new entry of DATA_KEYS: an id that tells its day, and 256 random bits. */
+/** Prints a new entry of DATA_KEYS: an id with its date, and 256 random bits. */
 async function keysGenerate({ out, now }: Context): Promise<number> {
   const day = now().toISOString().slice(0, 10).replaceAll('-', '');
   out.print(`k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`);
@@ -40,12 +39,12 @@ async function keysGenerate({ out, now }: Context): Promise<number> {
   return 0;
 }
 
-/** Another one while a `serve` seals with an older key, or had a row locked; more would not help. */
+/** A `serve` that still uses an older key, or a locked row, needs another pass. More would not help. */
 const PASSES_MOST = 3;
 
 /**
- * Seals everything again under the first of DATA_KEYS, beside whoever serves, and tells which keys are still needed.
- * 1 when something could not be opened: its key is missing, or it is damaged.
+ * Encrypts everything again with the first of DATA_KEYS, also while `serve` runs, and prints which keys are still
+ * needed. Returns 1 if a value could not be opened: its key is missing, or it is damaged.
  */
 async function keysRotate(context: Context, { json }: { json?: true }): Promise<number> {
   const { out, env, stopped } = context;
@@ -79,7 +78,7 @@ async function rotate(
 ): Promise<Rotated> {
   let resealed = 0;
   for (let pass = 1; ; pass += 1) {
-    // The bar is for the first one: what is left after it is little.
+    // The bar covers the first pass: little is left after it.
     const done = await reencrypt(
       db,
       encryptor,
@@ -97,9 +96,9 @@ type KeyUse = {
   id: string;
   /** `missing`: values need it and DATA_KEYS lacks it. */
   state: 'first' | 'in-use' | 'unused' | 'missing';
-  /** How many values need it, by `table.column`. */
+  /** The number of values that need it, by `table.column`. */
   values: Record<string, number>;
-  /** Keyed hashes of the former form: without the key they can't be compared, and nothing else is lost. */
+  /** Keyed hashes of the former form. Without the key they can't be compared; nothing else is lost. */
   former_hashes: number;
 };
 

@@ -6,7 +6,7 @@ import { printable, printableLines } from '../telemetry/printable.ts';
 
 export { printable };
 
-/** What a command writes to; a process has its own, tests pass theirs. */
+/** The streams that a command writes to. */
 export type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
 type Color = 'bold' | 'dim' | 'green' | 'red' | 'yellow';
@@ -15,19 +15,21 @@ export type Output = {
   readonly stdout: Stream;
   readonly stderr: Stream;
   /**
-   * Lines of the result. Here and in `note` control characters are escaped, whatever they are part of. Text from
-   * elsewhere that must stay on one line needs `printable`.
+   * Prints lines of the result. `print` and `note` escape control characters. Text from elsewhere that must stay
+   * on one line needs `printable`.
    */
   print(text: string): void;
-  /** The result for a program: one JSON value, indented only for a person. Escapes in it are JSON's own. */
+  /** Prints the result as one JSON value, indented only for a terminal. */
   json(value: unknown): void;
-  /** Lines beside the result. */
+  /** Prints lines on stderr. */
   note(text: string): void;
-  /** Colored where the result is read on a terminal, and NO_COLOR (no-color.org) is not set. */
+  /** Returns colored text for a terminal, unless NO_COLOR (no-color.org) is set. */
   color(color: Color, text: string): string;
 };
 
-/** `readerGone` is called when the reader of the result has left, as `| head` does; what follows is dropped. */
+/**
+ * `readerGone` is called when the reader of the result closed the pipe, as `| head` does. Later output is dropped.
+ */
 export function createOutput(
   streams: { stdout: Stream; stderr: Stream },
   env: Environment,
@@ -58,10 +60,10 @@ export function createOutput(
   };
 }
 
-/** An empty cell is shown as a dash, so that columns stay readable. */
+/** Empty cells are printed as a dash, so columns stay readable. */
 export type Cell = string | number | null | undefined;
 
-/** No lines between cells: easier to read in a log and to cut with other tools. */
+/** Without lines a table is easier to read in a log and to cut with other tools. */
 const NO_LINES = Object.fromEntries(
   [
     ...['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right'],
@@ -69,20 +71,19 @@ const NO_LINES = Object.fromEntries(
   ].map((name) => [name, '']),
 );
 
-/** Prints rows under a head. */
 export function printTable(out: Output, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
   out.print(lay([head.map((name) => out.color('bold', name)), ...rows.map((row) => row.map(textOf))]));
 }
 
-/** Prints names and values, one pair a line. */
+/** Prints one name and value per line. */
 export function printPairs(out: Output, pairs: Readonly<Record<string, Cell>>): void {
   out.print(lay(Object.entries(pairs).map(([name, value]) => [out.color('bold', name), textOf(value)])));
 }
 
-/** What a reason may take of a row, so that most rows fit a terminal; the whole of it is where one thing is shown. */
+/** The length of a reason in a list, so most rows fit a terminal. */
 const SHORT_CHARACTERS = 60;
 
-/** The beginning of a text that a list has no room for. */
+/** Returns the beginning of a text for a list. */
 export function shortened(text: string | null): string | null {
   const characters = [...(text ?? '')];
   if (characters.length <= SHORT_CHARACTERS) return text;
@@ -105,28 +106,26 @@ function textOf(value: Cell): string {
   return value === null || value === undefined || value === '' ? '-' : printable(String(value));
 }
 
-/** Says, beside a page of a list, how to see the next one. */
+/** Notes how to print the next page of a list. */
 export function notePage(out: Output, nextCursor: string | null): void {
   if (nextCursor !== null) out.note(`there are more: the same again with --cursor ${nextCursor}`);
 }
 
 const MEGABYTE = 1_000_000;
 
-/** Whole megabytes, one at least: for people. */
+/** Returns whole megabytes for people, at least one. */
 export function megabytes(bytes: number): number {
   return Math.max(1, Math.round(bytes / MEGABYTE));
 }
 
 export type Progress = {
-  /** How much is done by now, of the whole. */
+  /** Sets how much of the total is done. */
   set(done: number): void;
-  /** Takes the bar away, so that what is printed next begins on a clean line. */
+  /** Removes the bar, so later output starts on a clean line. */
   end(): void;
 };
 
-/**
- * A progress bar on stderr, or nothing where that is no terminal. Without `total` it counts only.
- */
+/** Shows a progress bar on stderr if it is a terminal. Without `total` it only counts. */
 export async function showProgress(out: Output, what: string, total: number | null): Promise<Progress> {
   if (out.stderr.isTTY !== true) return { set: () => {}, end: () => {} };
   const { default: progress } = await import('cli-progress');
@@ -142,7 +141,7 @@ export async function showProgress(out: Output, what: string, total: number | nu
   return { set: (done) => bar.update(done), end: () => bar.stop() };
 }
 
-/** For work that tells how much it did each time: the bar shows the sum. */
+/** For work that reports increments: the bar shows the sum. */
 export function adding(progress: Progress): (more: number) => void {
   let done = 0;
   return (more) => {

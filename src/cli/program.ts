@@ -45,7 +45,7 @@ const USAGE = 2;
 /** The streams of the process; tests pass their own. */
 type Surroundings = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: AbortSignal };
 
-/** Runs the command that `argv` (without the interpreter and the script) names. Never throws. */
+/** Runs the command in `argv`, which excludes the interpreter and the script. Never throws. */
 export async function run(
   argv: readonly string[],
   env: Environment,
@@ -110,7 +110,7 @@ export async function createProgram(
   return program;
 }
 
-/** An error quotes arguments, which may hold line ends. Only a suggestion is on a line of its own. */
+/** An error quotes arguments, which may contain line ends. Only a suggestion is on its own line. */
 function errorLines(text: string): string {
   return text
     .trimEnd()

@@ -6,7 +6,6 @@ import { jsonOption } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { type Output, printable } from './output.ts';
 
-/** Adds `readiness`. */
 export function addReadinessCommand(program: Command, act: Act): void {
   program
     .command('readiness')
@@ -23,7 +22,7 @@ const MARKS = {
   fail: ['red', 'FAIL'],
 } as const;
 
-/** Prints each check with what to do about it; exit code 0 when no check failed. */
+/** Prints each check with what to do about it. Returns 0 if no check failed. */
 export function readiness(
   context: Context,
   { employer, json }: { employer?: string; json?: true },
@@ -38,7 +37,6 @@ export function readiness(
   });
 }
 
-/** Prints each check, and whether all passed. */
 export function printReadiness(
   out: Output,
   { checks, ready }: Pick<ReadinessReport, 'checks' | 'ready'>,

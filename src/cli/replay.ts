@@ -1,4 +1,4 @@
-/** Replays events from files to a running receiver. */
+/** The command that replays events from files to a running receiver. */
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
@@ -16,7 +16,6 @@ import { printable, showProgress } from './output.ts';
 /** More events would only wait in the receiver's queue. */
 const CONCURRENCY_MAX = 256;
 
-/** Adds `replay`. */
 export function addReplayCommand(program: Command, act: Act): void {
   program
     .command('replay')
@@ -36,7 +35,7 @@ export function addReplayCommand(program: Command, act: Act): void {
 
 type Options = { url?: string; concurrency: number; force?: true; json?: true };
 
-/** What to do about an answer that was no 2xx. */
+/** What to do about a response other than 2xx. */
 const ADVICE: Readonly<Record<string, string>> = {
   401: 'the receiver refused the signature: it has other WEBHOOK_SECRETS, or a clock that differs by 5 minutes',
   404: 'there is no receiver at this address: give its own with --url',
@@ -46,8 +45,8 @@ const ADVICE: Readonly<Record<string, string>> = {
 };
 
 /**
- * Signs events from files with the first configured secret and posts them to the running receiver, in order of
- * their names when one at a time. It worked when every one was answered with 2xx.
+ * Signs events from files with the first configured secret and posts them to the running receiver, in the order of
+ * their names if one at a time. Returns 0 if every response was 2xx.
  */
 export async function replay(context: Context, paths: string[], options: Options): Promise<number> {
   const { env, out, now, stopped } = context;
@@ -102,7 +101,7 @@ function printPosted(
   return delivered === events ? 0 : 1;
 }
 
-/** Works through a list, several at a time, in order of beginning; stops beginning once the signal aborts. */
+/** Works through a list, several items at a time and in order. Starts no more once the signal aborts. */
 async function inTurns(
   events: readonly Fixture[],
   concurrency: number,
@@ -119,13 +118,13 @@ async function inTurns(
   await Promise.all(Array.from({ length: Math.min(concurrency, events.length) }, one));
 }
 
-/** The interface's limit for an acknowledgement; a receiver that needs longer has failed. */
+/** The contract's limit for an acknowledgment. */
 const ANSWER_MS = 15_000;
 
-/** What became of one event: `answer` is the status, or why there was none. */
+/** The result of one event: `answer` is the status, or why there was none. */
 type Posted = { file: string; delivered: boolean; answer: string };
 
-/** Posts events, each signed at the time it goes out. Redirects are not followed. */
+/** Posts events, each signed when it is sent. Follows no redirect. */
 function createPoster(options: { url: string; secret: string; now: Clock; signal: AbortSignal }) {
   const { url, secret, now, signal } = options;
   const agent = new Agent({ headersTimeout: ANSWER_MS, bodyTimeout: ANSWER_MS });
@@ -146,19 +145,19 @@ function createPoster(options: { url: string; secret: string; now: Clock; signal
   };
 }
 
-/** Listening everywhere is no address to call: the same machine's own is. */
+/** A wildcard address can't be connected to; the loopback address can. */
 const EVERYWHERE: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
-/** Where a listener of this machine is reached, such as `http://127.0.0.1:8080`. */
+/** Returns the address of a listener on this machine, such as `http://127.0.0.1:8080`. */
 export function addressToReach({ host, port }: Listener): string {
   const reached = EVERYWHERE[host] ?? host;
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${port}`;
 }
 
-/** Between two looks whether something listens: soon enough for whoever starts it, and no load. */
+/** Often enough for the person who starts the sidecar, and no load. */
 const LOOK_EVERY_MS = 500;
 
-/** Resolves with true once something takes connections at the address, with false when the signal aborts. */
+/** Resolves with true once the address accepts connections, or with false when the signal aborts. */
 export async function untilItListens(url: string, signal: AbortSignal): Promise<boolean> {
   while (!signal.aborted) {
     if (await listens(new URL(url))) return true;

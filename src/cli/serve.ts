@@ -10,7 +10,6 @@ import { createLog } from '../telemetry/log.ts';
 import type { Act, Context } from './context.ts';
 import { printFailure } from './failure.ts';
 
-/** Adds `serve`. */
 export function addServeCommand(program: Command, act: Act): void {
   program
     .command('serve')
@@ -19,37 +18,37 @@ export function addServeCommand(program: Command, act: Act): void {
     .action(act(serve));
 }
 
-/** What the promise of a stop within 10 s allows; after it the process is ended as it is, and loses nothing. */
+/** The promised limit. Ending the process later loses nothing. */
 const STOPS_WITHIN_MS = 10_000;
 const LATE = `not everything stopped within ${STOPS_WITHIN_MS / 1_000} s: what was under way is taken up at the next start`;
 
 /**
- * Runs the sidecar until SIGTERM or SIGINT, which end it in order and with exit code 0, or until it can't go on,
- * which ends it in order and with 1. Either way the process is ended from here. Throws when it can't start.
+ * Runs the sidecar until SIGTERM or SIGINT, which stop it with exit code 0, or until it fails, which stops it with
+ * 1. The process ends here either way. Throws if it can't start.
  */
 async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): Promise<number> {
   const config = readConfig(env);
   const log = createLog(config.logLevel, out.stdout.isTTY === true);
-  const say = (failure: unknown): void => printFailure(out, env, failure);
+  const report = (failure: unknown): void => printFailure(out, env, failure);
   holdYoungGenerations();
   boundHeaps();
   const { createSidecar } = await import('../runtime/sidecar.ts');
-  // Also before the start is done: a signal then waits for it, and stops what was started.
+  // A signal during the start waits for it and then stops what was started.
   const starting = createSidecar(config, { log, migrate });
   let failure: Error | null = null;
-  const tellLate = (): void => {
-    say(new Error(LATE));
-    // Last, because it has the advice.
-    if (failure !== null) say(failure);
+  const reportTimeout = (): void => {
+    report(new Error(LATE));
+    // Printed last, because it says what to do.
+    if (failure !== null) report(failure);
   };
   const closer = closeWithGrace(
-    { delay: STOPS_WITHIN_MS, logger: { error: say }, onTimeout: tellLate },
+    { delay: STOPS_WITHIN_MS, logger: { error: report }, onTimeout: reportTimeout },
     async ({ err, signal }) => {
-      if (err !== undefined) say(err);
+      if (err !== undefined) report(err);
       log.info({ reason: signal ?? 'failure' }, 'stopping');
       await (await starting).stop();
       log.info({}, 'stopped');
-      // Its only way to end with exit code 1; the reason was told when it failed.
+      // Throwing is the only way to end with exit code 1. The reason was printed when it failed.
       if (failure !== null) throw failure;
     },
   );

@@ -40,17 +40,14 @@ type Setting<Body, Stored> = {
 
 type Options = { employer: string; json?: true };
 
-/** Adds the commands of pay schedules. */
 export function addScheduleCommands(program: Command, act: Act): void {
   addSetting(program, act, SCHEDULE);
 }
 
-/** Adds the commands of the payroll policy. */
 export function addPolicyCommands(program: Command, act: Act): void {
   addSetting(program, act, POLICY);
 }
 
-/** Adds the commands of payroll codes. */
 export function addCodeCommands(program: Command, act: Act): void {
   addSetting(program, act, CODES);
 }

@@ -1,4 +1,4 @@
-/** The simulated benefits service as a command. */
+/** The command that simulates a benefits service. */
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -22,7 +22,6 @@ import { addressToReach, untilItListens } from './replay.ts';
 const EMPLOYEES_MAX = 100_000;
 const SEED_MAX = 2 ** 31 - 1;
 
-/** Adds `simulate`. */
 export function addSimulateCommand(program: Command, act: Act): void {
   program
     .command('simulate')
@@ -64,16 +63,16 @@ type Options = {
   fault?: string[];
 };
 
-/** Both secrets: 256 random bits. */
+/** 256 random bits for each secret. */
 const SECRET_BYTES = 32;
-/** So that a duplicate of every deduction event is seen. */
+/** Every deduction event is delivered twice. */
 const DUPLICATES = 1;
-/** In a scenario nobody waits for hours of retries: all of them take ten seconds. */
+/** Scenarios run with retries scaled from hours to ten seconds. */
 const SCENARIO_RETRY_SCALE = 0.0001;
 
 /**
- * A benefits service in the foreground, until Ctrl-C: tells in words what it receives and sends. Once something listens
- * for its webhooks it plays a scenario, or else asks for the census of each employer and enrols who is in it.
+ * Runs a benefits service in the foreground until Ctrl-C and prints what it receives and sends. Once its webhooks
+ * have a listener it plays a scenario, or else requests the census of each employer and enrolls its employees.
  */
 export async function simulate(context: Context, options: Options): Promise<number> {
   const { env, out, stopped } = context;
@@ -131,7 +130,7 @@ function scenarioOf(name: string): ScenarioName {
   throw new WrongUsage(`--scenario must be list, or one of ${Object.keys(SCENARIOS).join(', ')}`);
 }
 
-/** Plays it, unless the signal comes before its end; closing the simulator then ends it. */
+/** Plays a scenario until its end or the signal; closing the simulator ends it. */
 async function playUntil(
   out: Output,
   simulator: Simulator,
@@ -156,7 +155,7 @@ async function askForCensuses(
 
 type Secrets = { apiKey: string; webhookSecrets: readonly string[]; fromEnvironment: boolean };
 
-/** Those of a sidecar's environment, where this one has them: then both fit together without copying. */
+/** Returns the secrets of a sidecar's environment if it is set, so that nothing needs copying. */
 function secretsOf(env: Environment): Secrets {
   const names = ['BENEFITS_API_KEY', 'WEBHOOK_SECRETS'];
   const isGiven = (name: string) =>
@@ -166,12 +165,12 @@ function secretsOf(env: Environment): Secrets {
     const webhookSecret = `whsec_${randomBytes(SECRET_BYTES).toString('base64')}`;
     return { apiKey, webhookSecrets: [webhookSecret], fromEnvironment: false };
   }
-  // Only the key is wanted; the address that the sidecar will have is this simulator's.
+  // Only the key is read; the sidecar's base address will be this simulator's.
   const { apiKey } = readBenefits({ ...env, BENEFITS_BASE_URL: 'http://127.0.0.1' });
   return { apiKey, webhookSecrets: readWebhookSecrets(env), fromEnvironment: true };
 }
 
-/** What to give a sidecar. Secrets that were just made are printed, as nothing else knows them; given ones never. */
+/** Prints the variables for a sidecar. Only generated secrets are printed. */
 function printSettings(out: Output, url: string, secrets: Secrets, censusFolder: string | null): void {
   out.print(`A benefits service listens at ${url}. Give a sidecar these, then start it:\n`);
   out.print('  export BENEFITS_ENVIRONMENT=sandbox');
@@ -188,7 +187,7 @@ function printSettings(out: Output, url: string, secrets: Secrets, censusFolder:
   out.print(`What it received, and orders to misbehave: ${url}${CONTROL_PATH}\n`);
 }
 
-/** Payroll's side of the simulated world, as `CENSUS_SOURCE=dir:` reads it. Answers the folder's absolute path. */
+/** Writes payroll's censuses as `CENSUS_SOURCE=dir:` reads them. Returns the absolute path of the folder. */
 function writeCensuses(folder: string, world: World): string {
   mkdirSync(folder, { recursive: true });
   for (const [employerId, census] of world) {
@@ -202,7 +201,7 @@ function acceptedCensusOf({ path, status }: ReceivedRequest): string | null {
   return encoded === undefined || status !== 200 ? null : decodeURIComponent(encoded);
 }
 
-/** Behind the answer to the upload and the event that its processing is complete. */
+/** Runs after the response to the upload and the event that completes the sync. */
 function enrolLater(out: Output, simulator: Simulator, employerId: string): void {
   setImmediate(async () => {
     await simulator.settled();
@@ -234,7 +233,7 @@ export function requestInWords(request: ReceivedRequest): string {
   return `${subjectOf(method, path, body)}: ${onPurpose(request) ?? outcomeOf(request)}`;
 }
 
-/** What a fault made of it; null when it met none. */
+/** Returns the effect of a fault, or null if there was none. */
 function onPurpose({ fault, status, applied, repeated }: ReceivedRequest): string | null {
   if (fault === null) return null;
   if (status !== null) return `answered ${status} on purpose (${fault})`;

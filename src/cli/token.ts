@@ -1,4 +1,4 @@
-/** Tokens of the private listener. */
+/** The commands of API tokens. */
 import type { Command } from 'commander';
 import { transact } from '../database/transaction.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
@@ -7,7 +7,6 @@ import { type Act, type Context, withDatabase } from './context.ts';
 import { CommandFailed } from './failure.ts';
 import { printable, printTable } from './output.ts';
 
-/** Adds the commands of tokens. */
 export function addTokenCommands(program: Command, act: Act): void {
   const token = program.command('token').description('who may call the private listener');
   token
@@ -33,7 +32,7 @@ export function addTokenCommands(program: Command, act: Act): void {
 
 type CreateOptions = { name: string; scope: string[]; expires?: number; json?: true };
 
-/** Prints the token alone on stdout, so that a script can take it; the rest is a note. */
+/** Prints only the token on stdout, so a script can capture it. The rest is a note. */
 function tokenCreate(context: Context, { name, scope, expires, json }: CreateOptions): Promise<number> {
   const { out } = context;
   return withDatabase(context, async (db) => {
@@ -52,7 +51,7 @@ function tokenCreate(context: Context, { name, scope, expires, json }: CreateOpt
   });
 }
 
-/** Every token ever made, the newest last; never the token itself. */
+/** Prints every token ever created, the newest last, without the token itself. */
 function tokenList(context: Context, { json }: { json?: true }): Promise<number> {
   const { out, now } = context;
   return withDatabase(context, async (db) => {
@@ -90,13 +89,13 @@ function shapeOf({ tokenId, name, scopes, createdAt, expiresAt, revokedAt }: Tok
   };
 }
 
-/** Refuses a token from now on. It did not work when no valid token has the name or id. */
+/** Revokes a token. Fails if no valid token has the name or id. */
 function tokenRevoke(context: Context, idOrName: string, { json }: { json?: true }): Promise<number> {
   const { out, now } = context;
   return withDatabase(context, async (db) => {
     const revoked = await transact(db, (trx) => revokeToken(trx, idOrName, now()));
     if (revoked === 0) {
-      // A token pasted here by mistake must not be repeated into a log.
+      // A token pasted here by mistake must not be repeated in a log.
       const named = idOrName.startsWith('bsc_') ? 'a token is no name' : printable(idOrName);
       throw new CommandFailed(
         `no token to revoke (${named}): give an id or a name of "benefits-sidecar token list" that is not revoked yet`,

@@ -1,4 +1,4 @@
-/** Employment changes. */
+/** The commands of employment changes. */
 import { type Command, Option } from 'commander';
 import type { RequestState } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
@@ -18,7 +18,6 @@ const REPORTS: Readonly<Record<ChangeKind, string>> = {
   'compensation-change': 'report changes of pay or status',
 };
 
-/** Adds the commands of employment changes. */
 export function addChangeCommands(program: Command, act: Act): void {
   const change = program.command('change').description('employment changes: reported, looked at, acted on');
   for (const kind of CHANGE_KINDS) addReportCommand(change, kind, act);
@@ -98,7 +97,6 @@ type ListOptions = {
   json?: true;
 };
 
-/** Employment changes, newest first, without what they say. */
 function changeList(context: Context, options: ListOptions): Promise<number> {
   const { out } = context;
   const { state, employee, kind, from, until, limit, cursor, json } = options;
@@ -129,7 +127,6 @@ function changeList(context: Context, options: ListOptions): Promise<number> {
   });
 }
 
-/** One change, a line for each thing that is known of it. */
 function pairsOf(change: AcceptedChange): Record<string, string | number | null> {
   const { may_have_been_applied, holding, ...rest } = change;
   return {
@@ -139,7 +136,10 @@ function pairsOf(change: AcceptedChange): Record<string, string | number | null>
   };
 }
 
-/** One change with its attempts. What it says stays sealed: the API shows it, to tokens that may see it, and notes who looked. */
+/**
+ * Shows a change with its attempts, but not its contents: the API shows those to tokens with the scope, and
+ * records the read.
+ */
 function changeShow(context: Context, changeId: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
   return withDatabase(context, async (db) => {
@@ -167,8 +167,6 @@ function unknownChange(changeId: string): CommandFailed {
     `there is no employment change ${printable(changeId)}: "benefits-sidecar change list" shows those that there are`,
   );
 }
-
-/** What a person does about one change. A running `serve` goes on with its employee within a second. */
 
 function changeRetry(
   context: Context,

@@ -25,13 +25,12 @@ import { showProgress } from '../output.ts';
 
 type Options = { file: string; keyPrefix?: string; json?: true };
 
-/** A row of the file and what came of it. */
 type Result = { path: string; outcome: 'accepted' | 'repeated' | 'conflict'; change_id: string | null };
 
 /**
- * Reports the changes in a file, all of one kind. One row that is wrong refuses the file, before anything is accepted.
- * Each row's idempotency key is made from the content of the file and its place in it, so that the same file again
- * changes nothing, and goes on where a failure broke it off.
+ * Reports the changes in a file, all of one kind. A wrong row rejects the file before anything is accepted. Each
+ * idempotency key is made from the content of the file and the row's place in it, so the same file again changes
+ * nothing, and continues after an interruption.
  */
 export function changeReport(kind: ChangeKind) {
   return async (context: Context, { file: path, keyPrefix, json }: Options): Promise<number> => {
@@ -57,7 +56,7 @@ export function changeReport(kind: ChangeKind) {
   };
 }
 
-/** Rows whose key came with another change before; the others were accepted. */
+/** Rows whose key was used for another change before. The other rows were accepted. */
 class Conflicts extends Error {
   readonly code = 'CONFLICT';
   readonly problems: readonly Problem[];
@@ -73,7 +72,7 @@ function conflictOf({ path }: Result): Problem {
   return { path, rule: 'another change came under its key before' };
 }
 
-/** Room for the kind and the row behind it. */
+/** Leaves space for the kind and the row in a key. */
 const PREFIX_MAX_CHARACTERS = 200;
 
 function assertPrefix(prefix: string | undefined): void {
@@ -84,12 +83,12 @@ function assertPrefix(prefix: string | undefined): void {
   );
 }
 
-/** A file's own keys hold a hash of its content; only a keyed hash of the whole key is ever stored. */
+/** Keys hold a hash of the file's content. Only a keyed hash of the whole key is stored. */
 function keysOf(kind: ChangeKind, prefix: string): (row: number) => string {
   return (row) => `${prefix}-${kind}-${row}`;
 }
 
-/** Reads the file to its end. Throws `Refused`, which names each row and field that is wrong. */
+/** Reads the whole file. Throws `Refused`, which names each wrong row and field. */
 async function checkFile(
   { out }: Context,
   file: RowsFile,
@@ -137,7 +136,6 @@ async function* hashed(
   }
 }
 
-/** A problem of a row's field, by the row's path. */
 function within(path: string, problem: Problem): Problem {
   if (path === '' || problem.path === '') return { ...problem, path: path || problem.path };
   return { ...problem, path: problem.path.startsWith('[') ? path + problem.path : `${path}.${problem.path}` };
@@ -146,7 +144,7 @@ function within(path: string, problem: Problem): Problem {
 type Work = { file: RowsFile; kind: ChangeKind; rows: number; keys: (row: number) => string };
 type Pending = Submission & { path: string };
 
-/** Accepts row after row, some hundred in a transaction, until the end or until the command is stopped. */
+/** Accepts some hundred rows in each transaction until the end, or until the command is stopped. */
 async function accept(
   { out, stopped }: Context,
   accepting: { db: Db; encryptor: ReturnType<typeof createEncryptor>; now: Context['now'] },
@@ -206,13 +204,13 @@ function printResults(
   }
 }
 
-/** A row, unchecked, and its path for what is found to be wrong with it: `changes[0]`; '' of the only one of a file. */
+/** An unchecked row with its path for problems: `changes[0]`, or '' for the only one of a file. */
 type GivenChange = { path: string; value: unknown } | { problem: Problem };
 
 const LIST = 'changes';
 const pathOf = (row: number): string => `${LIST}[${row}]`;
 
-/** Reads the rows one by one, in flat memory. Throws `Unreadable`, and what the content throws. */
+/** Reads the rows one by one in flat memory. Throws `Unreadable`, and what the content throws. */
 function givenChanges(
   content: AsyncIterable<Uint8Array>,
   format: RowFormat,
@@ -223,7 +221,7 @@ function givenChanges(
   return format === 'json' ? jsonChanges(bytes) : ndjsonChanges(bytes);
 }
 
-/** The columns are field paths of the interface, as in a census: `address.line1`, `pay_rate[0].amount`. */
+/** The columns are field paths of the contract, as in a census: `address.line1`, `pay_rate[0].amount`. */
 async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): AsyncGenerator<GivenChange> {
   const rowKind = { schema: CHANGE_SCHEMAS[kind], more: [], what: `a ${kind}` };
   let header: Header | null = null;
@@ -249,7 +247,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
 }
 
 async function* jsonChanges(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<GivenChange> {
-  // One change alone is an object too: its fields are then what stands beside a list that is not there.
+  // A single change is an object too: its fields then arrive as fields next to a list that is missing.
   const fields: [string, unknown][] = [];
   let rows = 0;
   for await (const pieces of jsonPieces(bytes, { list: LIST, orBare: true, pathOf })) {

@@ -1,4 +1,4 @@
-/** Backups. */
+/** The command that backs up a database. */
 import { existsSync, realpathSync } from 'node:fs';
 import { basename, dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
@@ -12,7 +12,6 @@ import type { Act, Context } from '../context.ts';
 import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
 import { megabytes, printPairs, showProgress } from '../output.ts';
 
-/** Adds `backup`. */
 export function addBackupCommand(program: Command, act: Act): void {
   program
     .command('backup')
@@ -24,8 +23,8 @@ export function addBackupCommand(program: Command, act: Act): void {
 }
 
 /**
- * Copies the database, as it is now, to one file, beside a running `serve` and without delaying what it receives. The
- * file appears when it is whole and checked. 1 on PostgreSQL, whose own tools do it: it says how.
+ * Copies the database to one file, also while `serve` runs and without delaying it. The file appears once it is
+ * complete and checked. For PostgreSQL it fails and names the tool to use.
  */
 export async function backup(
   context: Context,
@@ -68,14 +67,14 @@ export async function backup(
   return 0;
 }
 
-/** The file of the database, which is there: opening it would make an empty one. */
+/** Returns the path of the existing database file. Opening a missing file would create it. */
 function databaseFile(url: string): string {
   const path = sqliteFile(url);
   if (existsSync(path)) return path;
   throw new CommandFailed(`there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
 }
 
-/** Where the backup will lie, by the folder's own name, so that it can be compared with the database. */
+/** Returns the path of the backup with its folder resolved, so it can be compared with the path of the database. */
 function targetOf(file: string, path: string, force: boolean): string {
   const folder = dirname(resolve(file));
   if (!existsSync(folder)) throw new CommandFailed(`the folder ${folder} does not exist: make it first`);
@@ -90,26 +89,26 @@ function targetOf(file: string, path: string, force: boolean): string {
   if (!force) {
     throw new CommandFailed(`${file} is there already: name another file, or replace it with --force`);
   }
-  // Only a database that is served, or was, has one: it is no backup, whatever is said.
+  // Only a database that is or was served has a lock file.
   if (existsSync(`${realpathSync(target)}${BESIDE.lock}`)) {
     throw new CommandFailed(`${file} is the database of another sidecar: name another file`);
   }
   return target;
 }
 
-/** Which database a `DATABASE_URL` means, for people: without the user and the password. */
+/** Returns the name of a database without user and password. */
 export function nameOfDatabase(databaseUrl: string): string {
   if (engineOfUrl(databaseUrl) === 'sqlite') return sqlitePath(databaseUrl);
   const { host, pathname } = new URL(databaseUrl);
   return `${decodeURIComponent(pathname.slice(1)) || 'the default database'} at ${host || 'this machine'}`;
 }
 
-/** How to make a backup of a PostgreSQL database with its own tool: without the password, which it asks for or is given. */
+/** Returns how to back up a PostgreSQL database with its own tool, without the password. */
 function dumpWith(databaseUrl: string, file: string): string {
   return `PostgreSQL has a tool of its own for this, which works beside running sidecars: ${withPassword('pg_dump', `--format=custom --file=${quoted(file)} --dbname=${quoted(withoutPassword(databaseUrl))}`)}`;
 }
 
-/** How to bring such a backup back. */
+/** Returns how to restore such a backup. */
 export function restoreWith(databaseUrl: string, file: string): string {
   return `PostgreSQL has a tool of its own for this: stop all sidecars, make an empty database, then: ${withPassword('pg_restore', `--no-owner --exit-on-error --dbname=${quoted(withoutPassword(databaseUrl))} ${quoted(file)}`)}`;
 }
@@ -124,7 +123,7 @@ function withoutPassword(databaseUrl: string): string {
   return url.href;
 }
 
-/** For a shell. */
+/** Quotes text for a shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }

@@ -13,7 +13,6 @@ import { type Act, type Context, withDatabase } from '../context.ts';
 import { CommandFailed, ifStopped } from '../failure.ts';
 import { adding, type Output, printable, printPairs, printTable, showProgress } from '../output.ts';
 
-/** Adds `verify`. */
 export function addVerifyCommand(program: Command, act: Act): void {
   program
     .command('verify')
@@ -22,7 +21,6 @@ export function addVerifyCommand(program: Command, act: Act): void {
     .action(act(verify));
 }
 
-/** Adds `accept-loss`. */
 export function addAcceptLossCommand(program: Command, act: Act): void {
   program
     .command('accept-loss')
@@ -32,7 +30,6 @@ export function addAcceptLossCommand(program: Command, act: Act): void {
     .action(act(acceptLoss));
 }
 
-/** Adds `retention`. */
 export function addRetentionCommand(program: Command, act: Act): void {
   program
     .command('retention')
@@ -44,12 +41,12 @@ export function addRetentionCommand(program: Command, act: Act): void {
     .action(act(retention));
 }
 
-/** Differences that are named: enough to see what they have in common. All are counted. */
+/** Differences that are printed. All are counted. */
 const NAMED = 100;
 
 /**
- * Computes the ledger again from the inbox, and everything else from what it was made of, and compares each row; asks
- * the engine for what it knows of its files. Beside a running `serve`, whose rows it only reads. 1 when anything differs.
+ * Recomputes the ledger and everything derived from it, compares every row, and runs the engine's own checks. Only
+ * reads, also while `serve` runs. Returns 1 if anything differs.
  */
 export function verify(context: Context, { json }: { json?: true }): Promise<number> {
   const { out, env, stopped } = context;
@@ -69,7 +66,7 @@ export function verify(context: Context, { json }: { json?: true }): Promise<num
   });
 }
 
-/** What is sealed can be opened only with the keys; everything else can be looked at without. */
+/** Encrypted values need the keys; everything else is verified without them. */
 function encryptorOf(env: Environment): Encryptor | null {
   const isGiven = [env.DATA_KEYS, env.DATA_KEYS_FILE].some((value) => value !== undefined && value !== '');
   return isGiven ? createEncryptor(readDataKeys(env)) : null;
@@ -126,7 +123,7 @@ function printFound(out: Output, found: Found, differences: Differences, ms: num
   );
 }
 
-/** Says that what a database had lost was replayed, or is given up: readiness no longer fails for it. */
+/** Accepts that lost events were replayed or are abandoned, so readiness no longer fails. */
 async function acceptLoss(
   context: Context,
   { reason, json }: { reason: string; json?: true },
@@ -150,8 +147,8 @@ async function acceptLoss(
 type RetentionOptions = { dryRun?: true; json?: true };
 
 /**
- * Drops now what RETENTION_EVENTS and RETENTION_REQUESTS say, as a running `serve` does once an hour; with --dry-run it
- * only counts that. May be stopped and run again at any time.
+ * Applies RETENTION_EVENTS and RETENTION_REQUESTS now, as a running `serve` does once an hour. With --dry-run it
+ * only counts. It may be stopped and repeated at any time.
  */
 export function retention(context: Context, { dryRun, json }: RetentionOptions): Promise<number> {
   const { env, out, now, stopped } = context;

@@ -13,7 +13,6 @@ import { CommandFailed, WrongUsage } from '../failure.ts';
 import { printable, showProgress } from '../output.ts';
 import { nameOfDatabase } from './backup.ts';
 
-/** Adds `migrate`. */
 export function addMigrateCommand(program: Command, act: Act): void {
   program
     .command('migrate')
@@ -22,7 +21,6 @@ export function addMigrateCommand(program: Command, act: Act): void {
     .action(act(migrate));
 }
 
-/** Adds `copy`. */
 export function addCopyCommand(program: Command, act: Act): void {
   program
     .command('copy')
@@ -35,7 +33,7 @@ export function addCopyCommand(program: Command, act: Act): void {
     .action(act(copy));
 }
 
-/** Brings the schema up to this release, making the database where there is none; prints what was applied. */
+/** Migrates the schema to this release, creates a missing database, and prints the applied migrations. */
 export async function migrate({ env, out, now }: Context, { json }: { json?: true }): Promise<number> {
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
@@ -54,8 +52,8 @@ export async function migrate({ env, out, now }: Context, { json }: { json?: tru
 type CopyOptions = { from: string; to?: string; json?: true };
 
 /**
- * Moves everything from a SQLite file to an empty PostgreSQL database while nothing serves either: all or nothing,
- * counts and contents compared before it is committed. The file stays as it is.
+ * Copies a SQLite file to an empty PostgreSQL database while neither is served. Compares counts and contents
+ * before the commit. The file does not change.
  */
 export async function copy({ env, out, now }: Context, { from, to, json }: CopyOptions): Promise<number> {
   const environment = readEnvironment(env);
@@ -65,7 +63,7 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
     throw new WrongUsage('--to (or DATABASE_URL) must be postgres://user:password@host:5432/database');
   }
   const name = nameOfDatabase(target);
-  // Nothing may come in meanwhile that the copy would not have.
+  // The lock keeps a `serve` from storing events that the copy would lack.
   const release = holdServeLock(from);
   const opened: Db[] = [];
   const open = (url: string): Db => {
@@ -76,7 +74,7 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
   try {
     const [source, destination] = [open(from), open(target)];
     await naming('the file of --from', checkSchema(source, environment));
-    // Before it is migrated: the target that was given by mistake may be one that an older release serves.
+    // Checked before the migration: a target given by mistake may be the database of an older release.
     await assertEmpty(destination);
     await naming('the target', applyMigrations(destination, environment, now()));
     const progress = await showProgress(out, 'rows', await countRows(source));
@@ -96,7 +94,7 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
   }
 }
 
-/** Says which of the two databases was refused. */
+/** Names which of the two databases was refused. */
 async function naming<R>(which: string, checked: Promise<R>): Promise<R> {
   try {
     return await checked;
@@ -106,7 +104,7 @@ async function naming<R>(which: string, checked: Promise<R>): Promise<R> {
   }
 }
 
-/** The path, of a file that exists: opening would make an empty one. */
+/** Returns the path of an existing file. Opening a missing file would create it. */
 function sourceFile(from: string): string {
   if (!isDatabaseUrl(from) || engineOfUrl(from) !== 'sqlite') {
     throw new WrongUsage('--from must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db');

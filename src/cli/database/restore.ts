@@ -1,4 +1,4 @@
-/** Restores a backup. */
+/** The command that restores a backup. */
 import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '../../config.ts';
@@ -31,7 +31,6 @@ import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
 import { megabytes, printable, printPairs, showProgress } from '../output.ts';
 import { restoreWith } from './backup.ts';
 
-/** Adds `restore`. */
 export function addRestoreCommand(program: Command, act: Act): void {
   program
     .command('restore')
@@ -46,8 +45,8 @@ export function addRestoreCommand(program: Command, act: Act): void {
 type Options = { force?: true; withoutKeys?: true; json?: true };
 
 /**
- * Puts a backup in the place of the database, which nobody serves: checked first, and in one step. What it replaces is
- * kept beside it. Says from when to replay. 1 on PostgreSQL, whose own tools do it: it says how.
+ * Checks a backup and replaces the database with it in one step, while `serve` is stopped. Keeps the replaced file
+ * next to it and prints from when to replay. For PostgreSQL it fails and names the tool to use.
  */
 export async function restore(context: Context, file: string, options: Options): Promise<number> {
   const url = readDatabaseUrl(context.env);
@@ -63,13 +62,13 @@ export async function restore(context: Context, file: string, options: Options):
     return 0;
   } finally {
     dropPrepared(path);
-    // Taking the lock made an empty file where there was none.
+    // Taking the lock created an empty file if there was none.
     if (existsSync(path) && !isThere(path)) rmSync(path);
     release();
   }
 }
 
-/** Before anything is touched: what the file can't be, by its name and kind. */
+/** Throws if the name or the kind of the file rules it out as a backup. */
 function assertBackup(file: string, path: string): void {
   if (!existsSync(file) || !statSync(file).isFile()) {
     throw new CommandFailed(`there is no file ${file}: check the path`);
@@ -117,7 +116,7 @@ async function replace(context: Context, file: string, path: string, options: Op
   return { ...checked, path, kept, replaced, bytes: statSync(path).size };
 }
 
-/** How far the database is that is to be replaced; null when it can't be read, which may be why. */
+/** Returns the newest event of the database that is replaced, or null if it is unreadable. */
 function tailOf(path: string): Promise<Tail | null> {
   return withFile(path, readTail).catch(() => null);
 }
@@ -154,12 +153,12 @@ function printRestored({ out }: Context, restored: Restored, { json }: Options):
   );
 }
 
-/** `due`: migrations that the next start will bring. */
+/** `due`: migrations that the next start applies. */
 type Checked = { tail: Tail; due: number };
 
 /**
- * Checks the copy that was made of a backup: a whole database of this program, of the configured environment, of this
- * release or an older one, whose sealed values DATA_KEYS opens. Throws `CommandFailed`, which names the backup.
+ * Checks the copy of a backup: a complete database of this program and environment, of this release or an older
+ * one, whose encrypted values DATA_KEYS opens. Throws `CommandFailed`, which names the backup.
  */
 async function checkBackup(
   { env }: Context,
@@ -210,7 +209,7 @@ async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void
     const count = [...values.values()].reduce((sum, one) => sum + one, 0);
     throw new KeysMissing(`${count} of its values are sealed with key ${id}: ${WITHOUT}`);
   }
-  // Under the same id there may be another key. An older release's tables may lack what is asked for.
+  // The key under the same id may differ. Tables of an older release may lack the columns that this reads.
   if (due > 0) return;
   const wrong = (await checkDataKeys(db, env)).find(({ result }) => result === 'fail');
   if (wrong !== undefined) throw new KeysMissing(`${wrong.message}: ${WITHOUT}`);

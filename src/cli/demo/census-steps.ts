@@ -61,7 +61,7 @@ async function completeSyncs({ stage, confirm }: Scene): Promise<void> {
   }
 }
 
-/** A sync that failed says why: waiting longer would only hide it. */
+/** Throws when a sync failed, instead of waiting longer. */
 async function assertNotFailed(stage: Scene['stage'], employerId: string): Promise<void> {
   const failed = (await syncsOf(stage, employerId)).find((sync) => sync.state === 'failed');
   if (failed === undefined) return;

@@ -12,7 +12,6 @@ import { PAYROLL_STEPS } from './payroll-steps.ts';
 import { type Scene, type Step, StepFailed } from './scene.ts';
 import { type Stage, setStage } from './stage.ts';
 
-/** Adds `demo`. */
 export function addDemoCommand(program: Command, act: Act): void {
   program
     .command('demo')
@@ -21,7 +20,6 @@ export function addDemoCommand(program: Command, act: Act): void {
     .action(act(demo));
 }
 
-/** Plays the demo; without `--once` it stays up until Ctrl-C. */
 export function demo({ out, stopped }: Context, { once = false }: { once?: boolean }): Promise<number> {
   return runDemo({ once, out, signal: stopped() });
 }
@@ -30,19 +28,18 @@ type DemoOptions = {
   /** Ends after the last step instead of staying up. */
   readonly once: boolean;
   readonly out: Output;
-  /** Ends the demo, at any moment. */
   readonly signal: AbortSignal;
-  /** Sets up what is played on. */
+  /** Tests replace the stage. */
   readonly set?: () => Promise<Stage>;
 };
 
 const STEPS: readonly Step[] = [...CENSUS_STEPS, ...DEDUCTION_STEPS, LEDGER_STEP, ...PAYROLL_STEPS];
-/** Longer than any one wait within an act, so that the one that ran out is named. */
+/** Longer than any wait within a step, so that the wait that ran out is named. */
 const STEP_WITHIN_MS = 30_000;
 
 /**
- * Plays the demo and, unless `once`, stays up until `signal`. Answers the exit code: 0 when every step came out as
- * it must. Whatever happens, everything is stopped and the scratch folder removed.
+ * Plays the demo and, unless `once`, stays up until `signal`. Returns 0 if every step succeeded. Always stops
+ * everything and removes the scratch folder.
  */
 export async function runDemo({ once, out, signal, set = setStage }: DemoOptions): Promise<number> {
   const began = performance.now();
@@ -68,7 +65,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
   }
 }
 
-/** Plays act after act. Answers whether all came out as they must; of the first that did not it says why. */
+/** Plays the steps in order. Returns false after the first one that fails, and prints the reason. */
 export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal): Promise<boolean> {
   const scene: Scene = {
     stage,
@@ -88,7 +85,7 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
   return true;
 }
 
-/** Waits for an act until it takes too long or the demo is stopped; then the act is left alone. */
+/** Waits for a step until it takes too long or the demo is stopped. The step is then abandoned. */
 async function within(step: Promise<void>, stopping: AbortSignal): Promise<void> {
   const limit = AbortSignal.any([stopping, AbortSignal.timeout(STEP_WITHIN_MS)]);
   const over = aborted(limit).then(() => Promise.reject(limit.reason));
@@ -128,7 +125,7 @@ function printAddresses(out: Output, { simulator, payroll, censuses, sidecar, fo
   });
 }
 
-/** Lines to paste into another terminal. The token goes with the demo: it opens nothing else. */
+/** Prints commands for another terminal. The token is valid only for this demo. */
 async function invite(out: Output, stage: Stage): Promise<void> {
   const { api, token, sidecar, censuses } = stage;
   const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');

@@ -31,9 +31,9 @@ const ELECTIONS: readonly (readonly LineOfCoverage[])[] = [
   ['medical', 'hsa'],
   ['medical', 'dental', 'vision'],
 ];
-/** One event in three is delivered twice. */
+/** Every third event is delivered twice. */
 const TWICE_EVERY = 3;
-/** What the employee pays after the first change and after the second. */
+/** The employee's contribution after the first and after the second change. */
 const CHANGED = { older: '150.00', newer: '165.00' };
 const AT_ONCE = 3;
 
@@ -132,7 +132,7 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   confirm(`Asked for ${lastDay} the ledger still has it, for ${dayAfter} not any more.`);
 }
 
-/** The ids of these events in the order in which their deliveries were acknowledged, when none is under way. */
+/** Returns the ids of these events in the order of their acknowledgments once no delivery is running. */
 async function arrivalsOf({ simulator }: Scene['stage'], events: readonly MadeEvent[]): Promise<string[]> {
   await simulator.settled();
   const ids = new Set(events.map((event) => event.id));
@@ -146,14 +146,14 @@ function repeatedIn(arrivals: readonly string[]): number {
   return arrivals.length - new Set(arrivals).size;
 }
 
-/** Events that came for the first time after one that was made later. */
+/** Returns events first received after an event that was created later. */
 function overtakenIn(arrivals: readonly string[], events: readonly MadeEvent[]): number {
   const made = events.map((event) => event.id);
   const order = [...new Set(arrivals)].map((id) => made.indexOf(id));
   return order.filter((place, index) => order.slice(0, index).some((earlier) => earlier > place)).length;
 }
 
-/** What is acknowledged is stored, and applied a moment later. */
+/** Acknowledged events are stored, and applied a moment later. */
 export async function allApplied({ api }: Scene['stage']): Promise<void> {
   await waitFor(
     'no event pending',
@@ -162,7 +162,7 @@ export async function allApplied({ api }: Scene['stage']): Promise<void> {
   );
 }
 
-/** A deduction for this line of coverage at the nth employer, from 0. */
+/** Returns a deduction for this line of coverage at the nth employer, from 0. */
 async function firstDeduction(
   { api, censuses }: Scene['stage'],
   line: LineOfCoverage,
@@ -177,7 +177,7 @@ async function firstDeduction(
   return first;
 }
 
-/** As `YYYY-MM-DD`: the last day of the month that `now` is in, and the first one of the next. */
+/** Returns the last day of the month of `now` and the first day of the next, as `YYYY-MM-DD`. */
 function endOfMonth(now: Date): { lastDay: string; dayAfter: string } {
   const [year, month] = [now.getUTCFullYear(), now.getUTCMonth()];
   const dayOfNextMonth = (day: number): string =>
@@ -229,7 +229,6 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
   confirm(`All ${checks.length} checks of readiness pass: a payroll run can trust this ledger.`);
 }
 
-/** Prints an employer's part of the ledger, read over the API, by employee. */
 export async function printLedger(out: Output, { api, censuses }: Stage, employerId: string): Promise<void> {
   const states = await api.list<DeductionView>(
     `/v1/deductions?employer_id=${encodeURIComponent(employerId)}`,
@@ -250,7 +249,7 @@ const HEAD = [
   'to',
   'version',
 ];
-/** As wide as the head: decimal points stand below each other. */
+/** As wide as the column's head, so that decimal points line up. */
 const AMOUNT_WIDTH = 'employee'.length;
 
 function rowOf(state: DeductionView): (string | number | null)[] {
@@ -273,7 +272,7 @@ function byEmployeeAndLine(one: DeductionView, other: DeductionView): number {
   return keys[0]! < keys[1]! ? -1 : 1;
 }
 
-/** The fields that are the service's own, without what the ledger adds. */
+/** Returns the contract's fields, without those that the ledger adds. */
 function sentPartOf(state: DeductionView): Record<string, unknown> {
   return Object.fromEntries(Object.entries(state).filter(([name]) => name in Deduction.properties));
 }

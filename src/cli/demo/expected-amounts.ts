@@ -1,12 +1,15 @@
-/** The pay dates of the demo, and its amounts worked out with only the rules of docs/payroll.md. Shares no code with the sidecar. */
+/**
+ * The pay dates and amounts that the demo expects, computed with only the rules of docs/payroll.md that it needs.
+ * Shares no code with the sidecar.
+ */
 import type { Deduction } from '../../contract/deduction.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
 
 export type Calendar = {
-  /** All of the year that the two runs are in: a share of a year is counted in them. */
+  /** All pay dates of the year of the two runs: shares of a year are counted in them. */
   payDates: PayDate[];
-  /** Those of the two runs, one after the other. */
+  /** The pay dates of the two runs, in order. */
   first: PayDate;
   second: PayDate;
 };
@@ -14,10 +17,10 @@ export type Calendar = {
 const DAY_MS = 86_400_000;
 const WEEKS = { weekly: 1, biweekly: 2 } as const;
 const WEEK_DAYS = 7;
-/** A weekly or biweekly paycheck follows its period after this many days. */
+/** Days between the end of a weekly or biweekly period and its pay date. */
 const PAID_AFTER_DAYS = 5;
 const MONTHS_OF_YEAR = 12;
-/** More steps both ways than a year has. */
+/** More steps in each direction than a year has. */
 const MAX_STEPS = 53;
 
 /** Returns the pay dates of the year in which an employer that starts today runs its first two payrolls. */
@@ -46,8 +49,8 @@ function calendarByWeeks(today: Date, weeks: number): Calendar {
 }
 
 /**
- * Each period is paid on its last day. The first one ends with the month that `today` is in, or in December with the
- * January after it: a difference of another tax year is not settled with a paycheck.
+ * Each period is paid on its last day. The first one ends with the month of `today`, or with January when `today`
+ * is in December: a difference of another tax year is not settled with a paycheck.
  */
 function calendarByMonths(today: Date, datesOf: (year: number, month: number) => PayDate[]): Calendar {
   const month = today.getUTCMonth();
@@ -81,10 +84,10 @@ function dayAt(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10);
 }
 
-/** A place among the pay dates of a year: check `check` of `checks`, from 1. */
+/** A pay date's place in the year: `check` of `checks`, from 1. */
 export type Place = { check: number; checks: number };
 
-/** Premiums are for a month. */
+/** Premiums are per month. */
 const MONTHS = 12n;
 
 /** Returns the share of one paycheck in cents: checks are equal, and the last one takes the year's remaining cents. */
@@ -101,7 +104,7 @@ export function shareOf(
   return check === checks ? year - each * BigInt(checks - 1) : each;
 }
 
-/** Of an amount with two decimals. */
+/** Returns the cents of an amount with two decimals. */
 export function centsOf(amount: string): bigint {
   return BigInt(amount.replace('.', ''));
 }

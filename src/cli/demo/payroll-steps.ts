@@ -51,7 +51,7 @@ async function runPayroll(scene: Scene): Promise<void> {
 
     const lines = await linesOf(scene, run);
     for (const line of lines) {
-      tellLine(show, line);
+      printDemoLine(show, line);
       expectByHand(scene, line, payroll, first);
     }
     if (lines.some((line) => line.flags.includes('partial_cycle'))) {
@@ -188,7 +188,7 @@ async function settle(scene: Scene): Promise<void> {
     );
     for (const line of lines) {
       if (line.kind === 'regular') expectByHand(scene, line, payroll, second);
-      if (line.kind !== 'regular' || line.change !== 'same') tellLine(show, line);
+      if (line.kind !== 'regular' || line.change !== 'same') printDemoLine(show, line);
     }
     const flag = due > 0n ? 'retro_pre_tax' : 'retro_refund';
     expect(adjustment?.flags.includes(flag) === true, `the flag ${flag}`, String(adjustment?.flags));
@@ -286,7 +286,7 @@ function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
   return { check: payDates.findIndex((date) => date.pay_date === pay_date) + 1, checks: payDates.length };
 }
 
-/** Compares a regular line with what the benefits service confirm, worked out by hand. */
+/** Compares a regular line with the expected amounts for what the benefits service holds. */
 function expectByHand({ stage }: Scene, line: Line, payroll: Payroll, date: PayDate): void {
   const what = `${line.line_of_coverage} of ${line.employee_id} on ${date.pay_date}`;
   const held = stage.simulator.deductions().find(({ id }) => id === line.deduction_id);
@@ -301,12 +301,12 @@ function expectByHand({ stage }: Scene, line: Line, payroll: Payroll, date: PayD
   expectEqual(what, [line.member_amount, line.employer_amount], shares);
 }
 
-/** The demo is read in terminals of 100 columns, and `tell` indents by 3. */
+/** The demo is read in terminals of 100 columns, and `show` indents by 3. */
 const WIDTH = { row: 96, coverage: 8, amount: 9 };
 const INDENT = '     ';
 
-/** Tells a line of a run, and below it what to look at and how each of its amounts came about. */
-function tellLine(show: (text: string) => void, line: Line): void {
+/** Prints a line of a run with its flags and the explanation of each amount. */
+function printDemoLine(show: (text: string) => void, line: Line): void {
   const { employee_id, line_of_coverage, member_amount, employer_amount, flags } = line;
   const what = line.kind === 'regular' ? changeOf(line) : `${line.kind} for ${line.adjustment_for}`;
   const [coverage, member, employer] = [
@@ -315,11 +315,11 @@ function tellLine(show: (text: string) => void, line: Line): void {
     employer_amount.padStart(WIDTH.amount),
   ];
   show(`${employee_id}  ${coverage}${member} +${employer}  ${what}`);
-  const told = [...sentencesOf(line), ...(flags.length > 0 ? [`flags: ${flags.join(', ')}`] : [])];
-  for (const sentence of told) for (const row of wrapped(sentence)) show(`${INDENT}${row}`);
+  const sentences = [...sentencesOf(line), ...(flags.length > 0 ? [`flags: ${flags.join(', ')}`] : [])];
+  for (const sentence of sentences) for (const row of wrapped(sentence)) show(`${INDENT}${row}`);
 }
 
-/** Breaks between words; what goes on is indented. */
+/** Breaks between words and indents the rows after the first. */
 function wrapped(sentence: string): string[] {
   const room = WIDTH.row - INDENT.length;
   const rows: string[] = [];

@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import type { Stage } from './stage.ts';
 
-/** What an act plays with. */
+/** What a step works with. */
 export type Scene = {
   readonly stage: Stage;
   readonly now: Clock;
@@ -14,15 +14,14 @@ export type Scene = {
   confirm(text: string): void;
 };
 
-/** A numbered step of the demo. `play` rejects, mostly with `StepFailed`, when something is not as it must be. */
+/** A numbered step of the demo. `play` rejects, mostly with `StepFailed`, when a result is not as expected. */
 export type Step = { readonly title: string; play(scene: Scene): Promise<void> };
 
-/** As a count and its noun: `1 deduction`, `2 deductions`. */
+/** Returns a count with its noun: `1 deduction`, `2 deductions`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** A step did not come out as it must. */
 export class StepFailed extends Error {
   readonly code = 'STEP_FAILED';
   readonly expected: string;
@@ -34,9 +33,8 @@ export class StepFailed extends Error {
   }
 }
 
-/** Each wait takes well under a second on an idle machine. The limit leaves room for a busy one. */
+/** Each wait takes well under a second on an idle machine. The limit allows for a busy one. */
 const WAIT_MS = 60_000;
-/** Between two looks. */
 const LOOK_EVERY_MS = 10;
 
 /** Throws `StepFailed` unless `holds`. */
@@ -44,15 +42,12 @@ export function expect(holds: boolean, expected: string, found: string): void {
   if (!holds) throw new StepFailed(expected, found);
 }
 
-/** Throws `StepFailed` unless both are equal to the last field. `what` names them. */
+/** Throws `StepFailed` unless both are deeply equal. `what` names them. */
 export function expectEqual(what: string, found: unknown, expected: unknown): void {
   expect(isDeepStrictEqual(found, expected), `${what}: ${shown(expected)}`, shown(found));
 }
 
-/**
- * Looks again and again until `holds`, and answers what it saw. Throws `StepFailed`, with what it saw last, when
- * that takes longer than `withinMs`.
- */
+/** Polls until `holds` and returns what it saw. Throws `StepFailed` with the last value after `withinMs`. */
 export async function waitFor<T>(
   expected: string,
   look: () => Promise<T> | T,
@@ -75,8 +70,8 @@ function shown(value: unknown): string {
 }
 
 /**
- * Where two JSON values differ first, as a path such as `employees[2].address.state`; null when they are equal.
- * Names no value: they may be personal.
+ * Returns the path of the first difference of two JSON values, such as `employees[2].address.state`, or null.
+ * Names no value, because values may be personal.
  */
 export function firstDifference(found: unknown, expected: unknown, path = ''): string | null {
   if (Object.is(found, expected)) return null;

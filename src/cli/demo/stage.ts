@@ -16,27 +16,27 @@ import { CommandFailed } from '../failure.ts';
 export type Stage = {
   readonly simulator: Simulator;
   readonly payroll: Payroll;
-  /** What payroll confirm, by employer id: what the benefits service must receive. */
+  /** Payroll's censuses by employer id: what the benefits service must receive. */
   readonly censuses: ReadonlyMap<string, Census>;
   readonly sidecar: Sidecar;
   readonly api: Api;
   /** For the API, with the scope `all`. */
   readonly token: string;
-  /** Holds the database, and is removed in the end. */
+  /** Holds the database and is removed at the end. */
   readonly folder: string;
-  /** Ends all three and removes the folder. */
+  /** Stops all three and removes the folder. */
   clear(): Promise<void>;
 };
 
 export type StageOptions = {
-  /** What payroll answers with, where that is not what the simulator made up for it. */
+  /** The censuses of payroll, if not those of the simulator. */
   censuses?: ReadonlyMap<string, Census>;
 };
 
-/** Enough for every secret here: 256 bits, as the delivery provider and `token create` make them. */
+/** 256 bits, as the delivery provider and `token create` use. */
 const SECRET_BYTES = 32;
 
-/** Starts everything on free ports of 127.0.0.1 with new secrets. Rejects with nothing left behind. */
+/** Starts everything on free ports of 127.0.0.1 with new secrets. Cleans up if it rejects. */
 export async function setStage(options: StageOptions = {}): Promise<Stage> {
   const folder = await makeFolder();
   const endings: (() => Promise<void>)[] = [];
@@ -75,7 +75,7 @@ export async function setStage(options: StageOptions = {}): Promise<Stage> {
     const sidecar = await createSidecar(config, { log: silentLog });
     simulator.subscribe(`${sidecar.receiver}/webhooks`);
     const api = createApi(sidecar.api, token);
-    // Whoever holds connections to the sidecar ends before it, so that it has none to wait for.
+    // Clients close before the sidecar, so it need not wait for their connections.
     endings.push(api.close, sidecar.stop);
     return { simulator, payroll, censuses, sidecar, api, token, folder, clear };
   } catch (error) {
@@ -100,15 +100,15 @@ function secret(encoding: 'base64' | 'base64url'): string {
 }
 
 type Payroll = {
-  /** What the sidecar is given as `CENSUS_SOURCE`. */
+  /** The sidecar's `CENSUS_SOURCE`. */
   readonly censusAddress: string;
   readonly url: string;
-  /** How often an employer's census was given out. */
+  /** How often an employer's census was fetched. */
   givenOut(employerId: string): number;
   close(): Promise<void>;
 };
 
-/** `GET /employers/{employer_id}/census` with this bearer token, on a free port of 127.0.0.1. */
+/** Serves `GET /employers/{employer_id}/census` for this bearer token on a free port of 127.0.0.1. */
 export async function startPayroll(censuses: ReadonlyMap<string, Census>, token: string): Promise<Payroll> {
   const givenOut = new Map<string, number>();
   const server = createServer((request, response) => {
@@ -138,18 +138,18 @@ export async function startPayroll(censuses: ReadonlyMap<string, Census>, token:
 }
 
 type Api = {
-  /** One answer of 200. Rejects for any other, and when there is none in time. */
+  /** Returns the body of a 2xx response. Rejects for any other response and after a timeout. */
   get<T>(path: string): Promise<T>;
-  /** A list from its first page to its last. `next` is the parameter that `next_cursor` goes into. */
+  /** Returns a list from its first page to its last. `next` is the parameter for `next_cursor`. */
   list<T>(path: string, next?: 'cursor' | 'after'): Promise<T[]>;
-  /** Sends JSON, and answers what came with a status of 2xx. `ifMatch` is an ETag. Rejects as `get` does. */
+  /** Sends JSON and returns the body of a 2xx response. `ifMatch` is an ETag. */
   send<T>(method: 'PUT' | 'POST', path: string, body: object, ifMatch?: string): Promise<T>;
   close(): Promise<void>;
 };
 
 type Page<T> = { data: T[]; next_cursor: string | null };
 
-/** The API answers in milliseconds; one that hangs must not keep the demo waiting for minutes. */
+/** The API responds in milliseconds; one that hangs must not delay the demo for minutes. */
 const ANSWERS_WITHIN_MS = 30_000;
 
 function createApi(url: string, token: string): Api {

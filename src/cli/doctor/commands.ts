@@ -14,7 +14,6 @@ import { checkDatabase, checkDataFolder, checkDisk } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
 import { checkCensusSource, checkListeners, checkService } from './service.ts';
 
-/** Adds `doctor`. */
 export function addDoctorCommand(program: Command, act: Act): void {
   program
     .command('doctor')
@@ -31,8 +30,8 @@ const MARKS = {
 } as const;
 
 /**
- * Checks what a sidecar needs around it and says what to do about each failure. It changes nothing: not in the
- * database, not at the service. Exit code 0 when nothing failed.
+ * Checks what a sidecar needs and prints what to do about each failure. Changes nothing in the database or at the
+ * service. Returns 0 if no check failed.
  */
 export async function doctor(context: Context, { json }: { json?: true }): Promise<number> {
   const { env, out, now } = context;

@@ -15,7 +15,7 @@ import { type Environment, given } from '../../environment.ts';
 import { nameOfDatabase } from '../database/backup.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
 
-/** The Node that it runs on. One too old does not get here (main.ts). */
+/** Node releases that are too old end earlier, in main.ts. */
 export function checkNode(version: string): Finding {
   const message = `Node ${version}`;
   const major = Number(version.split('.')[0]);
@@ -35,7 +35,7 @@ export function checkCertificates(env: Environment): Finding {
   );
 }
 
-/** Each variable by itself, so that all that is wrong is findingOf at once; what it means now, and no secret. */
+/** Checks each variable on its own, so that all problems are reported at once. Prints no secret. */
 export function checkConfiguration(env: Environment): Finding[] {
   return Object.keys(SETTINGS).map((name) => {
     const id = `configuration.${name}`;
@@ -50,7 +50,7 @@ export function checkConfiguration(env: Environment): Finding[] {
   });
 }
 
-/** What is wrong only beside other variables: findingOf on the line of the one that the message begins with. */
+/** Conflicts between variables are reported for the variable that the message starts with. */
 function assertApart(name: string, env: Environment): void {
   if (name !== 'API_PORT') return;
   try {
@@ -87,17 +87,16 @@ function findingOf(name: string, meaning: string, env: Environment): Finding {
   );
 }
 
-/** For others: what a group may is its keeper's choice. Windows says nothing by these bits. */
+/** Group permissions are left to the operator. Windows does not set these bits. */
 function isReadByAll(path: string): boolean {
   return process.platform !== 'win32' && (statSync(path).mode & 0o004) !== 0;
 }
 
-/** Whether only this machine can reach a listener there; by default it is so. */
 function isOwnMachine(host = '127.0.0.1'): boolean {
   return host === 'localhost' || host === '::1' || host.startsWith('127.');
 }
 
-/** Every variable. A secret's may be set as NAME_FILE instead: then it is the line of NAME that says so. */
+/** Every variable with its meaning. A secret may be set as NAME_FILE instead, and is reported under NAME. */
 const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   BENEFITS_ENVIRONMENT: ({ environment }) => environment,
   BENEFITS_BASE_URL: ({ benefits }) => benefits.baseUrl,
@@ -125,7 +124,7 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 
-/** Those whose value may be a secret, and so may stand in a file that NAME_FILE names. */
+/** Variables that may be secret, so NAME_FILE may name a file with the value. */
 const SECRETS = [
   'BENEFITS_API_KEY',
   'WEBHOOK_SECRETS',
@@ -135,13 +134,12 @@ const SECRETS = [
   'CENSUS_SOURCE_TOKEN',
 ];
 
-/** Every name that is read. */
 export const VARIABLES: readonly string[] = [
   ...Object.keys(SETTINGS),
   ...SECRETS.map((name) => `${name}_FILE`),
 ];
 
-/** Well-formed, and used for nothing but to read one variable beside others that can't be what is wrong. */
+/** Well-formed values for the other variables when one variable is read on its own. */
 const STAND_INS: Environment = {
   BENEFITS_ENVIRONMENT: 'sandbox',
   BENEFITS_BASE_URL: 'http://127.0.0.1',
@@ -205,7 +203,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const;
 
-/** In the largest unit that it is a whole number of, as it may be written in a variable. */
+/** Returns a duration in the largest unit that fits exactly, as a variable may state it. */
 function duration(ms: number): string {
   const [unit, length] = UNITS.find(([, unitMs]) => ms % unitMs === 0) ?? ['s', 1_000];
   return `${ms / length}${unit}`;
@@ -236,7 +234,7 @@ export function checkUnknown(env: Environment): Finding {
 
 type BenefitsEnvironment = Config['environment'];
 
-/** Words that people put into hosts and keys to tell environments apart. The interface shows none. */
+/** Words in hosts and keys that tell environments apart. The contract defines none. */
 const WORDS: Readonly<Record<string, BenefitsEnvironment>> = {
   sandbox: 'sandbox',
   sbx: 'sandbox',
@@ -251,8 +249,8 @@ const WORDS: Readonly<Record<string, BenefitsEnvironment>> = {
 };
 
 /**
- * Whether the address and the key look like those of BENEFITS_ENVIRONMENT. A guess by words: it warns and never fails.
- * The service itself can't tell before something is sent, and then it may be the wrong one's. The key is not told.
+ * Guesses from words whether the address and the key belong to BENEFITS_ENVIRONMENT, so it warns and never fails.
+ * Only a request could tell, and it may reach the wrong service. The key is not printed.
  */
 export function checkEnvironment(
   environment: BenefitsEnvironment,
@@ -271,14 +269,14 @@ export function checkEnvironment(
   );
 }
 
-/** What the words of an address say; null when they say nothing, or both. */
+/** Returns the environment that the words of an address name, or null if they name none or both. */
 function lookOf(text: string): BenefitsEnvironment | null {
   return agreed(text.toLowerCase().split(/[^a-z]+/));
 }
 
 /**
- * What a key's prefix says: the words before its random part, as in `sk_live_…`. A random part may spell anything, so
- * only whole words set apart by `_`, `-` or `.` count, and never the last.
+ * Returns the environment that a key's prefix names. The random part may spell anything, so only whole words set
+ * apart by `_`, `-` or `.` count, and never the last.
  */
 function lookOfKey(key: string): BenefitsEnvironment | null {
   return agreed(key.toLowerCase().split(/[_.-]/).slice(0, -1).slice(0, PREFIX_WORDS));

@@ -31,7 +31,7 @@ import { nameOfDatabase } from '../database/backup.ts';
 import { describeFailure } from '../failure.ts';
 import { type Finding, fail, findingsOf, pass, unknown, warn } from './finding.ts';
 
-/** The database, and what only it can tell. Where there is none yet, whether it could be made. */
+/** Checks the database, or whether it could be created. */
 export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   const url = readDatabaseUrl(env);
   const isFile = engineOfUrl(url) === 'sqlite';
@@ -39,7 +39,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
   const db = openDatabase(url);
   try {
     const isEmpty = !(await tableExists(db, 'migrations'));
-    // That it opened says that its commits are durable: anything else is refused there.
+    // Opening refuses a database whose commits are not durable.
     const findings = [pass('database.opens', `${nameOfDatabase(url)} opens, and its commits are durable`)];
     if (isEmpty && !isFile) return [...findings, empty()];
     findings.push(...(await findingsOf('database.migrated', () => checkMigrated(db, readEnvironment(env)))));
@@ -49,7 +49,7 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
       await checkWritable(db, now()),
       ...(await findingsOf('tail-lost', () => checkLoss(db, now()))),
       ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
-      ...(await findingsOf('gate', () => checkGate(db))),
+      ...(await findingsOf('gate', () => checkCircuitBreaker(db))),
       ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),
       ...(await findingsOf('data-keys', () => checkDataKeys(db, env))),
       ...(await findingsOf('staged-censuses', () => checkStagedCensuses(db, env, now()))),
@@ -101,8 +101,10 @@ async function checkWritable(db: Db, now: Date): Promise<Finding> {
   }
 }
 
-/** What the serving process last heard from the service; its configuration may not be that of this shell. */
-async function checkGate(db: Db): Promise<Finding[]> {
+/**
+ * Reports what the serving process last received from the service. Its configuration may differ from this shell's.
+ */
+async function checkCircuitBreaker(db: Db): Promise<Finding[]> {
   const { state, reason, since } = await readCircuitBreaker(db);
   if (state === 'active') return [pass('gate', 'nothing keeps requests from the service')];
   return [
@@ -114,7 +116,10 @@ async function checkGate(db: Db): Promise<Finding[]> {
   ];
 }
 
-/** Whether DATA_KEYS opens what is stored: the hash key, the head of every staged census, and of the oldest requests. */
+/**
+ * Checks that DATA_KEYS opens samples of what is stored: the hash key, the organization of each staged census, and
+ * the oldest requests.
+ */
 export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]> {
   const id = 'data-keys';
   const encryptor = createEncryptor(readDataKeys(env));
@@ -140,7 +145,7 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
   return [pass(id, message)];
 }
 
-/** Opened in a few milliseconds; a key that is missing shows among the oldest. */
+/** Takes a few milliseconds. A missing key shows among the oldest requests. */
 const REQUESTS_OPENED = 1_000;
 
 type Sample = { sealed: Buffer; place: Place };
@@ -163,7 +168,7 @@ async function stagedSamples(db: Db): Promise<Sample[]> {
   return rows.map(({ census_id, sealed }) => ({ sealed, place: chunkPlace(census_id, 0) }));
 }
 
-/** Bodies of what is still to be sent, the oldest: those of a key that was taken away. */
+/** The bodies of the oldest unsent requests: they need the oldest key. */
 async function requestSamples(db: Db): Promise<Sample[]> {
   const rows = await db
     .selectFrom('outbox')
@@ -180,7 +185,10 @@ async function requestSamples(db: Db): Promise<Sample[]> {
 
 const LOSS_ID = 'tail-lost';
 
-/** Whether the database is older than it was: by what a start has noted, and by the hint beside it where nobody serves. */
+/**
+ * Checks whether events were lost: by the losses that a start recorded, and by the high-water mark when nothing
+ * serves.
+ */
 async function checkLoss(db: Db, now: Date): Promise<Finding[]> {
   const losses = await knownLosses(db, now);
   if (losses.length > 0) {
@@ -200,12 +208,12 @@ async function checkLoss(db: Db, now: Date): Promise<Finding[]> {
   return [pass(LOSS_ID, 'it has all that it is known to have had')];
 }
 
-/** Long enough to make a new one and to bring it to whoever uses the old one. */
+/** Enough time to create a new token and bring it to its user. */
 const SOON_DAYS = 14;
-/** 32 random characters of hexadecimal digits, the smallest alphabet in use, have fewer than 8 kinds once in millions. */
+/** 32 random hexadecimal digits have fewer than 8 kinds once in millions. */
 const KINDS_LEAST = 8;
 
-/** Who may call the private listener: whether anybody can, whose token ends soon, and whether API_TOKEN can be guessed. */
+/** Checks whether any caller has access, whose token expires soon, and whether API_TOKEN can be guessed. */
 async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding[]> {
   const { token: first } = readApi(env);
   const at = now.toISOString();
@@ -241,17 +249,17 @@ async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding
   return findings;
 }
 
-/** Few kinds of characters, or the same ones over again. */
+/** Returns whether a token has few kinds of characters or repeats a short pattern. */
 export function isMadeUp(token: string): boolean {
   return new Set(token).size < KINDS_LEAST || /^(.{1,16})\1+$/.test(token);
 }
 
-/** The provider retries an event for some 27 hours: what was refused since then can still come. */
+/** The provider retries an event for about 27 hours, so events refused since then can still arrive. */
 const LATELY_HOURS = 28;
 
 /**
- * Whether the configured secrets are the provider's shows only when its events come: accepted ones prove it,
- * refused ones hint at the opposite, though anybody can send those.
+ * Accepted events prove that the secrets are the provider's. Refused ones suggest otherwise, though any sender can
+ * cause them.
  */
 async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Finding[]> {
   const id = 'webhook-secrets';
@@ -274,7 +282,7 @@ async function checkWebhooks(db: Db, env: Environment, now: Date): Promise<Findi
   return [age.hasEvents ? pass(id, message) : unknown(id, message)];
 }
 
-/** With `push`, payroll must keep a fresh census of each employer here. Other sources are asked when needed. */
+/** With `push`, payroll must keep a fresh census of each employer staged. Other sources are read when needed. */
 async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise<Finding[]> {
   const { source, maxAgeMs } = readCensus(env);
   if (source.kind !== 'push') return [];
@@ -299,7 +307,7 @@ async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise
 
 const DISK_ID = 'disk-space';
 
-/** Whether there is room where the database lies; that of a server is for its keeper to watch. */
+/** Checks the disk of a SQLite database. The disk of a server is its operator's task. */
 export async function checkDisk(databaseUrl: string): Promise<Finding[]> {
   if (engineOfUrl(databaseUrl) === 'postgres') {
     return [unknown(DISK_ID, "the disk of a PostgreSQL server can't be seen from here: watch it there")];

@@ -4,12 +4,12 @@ import { codeOf } from '../../database/errors.ts';
 import { VERSION } from '../../version.ts';
 import { describeFailure } from '../failure.ts';
 
-/** What one check found. `unknown`: it could not be told, and the message says why. */
+/** The result of one check. `unknown`: it could not be determined; the message has the reason. */
 export type Finding = {
   id: string;
   result: 'pass' | 'warn' | 'fail' | 'unknown';
   message: string;
-  /** What to do; null when nothing is to be done. */
+  /** What to do; null if nothing. */
   advice: string | null;
 };
 
@@ -27,8 +27,8 @@ export function unknown(id: string, message: string, advice: string | null = nul
 }
 
 /**
- * The findings of some checks. A malformed variable is told once, where the configuration is checked, and leaves
- * what needs it unknown here; anything else that goes wrong is a failure of what was looked at.
+ * Returns the findings of some checks. A malformed variable is reported by the configuration check and leaves what
+ * needs it unknown. Any other error is a failure.
  */
 export async function findingsOf(id: string, check: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
@@ -39,14 +39,14 @@ export async function findingsOf(id: string, check: () => Promise<Finding[]>): P
   }
 }
 
-/** Whoever does not answer within this would not do for an upload either. */
+/** A slower server would not do for an upload either. */
 const ANSWER_MS = 10_000;
-/** Answers are not read beyond this: only their status and date matter. */
+/** Only the status and the date of a response matter. */
 const READ_BYTES = 64 * 1024;
 
 export type Answer = { status: number; date: Date | null } | { failure: string };
 
-/** One GET, with a bearer token or without; nothing is followed, nothing kept. Never throws. */
+/** Sends one GET, with or without a bearer token. Follows no redirect. Never throws. */
 export async function get(url: string, token: string | null): Promise<Answer> {
   const agent = new Agent({ allowH2: false });
   try {

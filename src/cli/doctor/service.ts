@@ -13,11 +13,12 @@ import {
 import { codeOf } from '../../database/errors.ts';
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
+import { addressToReach } from '../replay.ts';
 import { type Answer, type Finding, fail, findingsOf, get, pass, unknown, warn } from './finding.ts';
 
-/** Webhooks are refused beyond 5 minutes; a clock that is off by this is on its way there. */
+/** Webhooks are refused beyond 5 minutes. A clock that is off by this much is on its way there. */
 const CLOCK_OFF_MS = 60_000;
-/** The Date header has whole seconds: on average the time is half a second further. */
+/** The Date header has whole seconds, so the real time is half a second later on average. */
 const DATE_ROUNDED_MS = 500;
 
 /** No employer has this id. */
@@ -26,13 +27,12 @@ const NO_EMPLOYER = 'benefits-sidecar-doctor';
 type Answered = Exclude<Answer, { failure: string }>;
 
 /**
- * Whether the service answers at its address, takes the key, and has the same time.
+ * Checks that the service responds, accepts the key and has the same time.
  *
- * All five endpoints of the interface are POSTs that change something, so none is tried: a GET of the census path of
- * an employer that does not exist is harmless whatever the service makes of it. What it says about the key: 401
- * means that it is refused; another answer with the key than without it means that it is taken. When both are the
- * same, the service looks at the path before the key, and only a real upload can tell. Nor can the path's prefix
- * be judged: a service may know no GET there and answer 404 or 405 at the right address too.
+ * All endpoints of the contract are POSTs that change something, so this sends a GET of the census path of an employer
+ * that does not exist. A 401 means that the key is refused; a different response without the key means that it is
+ * accepted. Equal responses leave the key unknown. The path's prefix can't be checked, because the right address may
+ * respond with 404 or 405 too.
  */
 export async function checkService({ baseUrl, apiKey }: BenefitsConfig, now: Clock): Promise<Finding[]> {
   const url = `${baseUrl}/employer/${NO_EMPLOYER}/census`;
@@ -98,10 +98,8 @@ function checkClock({ date }: Answered, between: number): Finding {
 }
 
 const SOURCE_ID = 'census-source';
-/** No employer has this id, so whatever comes is no census of anybody. */
-const NO_EMPLOYER_2 = 'benefits-sidecar-doctor';
 
-/** Whether the place that censuses are fetched from is there. For `push` the database tells (staged-censuses.ts). */
+/** Checks that the source of censuses is there. For `push` the check of staged censuses does. */
 export async function checkCensusSource({ source, token }: CensusConfig): Promise<Finding[]> {
   if (source.kind === 'dir') return [checkFolder(source.path)];
   if (source.kind === 'http') return [await checkEndpoint(source.url, token)];
@@ -123,9 +121,9 @@ function checkFolder(path: string): Finding {
   return warn(SOURCE_ID, `${path} has no census`, 'Put EMPLOYER_ID.json or EMPLOYER_ID.csv there.');
 }
 
-/** Asks for the census of an employer that does not exist: 404 is the answer of a source that is well. */
+/** Requests the census of an employer that does not exist: a working source responds with 404. */
 async function checkEndpoint(url: string, token: string | null): Promise<Finding> {
-  const answer = await get(url.replaceAll('{employer_id}', NO_EMPLOYER_2), token);
+  const answer = await get(url.replaceAll('{employer_id}', NO_EMPLOYER), token);
   const advice = "Mend CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
   if ('failure' in answer) return fail(SOURCE_ID, `it can not be reached: ${answer.failure}`, advice);
   const { status } = answer;
@@ -137,7 +135,7 @@ async function checkEndpoint(url: string, token: string | null): Promise<Finding
   return pass(SOURCE_ID, `it answers (${status} for an employer that does not exist)`);
 }
 
-/** Whether a `serve` runs, and whether the ports are its own or free. */
+/** Checks whether a `serve` runs, and whether the ports are free or its own. */
 export async function checkListeners(env: Environment): Promise<Finding[]> {
   const [receiver, api] = await Promise.all([
     findingsOf('listeners.receiver', () => checkListener('RECEIVER', readReceiver(env), env)),
@@ -184,7 +182,7 @@ async function checkListener(
   if (code !== 'EADDRINUSE') {
     return [fail(id, `${where} can not be taken: ${code}`, 'Choose another host or port for this listener.')];
   }
-  const answer = await get(`http://${reachable(host)}:${port}/livez`, null);
+  const answer = await get(`${addressToReach(listener)}/livez`, null);
   if ('status' in answer && answer.status === 200) {
     if (isServed(readDatabaseUrl(env)) !== false) return [pass(id, `a sidecar answers at ${where}`)];
     return [
@@ -205,18 +203,11 @@ async function checkListener(
   ];
 }
 
-/** Takes the port for a moment. Answers why it can't be had, or null. */
+/** Binds the port briefly. Returns the error code, or null. */
 function bound({ host, port }: Listener): Promise<string | null> {
   return new Promise((resolve) => {
     const server = createServer();
     server.once('error', (error) => resolve(codeOf(error)));
     server.listen(port, host, () => server.close(() => resolve(null)));
   });
-}
-
-/** An address to call: that of all addresses is none. */
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1';
-  if (host === '::') return '[::1]';
-  return host.includes(':') ? `[${host}]` : host;
 }

@@ -1,4 +1,4 @@
-/** The commands of payroll runs; this file creates and previews them. */
+/** The commands of payroll runs. This file creates and previews them. */
 import type { Command } from 'commander';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
@@ -13,7 +13,6 @@ import { addPayrollFileCommands } from './payroll-files.ts';
 import { printLines, printPreview, printRun } from './print.ts';
 import { addShowCommands } from './show.ts';
 
-/** Adds the commands of payroll runs. */
 export function addRunCommands(program: Command, act: Act): void {
   const run = program.command('run').description('payroll runs: what to deduct on a paycheck');
   addCreateCommands(run, act);
@@ -22,7 +21,6 @@ export function addRunCommands(program: Command, act: Act): void {
   addPayrollFileCommands(run, act);
 }
 
-/** Adds `run create` and `run preview`. */
 function addCreateCommands(run: Command, act: Act): void {
   const create = run
     .command('create')
@@ -34,7 +32,7 @@ function addCreateCommands(run: Command, act: Act): void {
     .action(act(runPreview));
 }
 
-/** Adds an option for each field of a run. What they may hold is checked with the body, and refused by field. */
+/** Adds an option for each field of a run. The values are checked with the body. */
 function withRunOptions(command: Command): Command {
   return command
     .option('--file <file>', 'all of it as JSON, as the API takes it')
@@ -65,7 +63,7 @@ function listed(values: readonly string[]): string {
   return values.join(', ').replace(/, ([^,]*)$/, ' or $1');
 }
 
-/** Each option by its name, with the field of the run that it gives. */
+/** The field of the run that each option sets. */
 const FIELDS = {
   employer: 'employer_id',
   frequency: 'pay_frequency',
@@ -90,8 +88,8 @@ const FIELDS = {
 type RunOptions = { [Name in keyof typeof FIELDS]?: unknown } & { file?: string };
 
 /**
- * The run that is parsed for. `--employee` goes with a file too: it answers a call about a run that is there already.
- * Throws `Refused` with what is wrong, by field.
+ * Returns the run in the options. `--employee` may be combined with a file, to look at one employee of an existing
+ * run. Throws `Refused` with problems by field.
  */
 async function askedRun(options: RunOptions): Promise<StatedRun> {
   const parsed = runOf(await bodyIn(options));
@@ -115,7 +113,7 @@ async function bodyIn({ file, ...options }: RunOptions): Promise<unknown> {
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...given } : body;
 }
 
-/** Keeps a run and shows what it comes to. The same again changes nothing. */
+/** Saves a run and prints its totals. The same run again changes nothing. */
 async function runCreate(
   context: Context,
   runId: string,
@@ -143,7 +141,7 @@ async function runCreate(
   });
 }
 
-/** Shows what a run would come to, and the lines of the employees that it names. Keeps nothing. */
+/** Prints the totals of a run that is not saved, and the lines of the employees that it names. */
 async function runPreview(context: Context, options: RunOptions & { json?: true }): Promise<number> {
   const { out } = context;
   const run = await askedRun(options);

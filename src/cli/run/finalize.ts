@@ -1,4 +1,4 @@
-/** The commands that finalize runs and what follows. */
+/** The commands that check, finalize, void, verify and delete runs. */
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
@@ -22,7 +22,6 @@ import { printReadiness } from '../readiness.ts';
 import { printRun, printTotals } from './print.ts';
 import { storedRun, unknownRun } from './show.ts';
 
-/** Adds `run readiness`, `run finalize`, `run void`, `run verify` and `run delete`. */
 export function addFinalizeCommands(run: Command, act: Act): void {
   run
     .command('readiness')
@@ -64,7 +63,7 @@ export function addFinalizeCommands(run: Command, act: Act): void {
     .action(act(runDelete));
 }
 
-/** Asks every check whether an open run can be finalized; exit code 0 when none failed. */
+/** Runs every check for an open run. Returns 0 if none failed. */
 function runReadiness(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
   const { out, env, now } = context;
   const limits = readReadinessLimits(env);
@@ -88,8 +87,8 @@ function runReadiness(context: Context, runId: string, { json }: { json?: true }
 type Options = { etag?: string; yes?: true; accept?: string[]; reason?: string; json?: true };
 
 /**
- * Freezes the lines of an open run: those that were reviewed, by their ETag. Without `--etag` it shows the totals on
- * stderr and asks; `--yes` takes what is computed now.
+ * Freezes the reviewed lines of an open run, named by their ETag. Without `--etag` it prints the totals on stderr
+ * and asks; `--yes` takes the current lines.
  */
 async function runFinalize(context: Context, runId: string, options: Options): Promise<number> {
   const { out, env, now } = context;
@@ -123,7 +122,10 @@ function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   return { checks: accept, reason: reasonOf(reason), acceptedBy: 'command line' };
 }
 
-/** Shows the totals and the failed checks, and returns the ETag of the readiness report; null if the person does not agree. */
+/**
+ * Prints the totals and the failed checks and returns the ETag of the readiness report, or null if the person does
+ * not agree.
+ */
 async function agreed(
   { out, env, stdin = process.stdin, stopped }: Context,
   db: Db,
@@ -142,15 +144,15 @@ async function agreed(
   const view = await viewRun(db, stored);
   const report = await readinessOfRun(db, bodyOf(stored), runId, question);
   if (yes) return report.etag;
-  const beside = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
-  printTotals(beside, { ...view, employees: view.outcome.employees });
-  printReadiness(beside, { ...report, checks: report.checks.filter((check) => check.result === 'fail') });
+  const stderr = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
+  printTotals(stderr, { ...view, employees: view.outcome.employees });
+  printReadiness(stderr, { ...report, checks: report.checks.filter((check) => check.result === 'fail') });
   const asked = `Finalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterward. [yes/no] `;
   const answer = await ask(stdin, out, `\n${asked}`, stopped());
   return /^\s*y(es)?\s*$/i.test(answer ?? '') ? report.etag : null;
 }
 
-/** What a person answers; null when there is no answer, as after Ctrl-C or Ctrl-D. */
+/** Returns the person's answer, or null after Ctrl-C or Ctrl-D. */
 async function ask(
   input: NonNullable<Context['stdin']>,
   { stderr: output }: Output,
@@ -191,8 +193,8 @@ async function refusalOf(
       );
     case 'not-ready': {
       const checks = finalized.report.checks.filter((check) => check.result === 'fail');
-      const beside = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
-      printReadiness(beside, { ...finalized.report, checks });
+      const stderr = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
+      printReadiness(stderr, { ...finalized.report, checks });
       return new CommandFailed(
         `readiness fails: ${checks.map(({ id }) => id).join(', ')}; fix it, or accept the checks with --accept and a --reason`,
       );
@@ -208,7 +210,7 @@ function notOpen(state: string): CommandFailed {
   return new CommandFailed(`the run is ${state}: void it, and create another one`);
 }
 
-/** Takes a finalized run back. It stays readable, and what it settled of earlier runs is due again. */
+/** Voids a finalized run. It stays readable, and what it settled for earlier runs is due again. */
 async function runVoid(
   context: Context,
   runId: string,
@@ -237,7 +239,7 @@ async function runVoid(
   });
 }
 
-/** Computes a finalized run again from what was known then; exit code 0 when every line comes out the same. */
+/** Recomputes a finalized run from the ledger position of then. Returns 0 if every line is identical. */
 function runVerify(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
   return withDatabase(context, async (db) => {
@@ -272,7 +274,6 @@ function printDifference(out: Output, { employee_id, line, frozen, computed }: D
   out.print(printable(`    computed  ${JSON.stringify(computed)}`));
 }
 
-/** Removes an open run. */
 function runDelete(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
   return withDatabase(context, async (db) => {

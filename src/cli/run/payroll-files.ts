@@ -1,4 +1,4 @@
-/** The commands that read files of payroll: amounts taken, and the audit. */
+/** The commands that read files of payroll: deductions taken, and the audit. */
 import type { Command } from 'commander';
 import { AUDIT_COLUMNS, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { Audit, AuditRow, AuditTotals, Naming } from '../../payroll/reconciliation/audit-categories.ts';
@@ -10,7 +10,6 @@ import { CommandFailed, Refused } from '../failure.ts';
 import { type Cell, type Output, printTable, showProgress } from '../output.ts';
 import { storedRun } from './show.ts';
 
-/** Adds `run taken` and `run audit`. */
 export function addPayrollFileCommands(run: Command, act: Act): void {
   run
     .command('taken')
@@ -28,7 +27,9 @@ export function addPayrollFileCommands(run: Command, act: Act): void {
     .action(act(runAudit));
 }
 
-/** Records what payroll took of a finalized run's lines, in place of the report before. One wrong row refuses all. */
+/**
+ * Records the deductions taken for a finalized run, which replaces the previous report. One wrong row rejects all.
+ */
 async function runTaken(
   context: Context,
   runId: string,
@@ -69,10 +70,10 @@ const CATEGORIES = {
 } as const satisfies Partial<Record<keyof Audit, string>>;
 const CATEGORY_NAMES = Object.keys(CATEGORIES) as (keyof typeof CATEGORIES)[];
 
-/** Rows of each heap that people see; `--json` has the first thousand. */
+/** Rows of each category that are printed; `--json` has the first thousand. */
 const ROWS_SHOWN = 20;
 
-/** Compares a run with payroll's own file; exit code 0 when nothing differs, as with `diff`. Keeps nothing. */
+/** Compares a run with a file of payroll and keeps nothing. Returns 0 if nothing differs, like `diff`. */
 async function runAudit(
   context: Context,
   runId: string,

@@ -1,10 +1,9 @@
-/** Runs and their lines as people see them. */
+/** Prints runs and their lines. */
 import type { Line } from '../../payroll/calculation/line.ts';
 import type { PayrollRun, PayrollRunPreview } from '../../payroll/run-view.ts';
 import type { Sum, Totals } from '../../payroll/runs/totals.ts';
 import { type Output, printable, printPairs, printTable } from '../output.ts';
 
-/** Prints a run with its totals. */
 export function printRun(out: Output, run: PayrollRun): void {
   printPairs(out, {
     run: run.run_id,
@@ -22,7 +21,6 @@ export function printRun(out: Output, run: PayrollRun): void {
   printComparison(out, run);
 }
 
-/** Prints a run that is stored nowhere. */
 export function printPreview(out: Output, run: PayrollRunPreview): void {
   printPairs(out, askedPairs(run));
   printTotals(out, run);
@@ -61,7 +59,7 @@ function countOf(ids: readonly string[] | null): string | null {
   return ids === null || ids.length === 0 ? null : `${ids.length} named`;
 }
 
-/** Prints what the lines come to, and the ETag to finalize just these by. */
+/** Prints the totals and the ETag to finalize exactly these lines. */
 export function printTotals(
   out: Output,
   { totals, employees, etag }: { totals: Totals; employees: number; etag: string },
@@ -81,7 +79,7 @@ export function printTotals(
   printPairs(out, { 'employees in the run': employees, etag });
 }
 
-/** Prints the run against the previous one, and who with a deduction is not in it. */
+/** Prints the comparison with the previous run, and employees with a deduction who are not in this run. */
 function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void {
   const { comparison, not_in_run, not_in_run_count } = run;
   if (comparison !== null) {
@@ -134,7 +132,7 @@ function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void
 /** Employees printed; the JSON has more. */
 const NOT_IN_RUN_SHOWN = 50;
 
-/** Wide enough for 999,999,999.99 without separators: decimal points stand below each other. */
+/** Wide enough for 999,999,999.99 without separators, so that decimal points line up. */
 const AMOUNT_WIDTH = 13;
 
 function cellsOf(
@@ -153,7 +151,10 @@ function cellsOf(
 /** The longest line of coverage has 31 characters; an amount of 9 has six digits before the point. */
 const WIDTH = { coverage: 32, amount: 10 };
 
-/** Prints lines, those of an employee below its id. Widths are fixed: a page does not know what the next one holds. */
+/**
+ * Prints lines below the id of their employee. Widths are fixed, because pages are printed before the next one is
+ * known.
+ */
 export function printLines(out: Output, lines: readonly Line[]): void {
   for (const [index, line] of lines.entries()) {
     if (line.employee_id !== lines[index - 1]?.employee_id) {
@@ -179,7 +180,7 @@ function printLine(out: Output, line: Line): void {
   for (const text of sentencesOf(line)) out.print(`    ${out.color('dim', printable(text))}`);
 }
 
-/** How the amounts came about: the employee's, the employer's, and of an adjustment the difference. */
+/** Returns the explanations of the amounts: the employee's, the employer's, and the difference of an adjustment. */
 export function sentencesOf({ explanation }: Line): string[] {
   return explanation.split('; plus ');
 }

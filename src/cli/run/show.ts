@@ -14,7 +14,6 @@ import { CommandFailed, WrongUsage } from '../failure.ts';
 import { notePage, type Output, printable, printTable } from '../output.ts';
 import { printLines, printRun } from './print.ts';
 
-/** Adds `run list`, `run show` and `run lines`. */
 export function addShowCommands(run: Command, act: Act): void {
   run
     .command('list')
@@ -41,7 +40,7 @@ export function addShowCommands(run: Command, act: Act): void {
     .action(act(runLines));
 }
 
-/** The stored run of an id. Throws when there is none. */
+/** Returns a stored run. Throws if there is none. */
 export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
   return (await findRun(db, runId)) ?? fail(unknownRun(runId));
 }
@@ -58,7 +57,7 @@ function fail(error: Error): never {
 
 type ListOptions = { employer?: string; state?: RunState; limit: number; cursor?: string; json?: true };
 
-/** Runs, the latest pay date first. Nothing is computed: an open run tells its totals when it is shown. */
+/** Prints runs, the latest pay date first. Nothing is computed, so open runs have no totals here. */
 function runList(context: Context, options: ListOptions): Promise<number> {
   const { out } = context;
   const { employer, state, limit, cursor, json } = options;
@@ -101,7 +100,6 @@ function runList(context: Context, options: ListOptions): Promise<number> {
   });
 }
 
-/** A run and what it comes to: an open one by what the ledger knows now. */
 function runShow(context: Context, runId: string, { json }: { json?: true }): Promise<number> {
   const { out } = context;
   return withDatabase(context, async (db) => {
@@ -115,7 +113,7 @@ function runShow(context: Context, runId: string, { json }: { json?: true }): Pr
 
 type LinesOptions = { employee?: string; csv?: true; json?: true };
 
-/** The lines of a run, written while they are computed: memory stays flat however many there are. */
+/** Prints the lines of a run while they are computed, so memory stays flat. */
 function runLines(context: Context, runId: string, options: LinesOptions): Promise<number> {
   const { out, stopped } = context;
   const { employee, csv, json } = options;
@@ -156,12 +154,12 @@ function jsonLine(line: Line): string {
   return printableLines(`${JSON.stringify(line)}\n`);
 }
 
-/** A file or a program gets the exact CSV, a terminal one without control characters. */
+/** Files and programs receive the exact CSV, a terminal receives it without control characters. */
 function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
   return stdout.isTTY ? printableLines(records.toString().replaceAll('\r\n', '\n')) : records;
 }
 
-/** Writes a part and waits for a reader that is slow. Throws when it was stopped, or nobody reads any more. */
+/** Writes a part and waits for a slow reader. Throws if the command was stopped or the reader is gone. */
 async function write({ stdout }: Output, text: string | Buffer, signal: AbortSignal): Promise<void> {
   const isTaken = stdout.write(text);
   if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
