@@ -3,7 +3,7 @@ import { compile } from './check.ts';
 import { Address, Employee } from './employee.ts';
 import { email, oneOf } from './fields.ts';
 
-/** The person at the employer whom the service may write to. */
+/** The employer's contact person for the service. */
 export const Contact = Type.Object(
   { first_name: Type.String(), last_name: Type.String(), email },
   { additionalProperties: false },

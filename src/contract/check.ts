@@ -5,29 +5,32 @@ import Format from 'typebox/format';
 import { Settings } from 'typebox/system';
 import { dayOf, toInstant } from './instant.ts';
 
-/** One broken rule. `path` names the field (`employees[17].address.state`, '' for the whole); never holds its value. */
+/**
+ * A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value.
+ */
 export type Problem = { path: string; rule: string };
 
 export type Checker<T> = {
   /** The JSON Schema, with the texts of its rules as annotations. */
   schema: TSchema;
-  /** The fast answer: compiled once, runs for every event. */
+  /** Returns whether the value is valid. Compiled and fast: it runs for every event. */
   accepts(value: unknown): value is T;
-  /** What is wrong, one problem a field, at most `limit`; empty exactly when `accepts` is true. */
+  /** Returns at most `limit` problems, one per field; empty exactly when `accepts` returns true. */
   problems(value: unknown, limit?: number): Problem[];
 };
 
-/** Problems named when the caller asks for no other number: more than a person reads, little enough to send. */
+/** The default limit: more than anyone reads, and small enough to send. */
 export const PROBLEMS_MAX = 1_000;
 
-/** The most errors that one field can have at once (length, format and pattern of a string), with one to spare. */
+/** The most errors of one field (length, format and pattern of a string), and one to spare. */
 const ERRORS_PER_FIELD = 4;
 
-// Formats of the interface that JSON Schema has no name for. Compiling looks them up, so they are set before.
+// Formats of the contract that JSON Schema does not name. Compiling looks them up, so they are registered
+// first.
 Format.Set('instant', (text) => toInstant(text) !== null);
 Format.Set('day-or-date-time', (text) => dayOf(text) !== null);
 
-/** Compiles a schema once, at load. */
+/** Compiles a schema once, at load time. */
 export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> {
   const validator: Validator = Compile(schema);
   return {
@@ -37,12 +40,12 @@ export function compile<const S extends TSchema>(schema: S): Checker<Static<S>> 
   };
 }
 
-/** A problem as one line for people. */
+/** Returns a problem as one line. */
 export function describe(problem: Problem): string {
   return problem.path === '' ? problem.rule : `${problem.path}: ${problem.rule}`;
 }
 
-/** TypeBox bounds the errors it collects by a setting of the whole process: it is set for this one call only. */
+/** TypeBox limits the errors it collects by a global setting, which is changed for this call only. */
 function errorsOf(validator: Validator, value: unknown, limit: number): TLocalizedValidationError[] {
   const { maxErrors } = Settings.Get();
   Settings.Set({ maxErrors: limit * ERRORS_PER_FIELD });
@@ -66,9 +69,9 @@ function problemsOf(schema: TSchema, errors: TLocalizedValidationError[], limit:
 
 function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[] {
   const { keyword, instancePath, schemaPath } = error;
-  // The branches of a choice are noise beside the choice itself, which has its own error.
+  // A choice has an error of its own, so the errors of its branches are omitted.
   if (schemaPath.includes('/anyOf/')) return [];
-  // Each unknown field comes as an error of its own ('boolean': the schema for it is false) before this summary.
+  // Each unknown field has an error of its own before this one ('boolean', because its schema is false).
   if (keyword === 'additionalProperties') return [];
   if (keyword === 'boolean') {
     return [{ path: unknownFieldPath(instancePath), rule: 'is not a field of the interface' }];
@@ -84,8 +87,8 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
 }
 
 /**
- * The text of a broken rule. It is made from the schema alone, so that it can't hold a value: from the schema's own
- * `rule` annotation where it has one, else from the keyword.
+ * Returns the text of a broken rule, from the schema's `rule` annotation or the keyword. It depends on the
+ * schema only, so it cannot contain a value.
  */
 export function ruleOf(schema: TSchema, error: TValidationError): string {
   const { rule } = annotated(schema);
@@ -105,7 +108,7 @@ export function ruleOf(schema: TSchema, error: TValidationError): string {
   }
 }
 
-/** The part of the schema that an error's `schemaPath` (`#/properties/address`) points at. */
+/** Returns the part of the schema that an error's `schemaPath` (`#/properties/address`) points to. */
 export function schemaAt(root: TSchema, schemaPath: string): TSchema {
   return segmentsOf(schemaPath).reduce(
     (schema, segment) => (schema as Record<string, TSchema>)[segment]!,
@@ -119,14 +122,14 @@ function annotated(schema: TSchema): Annotated {
   return schema as Annotated;
 }
 
-/** A list of values is a better answer than the type that they share. Null is not named: it means absent. */
+/** A list of values is more helpful than their type. Null is omitted: it means absent. */
 function oneOfRule(schema: TSchema): string | undefined {
   const values = annotated(schema).enum?.filter((value) => value !== null);
   return values && `must be one of ${values.join(', ')}`;
 }
 
 function typeName(type: string | string[]): string {
-  // `nullable` writes null last.
+  // `nullable` puts null last.
   const name = [type].flat()[0]!;
   return `${/^[aeiou]/.test(name) ? 'an' : 'a'} ${name}`;
 }
@@ -136,20 +139,19 @@ function counted(count: number | bigint, noun: string): string {
 }
 
 /**
- * Paths of fields as people write them, `employees[17].address.state`, made from JSON pointers.
- */
-
-/**
- * How the interface writes names, without digits. A name that the caller made up could be any text, such as an
- * employee's name or number: one that looks otherwise is not repeated.
+ * The contract's names have no digits. A caller's own field name could be personal data, such as a name or
+ * number, so others are not repeated.
  */
 const FIELD_NAME = /^[A-Za-z_]{1,64}$/;
-/** In the place of a name that is not repeated. */
+/** Replaces a name that is not repeated. */
 const UNNAMED = '[…]';
 
 const INDEX = /^\d+$/;
 
-/** The path of a field that the interface knows: a segment of digits is the index of an array. */
+/**
+ * Returns the path of a known field, such as `employees[17].address.state`. A segment of digits is an array
+ * index.
+ */
 export function pathOf(pointer: string): string {
   return segmentsOf(pointer).reduce(
     (path, segment) => (INDEX.test(segment) ? `${path}[${segment}]` : fieldPath(path, segment)),
@@ -157,23 +159,23 @@ export function pathOf(pointer: string): string {
   );
 }
 
-/** The path of a field that the interface doesn't know, by its pointer. */
+/** Returns the path of an unknown field. */
 export function unknownFieldPath(pointer: string): string {
   const parent = pointer.slice(0, pointer.lastIndexOf('/'));
   return givenFieldPath(pathOf(parent), segmentsOf(pointer).at(-1)!);
 }
 
-/** The path of a field by the name that the caller gave it: `employees[0].nickname`, or `employees[0][…]`. */
+/** Returns the path of a field with a caller's name: `employees[0].nickname`, or `employees[0][…]`. */
 export function givenFieldPath(path: string, name: string): string {
   return FIELD_NAME.test(name) ? fieldPath(path, name) : `${path}${UNNAMED}`;
 }
 
-/** The path of a field of the object at `path`, by a name of the interface. */
+/** Returns the path of a field of the object at `path`. */
 export function fieldPath(path: string, name: string): string {
   return path === '' ? name : `${path}.${name}`;
 }
 
-/** The segments of a JSON pointer, unescaped (RFC 6901). */
+/** Returns the unescaped segments of a JSON pointer (RFC 6901). */
 export function segmentsOf(pointer: string): string[] {
   return pointer
     .split('/')

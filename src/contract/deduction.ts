@@ -40,22 +40,22 @@ export const COVERAGE_TYPES = [
 ] as const;
 export type CoverageType = (typeof COVERAGE_TYPES)[number];
 
-/** Digits on each side of a contribution's point: the interface sets no precision, arithmetic needs an end to it. */
+/** Digits on each side of the decimal point. The contract sets no precision, but arithmetic needs a bound. */
 export const CONTRIBUTION_DIGITS_MAX = 40;
 
-/** An exact decimal, kept as sent: `150`, `150.0` and `+150.00` are equal amounts and different texts. */
+/** An exact decimal, stored as sent: `150`, `150.0` and `+150.00` are equal amounts and different texts. */
 const contribution = Type.String({
   pattern: `^[+-]?[0-9]{1,${CONTRIBUTION_DIGITS_MAX}}(\\.[0-9]{1,${CONTRIBUTION_DIGITS_MAX}})?$`,
   rule: `must be a plain decimal number as a string, at most ${CONTRIBUTION_DIGITS_MAX} digits on each side of the point`,
 });
 
 /**
- * The most characters of a description. The interface sets none, but every version keeps its own, and answers of
- * 1,000 rows must fit in memory: 16 MB at most.
+ * The contract sets no limit, but every version stores its description, and responses with 1,000 rows must
+ * fit in memory: at most 16 MB.
  */
 export const DESCRIPTION_MAX_CHARACTERS = 4_000;
 
-/** Only the date part counts, as written: samples carry any time of day, and `dayOf` reads it. */
+/** Only the date part counts, as written. Samples have arbitrary times of day, and `dayOf` ignores them. */
 const effectiveDay = nullable(
   Type.String({
     format: 'day-or-date-time',
@@ -64,7 +64,7 @@ const effectiveDay = nullable(
   }),
 );
 
-/** A deduction as the service sends it. Read tolerantly: unknown fields pass, null means absent. */
+/** A deduction as the service sends it. Unknown fields are accepted; null means absent. */
 export const Deduction = Type.Object({
   id: identifier,
   employee_id: identifier,

@@ -2,7 +2,7 @@ import Type, { type Static } from 'typebox';
 import { compile } from './check.ts';
 import { day, email, identifier, oneOf } from './fields.ts';
 
-/** The 50 states and the District of Columbia, in the interface's order. */
+/** The 50 states and the District of Columbia, in the contract's order. */
 export const US_STATES = [
   ...['AL', 'AK', 'AZ', 'AR', 'CA', 'CO', 'CT', 'DE', 'DC', 'FL', 'GA', 'HI', 'ID', 'IL', 'IN', 'IA', 'KS'],
   ...['KY', 'LA', 'ME', 'MD', 'MA', 'MI', 'MN', 'MS', 'MO', 'MT', 'NE', 'NV', 'NH', 'NJ', 'NM', 'NY', 'NC'],
@@ -28,10 +28,10 @@ export const address = compile(Address);
 export const PAY_FREQUENCIES = ['weekly', 'biweekly', 'semimonthly', 'monthly'] as const;
 export type PayFrequency = (typeof PAY_FREQUENCIES)[number];
 
-/** Digits before the point: more than any pay, and few enough to add up exactly in any decimal type. */
+/** Digits before the decimal point: more than any pay, and few enough for exact sums in any decimal type. */
 const AMOUNT_DIGITS_MAX = 15;
 
-/** What an employee earns from a day on. */
+/** What an employee earns from a date on. */
 export const PayRate = Type.Object(
   {
     amount: Type.String({
@@ -47,7 +47,7 @@ export type PayRate = Static<typeof PayRate>;
 
 export const payRate = compile(PayRate);
 
-// The interface's limits, in characters.
+// The contract's limits, in characters.
 const NAME_MAX_CHARACTERS = 255;
 const EMAIL_MAX_CHARACTERS = 254;
 const PHONE_NUMBER_MAX_CHARACTERS = 10;
@@ -84,20 +84,20 @@ export type Employee = Static<typeof Employee>;
 
 export const employee = compile(Employee);
 
-/** A social security number as it may be shown: its last four digits. Pure; the interface's rule for `ssn`. */
+/** The digits of an SSN that are shown. */
 
 const SHOWN_DIGITS = 4;
 
-/** Nine digits, as people and programs write them: `123-45-6789`, `123 45 6789`, `123456789`. */
+/** Nine digits in the usual forms: `123-45-6789`, `123 45 6789`, `123456789`. */
 const SSN = /(?<!\d)(?:\d{9}|\d{3}([- ])\d{2}\1\d{4})(?!\d)/g;
 
-/** `***-**-6789`, however it was written. Of one with so few digits that they would be all of it, nothing is shown. */
+/** Returns `***-**-6789`, whatever the form. Shows no digits if four would be all of them. */
 export function maskSsn(ssn: string): string {
   const digits = ssn.replace(/\D/g, '');
   return `***-**-${digits.length > SHOWN_DIGITS ? digits.slice(-SHOWN_DIGITS) : '****'}`;
 }
 
-/** A text from elsewhere with every SSN in it masked: whatever looks like one, and `known` as it was written. */
+/** Masks every SSN in a text: everything in one of the usual forms, and `known` as written. */
 export function maskSsnsIn(text: string, known?: unknown): string {
   const masked = text.replace(SSN, (ssn) => maskSsn(ssn));
   return typeof known === 'string' && known !== '' ? masked.replaceAll(known, maskSsn(known)) : masked;

@@ -4,8 +4,8 @@ import { Address, Employee, PAY_FREQUENCIES, PayRate } from './employee.ts';
 import { day, identifier, oneOf } from './fields.ts';
 
 /**
- * The body that reports a new employee. One reference asks for the employer's name and another leaves it out:
- * it is passed on when given and never made up.
+ * The body that reports a new employee. The service's documents disagree about `employer`: it is sent if
+ * given and never made up.
  */
 export const NewHire = Type.Object(
   { ...Employee.properties, employer_id: identifier, employer: Type.Optional(Type.String({ minLength: 1 })) },
@@ -39,7 +39,7 @@ const changes = {
   employment_status: Type.Optional(oneOf(['full_time', 'part_time', 'variable_hours'])),
 };
 
-/** The body that reports a change of pay or status; its pay rate is one object where a census has an array. */
+/** The body that reports a change of pay or status. Its pay rate is one object; a census has an array. */
 export const CompensationChange = Type.Object(
   { employee_id: identifier, ...changes },
   {

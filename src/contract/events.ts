@@ -4,8 +4,8 @@ import { ID_MAX_CHARACTERS, identifier, nullable } from './fields.ts';
 import { TIME_MAX_CHARACTERS } from './instant.ts';
 
 /**
- * The frame of every event, whatever its type; the handler of the type checks `data`. Read tolerantly: unknown
- * fields pass, null means absent. `id` is the sender's name for the event; duplicates are told by the headers' id.
+ * The frame of every event. The handler of the event type checks `data`. Unknown fields are accepted; null
+ * means absent. `id` is the sender's own; the headers' id identifies duplicates.
  */
 export const Envelope = Type.Object({
   id: Type.Optional(nullable(Type.String({ maxLength: ID_MAX_CHARACTERS }))),
@@ -25,16 +25,16 @@ export type Envelope = Static<typeof Envelope>;
 
 export const envelope = compile(Envelope);
 
-/** An employer's census is needed. */
+/** An employer's census is requested. */
 export const CENSUS_SYNC_REQUEST = 'employee-census.sync-request';
 /** An uploaded census was processed. */
 export const CENSUS_SYNC_COMPLETE = 'employee-census.sync-complete';
 /** A deduction is new or changed. */
 export const DEDUCTION_UPDATED = 'employee.deduction-updated';
-/** Deprecated by the interface and still sent: treated as an update when its data is a deduction. */
+/** Deprecated by the contract and still sent. Handled as an update if its data is a deduction. */
 export const DEDUCTION_CREATED = 'employee.deduction-created';
 
-/** The event types that are handled; others are kept and ignored. */
+/** The event types that are handled. Others are stored and ignored. */
 export const EVENT_TYPES = [
   CENSUS_SYNC_REQUEST,
   CENSUS_SYNC_COMPLETE,
@@ -43,7 +43,7 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** The data of both census events. Read tolerantly: unknown fields pass. */
+/** The data of both census events. Unknown fields are accepted. */
 export const SyncData = Type.Object({ employer_id: identifier });
 export type SyncData = Static<typeof SyncData>;
 

@@ -1,16 +1,16 @@
 /**
- * JSON as strict as a signed message deserves. `JSON.parse` forgives what two readers may read differently
- * (a field named twice, a field named `__proto__`) and what a database can't store (NUL, half a surrogate pair).
+ * A strict JSON parser for signed messages. It rejects what two parsers may read differently (a duplicate
+ * field, a field named `__proto__`) and what a database cannot store (NUL, a lone surrogate).
  *
- * It runs once for every event: one pass over the text, `JSON.parse`, and one walk over what it made.
+ * It runs for every event: one pass over the text, `JSON.parse`, and one pass over the value.
  */
 
-/** Levels of arrays and objects in one text. The interface needs 5; this bounds the recursion of every reader. */
+/** Levels of arrays and objects. The contract needs 5; the limit bounds the recursion of every reader. */
 export const NESTING_MAX = 32;
 
 export type ParsedJson = { ok: true; value: unknown } | { ok: false; reason: string };
 
-/** Parses one JSON text. A refusal's reason says what is wrong and quotes nothing of the text. */
+/** Parses a JSON text. The reason of a refusal quotes nothing of the text. */
 export function parseJson(text: string): ParsedJson {
   const { nesting, members } = measure(text);
   if (nesting > NESTING_MAX) return refused(`is nested deeper than ${NESTING_MAX} levels`);
@@ -23,7 +23,7 @@ export function parseJson(text: string): ParsedJson {
   const found: Found = { fields: 0, reason: null };
   inspect(value, found);
   if (found.reason) return refused(found.reason);
-  // Every member of the text has one colon outside strings. Parsing merges members of the same name.
+  // Each member has one colon outside strings, and parsing merges members with the same name.
   return found.fields === members ? { ok: true, value } : refused('names a field twice in one object');
 }
 
@@ -39,7 +39,10 @@ const CASE_BIT = 0x20;
 const OPENING = 0x7b;
 const CLOSING = 0x7d;
 
-/** The deepest nesting, and the number of colons outside strings. Right for valid JSON, harmless for any other text. */
+/**
+ * Returns the deepest nesting and the number of colons outside strings. Correct for valid JSON, harmless for
+ * other texts.
+ */
 function measure(text: string): { nesting: number; members: number } {
   let level = 0;
   let nesting = 0;
@@ -59,7 +62,9 @@ function measure(text: string): { nesting: number; members: number } {
 
 type Found = { fields: number; reason: string | null };
 
-/** Counts the fields and notes the first thing to refuse. Recursive: the nesting was measured before. */
+/**
+ * Counts the fields and records the first reason to refuse. The depth of the recursion was checked before.
+ */
 function inspect(value: unknown, found: Found): void {
   if (typeof value === 'string') inspectString(value, found);
   else if (Array.isArray(value)) for (const element of value) inspect(element, found);

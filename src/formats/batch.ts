@@ -1,11 +1,11 @@
 /**
- * A batch that is in memory whole, cut into its values, so that one that can't be read harms no other. What is larger
- * than memory is read by ndjson.ts and json-list.ts, where such a value ends the reading. Pure.
+ * Splits a batch in memory into its values, so that an unreadable value affects no other. json-list.ts reads
+ * larger inputs, where such a value ends the reading. Pure.
  */
 import { isUtf8 } from 'node:buffer';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
 
-/** Where a value lies. `line` counts from 1: the lines of a text, the elements of an array. */
+/** The position of a value. `line` counts from 1: lines of a text or elements of an array. */
 export type Cut = { readonly line: number; readonly from: number; readonly end: number };
 
 const QUOTE = 0x22;
@@ -16,7 +16,7 @@ const [OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [0x5b, 
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d]);
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
-/** The lines of newline-delimited JSON; those of white space alone are left out. */
+/** Splits newline-delimited JSON into lines, without blank ones. */
 export function cutLines(bytes: Buffer): Cut[] {
   const cuts: Cut[] = [];
   let line = 1;
@@ -29,7 +29,10 @@ export function cutLines(bytes: Buffer): Cut[] {
   return cuts;
 }
 
-/** The elements of a JSON array, whatever is between its commas. Null when its end can't be told. */
+/**
+ * Splits a JSON array into its elements, whatever is between its commas. Returns null if its end is not
+ * found.
+ */
 export function cutArray(bytes: Buffer): Cut[] | null {
   const cuts: Cut[] = [];
   let depth = 0;
@@ -62,7 +65,7 @@ export function cutArray(bytes: Buffer): Cut[] | null {
   return isEnded ? cuts : null;
 }
 
-/** One value, by the contract's strict parser. */
+/** Parses one value with the contract's strict parser. */
 export function parseCut(bytes: Buffer, { from, end }: Cut, bytesMax: number): ParsedJson {
   if (end - from > bytesMax) return { ok: false, reason: `must be at most ${bytesMax / 1024} KiB` };
   const value = bytes.subarray(from, end);

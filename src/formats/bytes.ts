@@ -2,14 +2,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import type { Problem } from '../contract/check.ts';
 
 /**
- * One element of a list, or one record of a CSV. A real one has less than a thousand bytes; one is held in memory
- * whole, and a field without end must not be.
+ * One list element or CSV record. Real ones have less than a thousand bytes; one is held in memory as a
+ * whole, so its size is bounded.
  */
 export const ELEMENT_BYTES_MAX = 1024 * 1024;
 
 export const TOO_LARGE = `must be at most ${ELEMENT_BYTES_MAX / 1024 / 1024} MiB`;
 
-/** The rest can't be read. Problems like any others, but the last ones; none holds a value. */
+/** The rest cannot be read. Its problems hold no values. */
 export class Unreadable extends Error {
   readonly code = 'UNREADABLE';
   readonly problems: readonly Problem[];
@@ -23,15 +23,14 @@ export function unreadable(path: string, rule: string): Unreadable {
   return new Unreadable([{ path, rule }]);
 }
 
-/** The bytes of a text that comes in parts, made ready for whoever reads them. */
-/** Bytes handled in one turn of the event loop: a few milliseconds. */
+/** Bytes per tick of the event loop: a few milliseconds. */
 const SLICE_BYTES = 64 * 1024;
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /**
- * The same bytes in slices, without a byte order mark, a turn of the event loop for each. Throws `Unreadable`
- * beyond the limit and the signal's reason once it aborts.
+ * Yields the bytes in slices, one per tick of the event loop, without a byte order mark. Throws `Unreadable`
+ * above the limit, and the signal's reason when it aborts.
  */
 export async function* slices(
   content: AsyncIterable<Uint8Array>,
@@ -50,7 +49,7 @@ export async function* slices(
   }
 }
 
-/** Editors put a byte order mark before UTF-8; no format wants it. It may come in three parts. */
+/** Removes a byte order mark, which some editors write and no format allows. It may arrive in three parts. */
 async function* withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let begin: Buffer | null = Buffer.alloc(0);
   for await (const part of content) {
@@ -66,7 +65,10 @@ async function* withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<
   if (begin !== null) yield begin;
 }
 
-/** The same bytes. A reader would put U+FFFD in the place of what is no UTF-8, and that would be taken for true. */
+/**
+ * Yields the same bytes. Throws `Unreadable` for invalid UTF-8, which readers would silently replace with
+ * U+FFFD.
+ */
 export async function* validUtf8(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const decode = (part: Uint8Array | undefined, stream: boolean): void => {

@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import type { Problem } from '../contract/check.ts';
 import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
 
-/** One record: its cells as text, and the line of the file that it ends on, the first line being 1. */
+/** One record: its cells, and the line of the file that it ends on, counting from 1. */
 export type CsvRecord = { readonly cells: string[]; readonly line: number };
 
 type Parsed = { record: string[]; info: { lines: number } };
@@ -13,8 +13,8 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /**
- * The records of a CSV (RFC 4180, UTF-8), the header first; empty lines are left out. `here` says where the reading
- * is, for what ends it. Throws `Unreadable`, and what the content throws.
+ * Yields the records of a CSV (RFC 4180, UTF-8), the header first, without empty lines. `here` returns the
+ * current path for errors. Throws `Unreadable`, and what the content throws.
  */
 export async function* csvRecords(
   content: AsyncIterable<Uint8Array>,
@@ -23,7 +23,8 @@ export async function* csvRecords(
   const parser = parse({
     relax_column_count: true,
     skip_empty_lines: true,
-    // Left to itself the parser takes the header's line end for all: a row that ends otherwise would keep a part of it.
+    // By default the parser uses the header's line ending for all rows, and cells of other rows would keep a
+    // part of theirs.
     record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: ELEMENT_BYTES_MAX,
     info: true,
@@ -43,8 +44,9 @@ export async function* csvRecords(
 }
 
 /**
- * The same bytes. Spreadsheets of many countries write semicolons, which would make one column of a row, or one
- * amount of two cells. The first line is held back until it ends, so that nothing else is said of it.
+ * Yields the same bytes. Throws `Unreadable` for a header with semicolons, which spreadsheets of many
+ * countries write: a row would become one column. Holds the first line back, so that no other error comes
+ * first.
  */
 async function* byCommas(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head: Buffer | null = Buffer.alloc(0);
@@ -71,13 +73,13 @@ function refuseSemicolons(head: Buffer): void {
   }
 }
 
-/** The first line, or null when it has no end yet. */
+/** Returns the first line, or null if it has no end yet. */
 function lineOf(head: Buffer): Buffer | null {
   const end = head.findIndex((byte) => byte === LINE_FEED || byte === CARRIAGE_RETURN);
   return end === -1 ? null : head.subarray(0, end);
 }
 
-/** The parser's messages quote the cell: only its code and the line are passed on. */
+/** The parser's messages quote cells, so only its code and the line are kept. */
 function toldWithoutCells(error: unknown, path: string): unknown {
   const { code, lines } = error as Partial<CsvError> & { lines?: number };
   if (code === 'CSV_MAX_RECORD_SIZE') return unreadable(path, TOO_LARGE);
@@ -86,17 +88,15 @@ function toldWithoutCells(error: unknown, path: string): unknown {
 }
 
 /**
- * Columns of a CSV whose names are field paths of the interface, such as `employee_id`, `address.line1` and
- * `pay_rate[0].amount`.
+ * The kind of a table's rows. Columns are field paths of the contract, such as `address.line1` and
+ * `pay_rate[0].amount`; `more` names others. `what` appears in messages: "a census".
  */
-
-/** What the rows of a table are. `more`: names of columns beside the schema's; `what` it is, for people: "a census". */
 export type RowKind = { readonly schema: TSchema; readonly more: readonly string[]; readonly what: string };
 
-/** Raises of one employee that one row may hold: enough for a history, and a bound on the objects made of a row. */
+/** The most array elements per row: enough for a pay history, and a bound on the objects created. */
 const ARRAY_COLUMNS_MAX = 50;
 
-/** There are fewer than 200 columns to have; each costs time for every row. */
+/** There are fewer than 200 columns; each costs time for every row. */
 const COLUMNS_MAX = 1_000;
 
 type Segment = string | number;
@@ -108,13 +108,13 @@ type Schema = {
 
 export type Header = {
   problems: Problem[];
-  /** The object that a row makes. An empty cell is an absent field. */
+  /** Returns the object of a row. An empty cell is an absent field. */
   rowOf: (cells: readonly string[]) => Record<string, unknown>;
 };
 
 /**
- * Makes objects of the rows under one header, or says what is wrong with the header. Throws `Unreadable` when it has
- * more columns than any such table.
+ * Checks a header and returns how to convert its rows to objects. Throws `Unreadable` if it has more columns
+ * than any such table.
  */
 export function readHeader(names: readonly string[], kind: RowKind): Header {
   if (names.length > COLUMNS_MAX) throw unreadable('', `must have at most ${COLUMNS_MAX} columns`);
@@ -139,7 +139,7 @@ function rowOf(paths: readonly Segment[][], cells: readonly string[]): Record<st
   return row;
 }
 
-/** Elements of an array that no cell of the row filled before a filled one are there, and empty. */
+/** Elements of an array before the first filled one are created empty. */
 function put(root: Record<string, unknown>, path: readonly Segment[], cell: string): void {
   let at = root as Record<Segment, unknown>;
   path.forEach((segment, depth) => {
@@ -151,7 +151,7 @@ function put(root: Record<string, unknown>, path: readonly Segment[], cell: stri
   });
 }
 
-/** The segments of a column's path, or null when the interface has no text field there. */
+/** Returns the segments of a column's path, or null if the contract has no text field there. */
 function segmentsOf(column: string, { schema: root, more }: RowKind): Segment[] | null {
   if (more.includes(column)) return [column];
   let schema: Schema | undefined = root as Schema;
@@ -174,11 +174,10 @@ function written(segments: readonly Segment[]): string {
 }
 
 /**
- * Texts in a CSV that a spreadsheet would take for a formula. Pure. An apostrophe before them makes them texts; one
- * that has apostrophes before it already gets another, so that each text can be told back from its cell.
+ * Characters that start a formula in spreadsheets, including the full-width forms of East Asian keyboards. An
+ * apostrophe in front makes the cell a text; texts with apostrophes get another, so that the original can be
+ * restored.
  */
-
-/** What spreadsheets begin a formula with, the wide forms of East Asian keyboards among them. */
 const FORMULA = "'*[=+\\-@\\t\\r\\n\uFF1D\uFF0B\uFF0D\uFF20]";
 const LOOKS_LIKE_ONE = new RegExp(`^${FORMULA}`);
 const IS_MADE_HARMLESS = new RegExp(`^'${FORMULA}`);
@@ -187,7 +186,7 @@ export function harmless(text: string): string {
   return LOOKS_LIKE_ONE.test(text) ? `'${text}` : text;
 }
 
-/** The text that a cell was made of. */
+/** Returns the text that a cell was made from. */
 export function asWritten(cell: string): string {
   return IS_MADE_HARMLESS.test(cell) ? cell.slice(1) : cell;
 }

@@ -3,22 +3,22 @@ import { givenFieldPath, type Problem } from '../contract/check.ts';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
 import { ELEMENT_BYTES_MAX, TOO_LARGE, Unreadable, unreadable, validUtf8 } from './bytes.ts';
 
-/** Fields beside each other in the outermost object: files have few, and each name is kept to see it twice. */
+/** The most fields in the outermost object. Names are kept to detect duplicates. */
 const FIELDS_MAX = 100;
 
-/** A list has a path for each element, the first one being 0. */
+/** A list and the path of each element; the first is 0. */
 export type List = Shape & { readonly pathOf: (index: number) => string };
 
 export type JsonPiece =
   | { readonly kind: 'element'; readonly parsed: ParsedJson }
-  /** Any other field of the outermost object. */
+  /** Another field of the outermost object. */
   | { readonly kind: 'field'; readonly name: string; readonly value: unknown }
   | { readonly kind: 'problem'; readonly problem: Problem };
 
 /**
- * Cuts a list in JSON into its elements and the fields beside it, whatever their order, as its bytes come. The
- * tokenizer finds where each begins and ends; each is then parsed whole by the contract's strict parser, so that
- * a field named twice is seen here as well. Throws `Unreadable`, and what the content throws.
+ * Splits a JSON list into its elements and the fields around it, in any order, from a stream. The tokenizer
+ * finds where each starts and ends; each is then parsed by the contract's strict parser, which rejects
+ * duplicate fields. Throws `Unreadable`, and what the content throws.
  */
 export async function* jsonPieces(
   content: AsyncIterable<Uint8Array>,
@@ -71,7 +71,7 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
   };
   const here = (): string => (outline.inList ? list.pathOf(elements) : '');
 
-  /** Runs `work` and answers what it cut. The tokenizer's own errors quote what they stumbled over. */
+  /** Runs `work` and returns the pieces. The tokenizer's own errors quote the input, so they are replaced. */
   const read = (work: () => void): JsonPiece[] => {
     pieces = [];
     try {
@@ -89,7 +89,7 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
       read(() => {
         window.append(slice);
         tokenizer.write(slice);
-        // Without a value under way: a name or white space since the newest token.
+        // Outside a value: a name or white space since the newest token.
         const pending = window.keepFrom(valueAt ?? lastToken);
         if (pending > ELEMENT_BYTES_MAX) throw unreadable(here(), TOO_LARGE);
       }),
@@ -105,7 +105,7 @@ function shapeRule({ list, orBare }: Shape): string {
   return orBare ? `must be an array, or an object with the array ${list}` : 'must be an object';
 }
 
-/** The newest bytes of a stream, addressed by their place in it. */
+/** The newest bytes of a stream, addressed by their position in it. */
 function createWindow() {
   let bytes: Buffer = Buffer.alloc(0);
   let from = 0;
@@ -116,7 +116,7 @@ function createWindow() {
     text(begin: number, end: number): string {
       return bytes.toString('utf8', begin - from, end - from);
     },
-    /** Forgets what is before; answers how many bytes are left. */
+    /** Drops earlier bytes and returns how many are left. */
     keepFrom(begin: number): number {
       bytes = bytes.subarray(begin - from);
       from = begin;
@@ -124,11 +124,6 @@ function createWindow() {
     },
   };
 }
-
-/**
- * The outline of a list in JSON: one object, of whose fields that of the list may be an array, or that array alone. It
- * takes the tokens one by one and tells where each field's value, and each element of the array, begins and ends.
- */
 
 export type Token = { token: TokenType; value: unknown; offset: number };
 
@@ -143,7 +138,7 @@ export type Outline = {
   /** Throws `WrongShape` or `BadGrammar`. */
   take(token: Token): void;
   readonly isEnded: boolean;
-  /** Whether an element of the list is what comes or is being read. */
+  /** Whether an element of the list is next or is being read. */
   readonly inList: boolean;
 };
 
@@ -168,7 +163,7 @@ export function createOutline(
   on: {
     named(field: string): void;
     begins(offset: number): void;
-    /** `offset` is that of the token behind the value. */
+    /** `offset` is that of the token after the value. */
     ends(offset: number): void;
   },
 ): Outline {
@@ -260,8 +255,8 @@ function isClosing(token: TokenType): boolean {
 const LINE_FEED = 0x0a;
 
 /**
- * The values of newline-delimited JSON, each parsed by the contract's strict parser; empty lines are left out. `here`
- * says where the reading is, for what ends it. Throws `Unreadable`, and what the content throws.
+ * Yields the values of newline-delimited JSON, each parsed by the contract's strict parser, without blank
+ * lines. `here` returns the current path for errors. Throws `Unreadable`, and what the content throws.
  */
 export async function* ndjsonValues(
   content: AsyncIterable<Uint8Array>,

@@ -1,11 +1,11 @@
-/** Rows of a table that payroll sends as a file or a body: in CSV, as a JSON list, or as newline-delimited JSON. */
+/** Rows of a table that payroll sends as a file or a body: CSV, a JSON list, or newline-delimited JSON. */
 import { givenFieldPath, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
 import { slices, Unreadable } from './bytes.ts';
 import { asWritten, type CsvRecord, csvRecords } from './csv.ts';
 import { jsonPieces, ndjsonValues } from './json-list.ts';
 
-/** One table. A million rows of the widest kind; more than any employer's payroll has. */
+/** A million rows of the widest kind: more than any employer's payroll has. */
 export const ROWS_BYTES_MAX = 256 * 1024 * 1024;
 
 export const ROW_TYPES = {
@@ -15,24 +15,24 @@ export const ROW_TYPES = {
 } as const;
 export type RowFormat = keyof typeof ROW_TYPES;
 
-/** What a table has. `list` is what its rows are called, in a JSON object that holds them and in the paths of problems. */
+/** The columns of a table. `list` is the name of its rows in a JSON object and in the paths of problems. */
 export type Columns = {
   readonly list: string;
   readonly required: readonly string[];
   readonly optional: readonly string[];
 };
 
-/** The fields of a row by the names of their columns, all of them texts; what is empty is absent. */
+/** The fields of a row by column name, all texts. Empty fields are absent. */
 export type Fields = Readonly<Record<string, string>>;
 
-/** A row, and its path for what is found to be wrong with it later: `lines[0]` is the first one. */
+/** A row and its path for later problems: `lines[0]` is the first. */
 export type GivenRow = { readonly path: string; readonly fields: Fields };
-/** One row, or why it can't be read. */
+/** A row, or why it cannot be read. */
 export type Row = GivenRow | { readonly problem: Problem };
-/** A table, as it is read, or made by hand. */
+/** A table that is read from a stream or built in memory. */
 export type Rows = AsyncIterable<Row> | Iterable<Row>;
 
-/** The format that a content type names, or null for any other. */
+/** Returns the format of a content type, or null. */
 export function formatOf(contentType: string): RowFormat | null {
   const essence = contentType.split(';', 1)[0]?.trim().toLowerCase();
   const formats = Object.keys(ROW_TYPES) as RowFormat[];
@@ -40,9 +40,9 @@ export function formatOf(contentType: string): RowFormat | null {
 }
 
 /**
- * Reads a table row by row, in flat memory. A row that can't be read is a problem of its own, and the rows behind it
- * are read. A required column must be there; whether a row fills it, the caller checks. Throws `Unreadable` for what
- * leaves nothing more to read, such as a wrong header, and what the content throws.
+ * Reads a table row by row in constant memory. An unreadable row is a problem, and reading continues. A
+ * required column must exist; the caller checks whether rows fill it. Throws `Unreadable` if nothing more can
+ * be read, such as for a wrong header, and what the content throws.
  */
 export async function* readRows(
   content: AsyncIterable<Uint8Array>,
@@ -71,7 +71,7 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
   }
 }
 
-/** Of a file without a header the first row stands in its place: only names of a real one are repeated. */
+/** Without a header the first row is read as one, so its names are repeated only if one of them is known. */
 function headerProblems(header: readonly string[], { required, optional }: Columns): Problem[] {
   const known = new Set([...required, ...optional]);
   const isHeader = header.some((name) => known.has(name));
@@ -139,7 +139,7 @@ function jsonRow(parsed: ParsedJson, { required, optional }: Columns, path: stri
     if (!required.includes(name) && !optional.includes(name)) {
       return { problem: { path: at, rule: 'is not a field of this table' } };
     }
-    // A number would have been through a float: an amount is a text here as everywhere.
+    // A JSON number may have lost precision; amounts are texts everywhere.
     if (given !== null && typeof given !== 'string') {
       return { problem: { path: at, rule: 'must be a text in quotes, amounts too' } };
     }
@@ -152,10 +152,10 @@ function pathOf({ list }: Columns, index: number): string {
   return `${list}[${index}]`;
 }
 
-/** A table is refused as a whole: all that is wrong with it is counted, and the first `PROBLEMS_MAX` are named. */
+/** A table is refused as a whole. All problems are counted, and the first `PROBLEMS_MAX` are listed. */
 export type RowsRefused = { ok: false; problems: Problem[]; problem_count: number };
 
-/** What is wrong with a table, gathered while it is read. */
+/** Collects the problems of a table while it is read. */
 export type Problems = {
   add(...problems: readonly Problem[]): void;
   readonly isEmpty: boolean;
@@ -181,14 +181,14 @@ export function createProblems(): Problems {
   };
 }
 
-/** Rows are looked at some hundred at a time, and some things are found later than others; people read from the top. */
+/** Problems are found in a different order than the rows; sort them by row. */
 function rowOf({ path }: Problem): number {
   return Number(/\[(\d+)\]/.exec(path)?.[1] ?? Number.MAX_SAFE_INTEGER);
 }
 
 /**
- * The rows that can be read, in lists of at most `count`; what is wrong with the others, and what ends the reading, is
- * added to the problems. Throws what the content throws.
+ * Yields the readable rows in lists of at most `count`, and adds the other rows' problems. Throws what the
+ * content throws.
  */
 export async function* readableRows(
   rows: Rows,

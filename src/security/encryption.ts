@@ -1,6 +1,6 @@
 /**
- * Encryption at rest: AES-256-GCM under the data keys. A encrypted value is
- * `format (1 byte) | length of the key id (1 byte) | key id | nonce (12 bytes) | ciphertext | tag (16 bytes)`.
+ * Encryption at rest: AES-256-GCM under the data keys. An encrypted value is `format (1 byte) | length of the
+ * key id (1 byte) | key id | nonce (12 bytes) | ciphertext | tag (16 bytes)`.
  */
 import {
   createCipheriv,
@@ -14,19 +14,19 @@ import {
 } from 'node:crypto';
 import type { DataKey } from '../config.ts';
 
-/** Where a value is stored. It is authenticated with it, so that a value moved to another row does not open. */
+/** Where a value is stored. It is authenticated data, so a value moved to another row cannot be decrypted. */
 export type Place = { readonly table: string; readonly row: string; readonly column: string };
 
 export type Encryptor = {
   /** Encrypts under the first key. */
   encrypt(plain: Uint8Array, place: Place): Buffer;
-  /** Throws `DataKeyMissing` or `DecryptionFailed`; their messages hold nothing of the value. */
+  /** Throws `DataKeyMissing` or `DecryptionFailed`, whose messages contain nothing of the value. */
   decrypt(encrypted: Uint8Array, place: Place): Buffer;
-  /** The id of the key that seals. */
+  /** The id of the key that encrypts. */
   readonly keyId: string;
   /**
-   * Whether a keyed hash of the former form, whose key was derived from a data key, is that of this value. Throws as
-   * `open` does. New ones are made in hashing.ts.
+   * Returns whether a keyed hash in the former format, whose key was derived from a data key, is that of this
+   * value. Throws as `decrypt` does. New hashes are made in hashing.ts.
    */
   isFormerHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
 };
@@ -41,7 +41,7 @@ export class DataKeyMissing extends Error {
   }
 }
 
-/** The value is not what was encrypted at this place. */
+/** The value is not what was encrypted for this place. */
 export class DecryptionFailed extends Error {
   readonly code = 'SEAL_BROKEN';
   constructor(place: Place) {
@@ -51,11 +51,14 @@ export class DecryptionFailed extends Error {
 
 const CIPHER = 'aes-256-gcm';
 const FORMAT = 1;
-/** Format and length of the key id. */
+/** The format and the length of the key id. */
 const HEADER_FIXED_BYTES = 2;
-/** The key id itself has 32 characters at most (config.ts). */
+/** A key id has at most 32 characters (config.ts). */
 export const HEADER_BYTES_MAX = HEADER_FIXED_BYTES + 32;
-/** The size that GCM is made for. Random ones stay safe for 2^32 values a key (NIST SP 800-38D, 8.3). */
+/**
+ * The nonce size that GCM is designed for. Random nonces stay safe for 2^32 values per key (NIST SP 800-38D,
+ * 8.3).
+ */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const HASH_BYTES = 32;
@@ -104,7 +107,7 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
   };
 }
 
-/** One key for each use: what hashes tell must say nothing about what is encrypted. */
+/** Derives one key per use, so that hashes reveal nothing about encrypted values. */
 function keyOf({ id, key }: DataKey): Key {
   const hashing = Buffer.from(hkdfSync('sha256', key, '', 'benefits-sidecar keyed hash', HASH_BYTES));
   return { id, encryption: createSecretKey(key), hashing: createSecretKey(hashing) };
@@ -115,14 +118,17 @@ function digest(key: Key, header: Uint8Array, plain: Uint8Array, place: Place): 
   return mac.update('\n').update(plain).digest();
 }
 
-/** The key id that a encrypted value, or a hash of the former form, names in its first bytes; null when it is neither. */
+/**
+ * Returns the key id at the start of an encrypted value or a hash in the former format; null if it is
+ * neither.
+ */
 export function keyIdOf(encrypted: Uint8Array): string | null {
   const end = HEADER_FIXED_BYTES + (encrypted[1] ?? 0);
   if (encrypted[0] !== FORMAT || end === HEADER_FIXED_BYTES || encrypted.length < end) return null;
   return Buffer.from(encrypted.subarray(HEADER_FIXED_BYTES, end)).toString('utf8');
 }
 
-/** What every value begins with that is encrypted with this key. */
+/** Returns the first bytes of every value encrypted with this key. */
 export function headerOf(keyId: string): Buffer {
   const id = Buffer.from(keyId);
   return Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
@@ -139,7 +145,7 @@ function split(encrypted: Uint8Array, place: Place, least: number) {
   };
 }
 
-/** What a value is bound to. JSON keeps the parts apart whatever characters they hold. */
+/** Returns the authenticated data. JSON separates the parts, whatever characters they contain. */
 export function placeBytes(header: Uint8Array, { table, row, column }: Place): Buffer {
   return Buffer.concat([header, Buffer.from(JSON.stringify([table, row, column]))]);
 }

@@ -1,7 +1,7 @@
 /**
- * Keyed hashes: they tell later whether a value is the same, and can't be guessed back without the key, however few
- * values there are. The key (HMAC-SHA-256) belongs to the database and lies in it sealed, so that hashes outlive
- * every data key. A hash is `format (1 byte) | length of the key id (1 byte) | key id | HMAC (32 bytes)`.
+ * Keyed hashes show whether a value is the same as before, and cannot be guessed without the key. The key
+ * (HMAC-SHA-256) belongs to the database, which stores it encrypted, so hashes outlive every data key. A hash
+ * is `format (1 byte) | length of the key id (1 byte) | key id | HMAC (32 bytes)`.
  */
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db } from '../database/tables.ts';
@@ -10,16 +10,16 @@ import { DataKeyMissing, DecryptionFailed, type Encryptor, type Place, placeByte
 import type { EncryptedColumn } from './rotation.ts';
 
 export type Hasher = {
-  /** The id of the database's key: what was made with another one can't be compared. */
+  /** The id of the database's key. Hashes made with another key cannot be compared. */
   readonly keyId: string;
-  /** The hash of a value that is stored, or was, at a place. */
+  /** Returns the hash of a value at a place. */
   hash(plain: Uint8Array, place: Place): Buffer;
   /**
-   * Whether a hash, also one of the former form, is that of this value. Throws `HashKeyGone`, `DecryptionFailed`, and for
-   * the former form `DataKeyMissing`.
+   * Returns whether a hash, also one in the former format, is that of this value. Throws `HashKeyGone`,
+   * `DecryptionFailed`, and for the former format `DataKeyMissing`.
    */
   isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
-  /** A short hash, `FINGERPRINT_BYTES`, for where there are many. */
+  /** Returns a short hash of `FINGERPRINT_BYTES`, for where there are many. */
   fingerprint(plain: string, place: Place): Buffer;
 };
 
@@ -35,23 +35,23 @@ export class HashKeyGone extends Error {
   }
 }
 
-/** Two values of one place share it by chance once in 2^64: a change that is missed, and nothing worse. */
+/** Two values of one place collide once in 2^64; a collision hides one change. */
 export const FINGERPRINT_BYTES = 8;
 
-/** 1 is the former form, whose key was derived from a data key. */
+/** 1 is the former format, whose key was derived from a data key. */
 const FORMAT = 2;
 const KEY_BYTES = 32;
-/** Tells apart the few keys that a database may ever have. */
+/** Enough for the few keys that a database ever has. */
 const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
 
-/** Opened once for a connection and the keys that it was opened with: the key itself never changes. */
+/** One hasher per connection and encryptor: the key never changes. */
 const opened = new WeakMap<Db, WeakMap<Encryptor, Promise<Hasher>>>();
 
 /**
- * The hasher of a database. The first use of all makes its key; of several at once one does. Call it outside of a
- * transaction. Throws `DataKeyMissing` or `DecryptionFailed` when the key can't be opened, and what the database throws:
- * the next call tries again.
+ * Returns the hasher of a database. The first call creates its key; concurrent first calls agree on one. Call
+ * it outside a transaction. Throws `DataKeyMissing` or `DecryptionFailed` if the key cannot be decrypted, and
+ * database errors; the next call tries again.
  */
 export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
   const byEncryptor = opened.get(db) ?? new WeakMap<Encryptor, Promise<Hasher>>();
@@ -64,12 +64,12 @@ export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
   return opening;
 }
 
-/** Where the key is stored. */
+/** Returns where the key is stored. */
 export function hashKeyPlace(keyId: string): Place {
   return { table: 'hash_keys', row: keyId, column: 'sealed' };
 }
 
-/** For sealing it again. */
+/** For key rotation. */
 export const HASH_KEY: EncryptedColumn = {
   table: 'hash_keys',
   column: 'sealed',
@@ -96,7 +96,7 @@ async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; sea
     await trx
       .insertInto('hash_keys')
       .values({ one: 1, key_id, sealed })
-      // Another one was first: its key is the database's.
+      // If another process was first, its key is the database's.
       .onConflict((conflict) => conflict.doNothing())
       .execute();
   });
@@ -121,7 +121,7 @@ function createHasher(keyId: string, key: KeyObject, encryptor: Encryptor): Hash
       return timingSafeEqual(hash.subarray(end), hmac(plain, place));
     },
     fingerprint(plain, { table, row, column }) {
-      // One text, because there are many: no hash above begins with a bracket.
+      // Cheaper than two updates, because there are many. No hash above starts with a bracket.
       const text = `${JSON.stringify([table, row, column])}\n${plain}`;
       return createHmac('sha256', key).update(text).digest().subarray(0, FINGERPRINT_BYTES);
     },
@@ -129,8 +129,8 @@ function createHasher(keyId: string, key: KeyObject, encryptor: Encryptor): Hash
 }
 
 /**
- * What an error says of keys and of what they seal, for people, answers and logs: it names a key id or a place and
- * nothing of a value. Null for every other error, whose message may hold anything.
+ * Returns the message of an error about keys or decryption, which names a key id or a place but no value.
+ * Null for any other error, whose message may contain anything.
  */
 export function keyErrorMessage(error: unknown): string | null {
   const known = [DataKeyMissing, DecryptionFailed, HashKeyGone].some((kind) => error instanceof kind);

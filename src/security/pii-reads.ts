@@ -1,4 +1,4 @@
-/** The audit log of personal data that was shown: who, when, what, and whose. Rows are only ever added. */
+/** The audit log of personal data that was shown: who, when, what, and whose. Append-only. */
 import type { Trx } from '../database/tables.ts';
 import type { Caller } from './tokens.ts';
 
@@ -8,12 +8,12 @@ export type PiiRead = {
   what: 'change' | 'census';
   /** The id of the change or census, or of the sync whose response was shown. */
   whatId: string;
-  /** Whose data it is: an employee, or all employees of an employer, as the outbox names its subjects. */
+  /** Whose data it is: an employee, or all employees of an employer, as an outbox subject. */
   subject: string;
   now: string;
 };
 
-/** Writes a read down. Called, and committed, before the data is shown: what can't be written down is not shown. */
+/** Records a read. Commit it before the data is shown. */
 export async function recordPiiRead(
   trx: Trx,
   { caller, what, whatId, subject, now }: PiiRead,

@@ -1,6 +1,6 @@
 /**
- * Sealing again, under the first data key, what another one sealed; beside whoever serves. A few rows go in one
- * transaction, and none that was changed since it was read. It may be broken off, and begun again, at any time.
+ * Encrypts values again under the first data key, while a sidecar is running. A transaction covers a few rows
+ * and skips rows that changed since they were read. It can be interrupted and restarted at any time.
  */
 import { type RawBuilder, sql } from 'kysely';
 import { unlessLocked } from '../database/engine.ts';
@@ -18,35 +18,36 @@ import {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** A column of sealed values, and how to find and open them. */
+/** A column of encrypted values and how to find and decrypt them. */
 export type EncryptedColumn = {
   readonly table: keyof Tables & string;
   readonly column: string;
-  /** The table's key, in whose order rows are looked at. */
+  /** The table's key, in the order of reading. */
   readonly key: readonly string[];
-  /** What `placeOf` needs beside the key. */
+  /** Columns that `placeOf` needs in addition to the key. */
   readonly also: readonly string[];
   readonly placeOf: (row: Row) => Place;
-  /** Rows read at once, which are in memory while they are sealed again. */
+  /** Rows in memory at once. */
   readonly rowsAtOnce: number;
 };
 
-/** How many rows need a data key: by its id, then by `table.column`. */
+/** How many rows need each data key: by key id, then by `table.column`. */
 export type KeysInUse = ReadonlyMap<string, ReadonlyMap<string, number>>;
 
 export type Reencrypted = {
   resealed: number;
-  /** Rows that do not open although their key is there, by `table.column`. */
+  /** Rows that cannot be decrypted although their key is configured, by `table.column`. */
   broken: ReadonlyMap<string, number>;
 };
 
-/** Written in one transaction: some ten milliseconds of the 50 that the write lock may be held. */
+/** Per transaction: about 10 of the 50 ms that the write lock may be held. */
 const BYTES_AT_ONCE = 512 * 1024;
 const ROWS_WRITTEN_AT_ONCE = 100;
 
 /**
- * Seals again what another key than the first sealed. A row that somebody changes or has locked just now is left, and
- * so is what does not open. `looked` is told how many more rows were looked at. Throws when `signal` aborts.
+ * Encrypts values of other keys again with the first one. Skips rows that are locked or changed meanwhile,
+ * and values that cannot be decrypted. Calls `looked` with the number of rows read. Throws when `signal`
+ * aborts.
  */
 export async function reencrypt(
   db: Db,
@@ -76,7 +77,7 @@ export async function reencrypt(
   return { resealed, broken };
 }
 
-/** Which data keys the values of some columns need, by what they begin with: nothing is opened. */
+/** Counts the values that need each data key, from their first bytes. */
 export async function keysInUse(
   db: Db,
   columns: readonly Pick<EncryptedColumn, 'table' | 'column' | 'key' | 'also'>[],
@@ -97,10 +98,10 @@ export async function keysInUse(
   return found;
 }
 
-/** Some 40 bytes each. */
+/** About 40 bytes each. */
 const HEADERS_AT_ONCE = 5_000;
 
-/** How many rows there are in some tables, those without a sealed value too. */
+/** Counts the rows of some tables, including those without an encrypted value. */
 export async function countRows(db: Db, columns: readonly Pick<EncryptedColumn, 'table'>[]): Promise<number> {
   let rows = 0;
   for (const { table } of columns) {
@@ -136,14 +137,14 @@ function* batches(changes: readonly Change[]): Generator<readonly Change[]> {
   if (batch.length > 0) yield batch;
 }
 
-/** Answers how many rows still held what was read. */
+/** Returns how many rows still held what was read. */
 async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]): Promise<number> {
   const [table, column] = [sql.table(of.table), sql.ref(of.column)];
   const keys = sql.join(of.key.map((name) => sql.ref(name)));
   let replaced = 0;
   for (const { row, old, again } of changes) {
     const key = sql.join(of.key.map((name) => sql`${row[name]}`));
-    // It holds many rows at once, in an order of its own: waiting for one of them, it could wait in a circle.
+    // This transaction holds many rows in its own order, so waiting for a locked row could deadlock.
     const result = await sql`
       update ${table} set ${column} = ${again} where (${keys}) =
         (select ${keys} from ${table} where (${keys}) = (${key}) and ${column} = ${old} ${unlessLocked(trx)})`.execute(
@@ -154,7 +155,9 @@ async function replace(trx: Trx, of: EncryptedColumn, changes: readonly Change[]
   return replaced;
 }
 
-/** All rows in the order of the key, each with a value made from its column. Each page is a statement that ends soon. */
+/**
+ * Yields all rows in key order, each with a value computed from its column. Each page is a short statement.
+ */
 async function* pages(
   db: Db,
   { table, key, also, rowsAtOnce }: Pick<EncryptedColumn, 'table' | 'key' | 'also' | 'rowsAtOnce'>,
@@ -174,7 +177,7 @@ async function* pages(
   }
 }
 
-/** All values of a sealed column, page by page. */
+/** Yields all values of an encrypted column, page by page. */
 export function pagesOfEncrypted(
   db: Db,
   column: EncryptedColumn,

@@ -1,27 +1,26 @@
 /**
- * Sessions of people at the console: a token, exchanged for a cookie that no script can read. A session holds no
- * scopes of its own: it is worth what its token is worth at that moment. Of the cookie, as of a token, only the
- * SHA-256 is kept.
+ * Console sessions: a token exchanged for a cookie that scripts cannot read. A session has no scopes of its
+ * own, only those that its token has at that moment. Only the SHA-256 of the cookie is stored.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type Caller, callerOf, tokenHash } from './tokens.ts';
 
-/** A working day: who comes in the morning is not asked again before the evening. */
+/** A working day. */
 export const SESSION_MS = 12 * 60 * 60_000;
-/** Without a request of the person, not of a page that refreshes. An unattended computer is signed out. */
+/** Without a request by the user; a page that refreshes does not count. Signs out an unattended computer. */
 export const SESSION_IDLE_MS = 30 * 60_000;
-/** How exactly the last use is known: each page would otherwise be a write. */
+/** The precision of the last use. Otherwise each page would be a write. */
 const USE_NOTED_MS = 60_000;
 const SECRET_BYTES = 32;
 const HASH_BYTES = 32;
-/** The start of the hash identifies a session without giving anything of its secret away. */
+/** The start of the hash identifies a session without revealing its secret. */
 const ID_BYTES = 8;
 const SESSION_ID = /^[0-9a-f]{16}$/;
 const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
-/** Begins a session of a token that was found to count, and answers what the cookie holds. Ends those that expired. */
+/** Starts a session for an authenticated token and returns the cookie's value. Deletes expired sessions. */
 export async function beginSession(trx: Trx, token: string, now: Date): Promise<string> {
   const secret = randomBytes(SECRET_BYTES).toString('base64url');
   await trx.deleteFrom('sessions').where('expires_at', '<=', now.toISOString()).execute();
@@ -38,7 +37,7 @@ export async function beginSession(trx: Trx, token: string, now: Date): Promise<
   return secret;
 }
 
-/** Whose session this is, or null when it is unknown or over, or its token no longer counts. */
+/** Returns the session's caller, or null if it is unknown or expired or its token is no longer valid. */
 export async function sessionCaller(
   db: Db,
   secret: string,
@@ -56,7 +55,7 @@ export async function sessionCaller(
   return callerOf(db, row.token_hash, now, firstToken);
 }
 
-/** Notes that the person uses the session now, at most once a minute. */
+/** Records that the user uses the session, at most once a minute. */
 export async function noteUse(db: Db, secret: string, now: Date): Promise<void> {
   const found = await db
     .selectFrom('sessions')
@@ -83,7 +82,7 @@ export async function endSession(trx: Trx, secret: string): Promise<void> {
   await trx.deleteFrom('sessions').where('hash', '=', sessionHash(secret)).execute();
 }
 
-/** A session as its own person sees it. `last_used_at` is exact to the minute. */
+/** A session as its own user sees it. `last_used_at` is exact to the minute. */
 export type SessionSummary = { id: string; created_at: string; last_used_at: string; is_current: boolean };
 /** The last session of a page of `listSessions`. */
 export type SessionPosition = { created_at: string; id: string };
@@ -162,14 +161,14 @@ function hashesOf(id: string): { first: Buffer; last: Buffer } {
 }
 
 /**
- * What every request of a session that changes something must carry in a header: another site's page can neither
- * read it nor send such a header. Made from the session, so that nothing more is kept.
+ * Returns the value that state-changing requests of a session carry in a header, which another site's page
+ * can neither read nor send. It is derived from the session, so it needs no storage.
  */
 export function forgeryToken(secret: string): string {
   return createHash('sha256').update(`forgery ${secret}`).digest('base64url');
 }
 
-/** Whether this is the session's. */
+/** Returns whether this is the session's value. */
 export function isForgeryToken(secret: string, given: unknown): boolean {
   const wanted = Buffer.from(forgeryToken(secret));
   const found = Buffer.from(typeof given === 'string' ? given : '');

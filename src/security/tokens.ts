@@ -1,11 +1,11 @@
 /**
- * Bearer tokens of the private listener: 256 random bits, shown once, kept as their SHA-256. A token is looked up
- * and compared by its hash only: so many bits can't be guessed, and a hash that leaks tells nothing of its token.
+ * Bearer tokens of the API: 256 random bits, shown once, stored as their SHA-256. Tokens are found and
+ * compared by hash only: the bits cannot be guessed, and a leaked hash does not reveal its token.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db, Trx } from '../database/tables.ts';
 
-/** What a token may do. `all` is every other scope, those of later releases too. */
+/** What a token may do. `all` includes every other scope, also future ones. */
 export const SCOPES = [
   'ledger:read',
   'runs:read',
@@ -25,37 +25,37 @@ export type Scope = (typeof SCOPES)[number];
 export type NewToken = {
   readonly name: string;
   readonly scopes: readonly string[];
-  /** From this instant on the token is refused; null: never. */
+  /** The token is refused from this time on; null: never. */
   readonly expiresAt: Date | null;
   readonly now: Date;
 };
-/** Who calls. `name` may be logged. */
+/** The authenticated caller. `name` may be logged. */
 export type Caller = { readonly tokenId: string; readonly name: string; readonly scopes: readonly Scope[] };
-/** A token as people see it: all but the token. Instants are UTC texts. */
+/** A token without its secret. Times are UTC texts. */
 export type TokenSummary = Caller & {
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly revokedAt: string | null;
 };
 
-/** A token could not be made as asked; the message says what to change. */
+/** The token cannot be created as requested; the message states what to change. */
 export class TokenRefused extends Error {
   readonly code = 'TOKEN_REFUSED';
 }
 
 const TOKEN_BYTES = 32;
-/** A prefix that secret scanners and people know it by, then 32 bytes in base64url. */
+/** A prefix for secret scanners, then 32 bytes in base64url. */
 const TOKEN = /^bsc_[A-Za-z0-9_-]{43}$/;
-/** For typing after `token revoke`; no secret. */
+/** Short, for typing after `token revoke`. Not secret. */
 const ID_BYTES = 6;
-/** Names stand in logs and tables: plain characters, one line. */
+/** Names appear in logs and tables: plain characters, one line. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$/;
-/** What `API_TOKEN` is called: it is in no table, so no id leads to it. */
+/** The name of `API_TOKEN`, which is in no table and has no id. */
 const FIRST_TOKEN = 'API_TOKEN';
 
 /**
- * Makes a token and answers it, the only time that it is ever seen. Throws `TokenRefused` for an unknown or missing
- * scope, a name that could not stand in a log, or an expiry that has passed.
+ * Creates a token and returns it; it is never shown again. Throws `TokenRefused` for an unknown or missing
+ * scope, an invalid name, or a past expiry.
  */
 export async function createToken(
   trx: Trx,
@@ -84,8 +84,8 @@ export async function createToken(
 }
 
 /**
- * Whose token this is: the text behind `Bearer ` of an Authorization header. Null when it is unknown, expired or
- * revoked; which of them is nobody's business. `firstToken` is the configuration's `API_TOKEN`, allowed everything.
+ * Returns the caller of a token from an Authorization header, or null if it is unknown, expired or revoked;
+ * the caller does not learn which. `firstToken` is the configured `API_TOKEN`, which has all scopes.
  */
 export async function authenticate(
   db: Db,
@@ -93,12 +93,12 @@ export async function authenticate(
   now: Date,
   firstToken: string | null,
 ): Promise<Caller | null> {
-  // No look-up for what can't be one of ours: a flood of nonsense costs a hash each.
+  // Texts in another format need no query: a flood of them costs one hash each.
   if (!TOKEN.test(bearerText)) return firstCaller(tokenHash(bearerText), firstToken);
   return callerOf(db, tokenHash(bearerText), now, firstToken);
 }
 
-/** The same for a token of which only its hash is at hand, as a session keeps it. */
+/** Does the same for a token's hash, which a session stores. */
 export async function callerOf(
   db: Db,
   hash: Buffer,
@@ -130,12 +130,15 @@ function firstCaller(hash: Buffer, firstToken: string | null): Caller | null {
   return { tokenId: FIRST_TOKEN, name: FIRST_TOKEN, scopes: ['all'] };
 }
 
-/** Whether these scopes cover `scope`. */
+/** Returns whether these scopes include `scope`. */
 export function allows(scopes: readonly Scope[], scope: Scope): boolean {
   return scopes.includes(scope) || scopes.includes('all');
 }
 
-/** Every token ever made, the newest last; revoked and expired ones too, so that a name in a log can be traced. */
+/**
+ * Returns every token, newest last, including revoked and expired ones, so that a name in a log can be
+ * traced.
+ */
 export async function listTokens(db: Db): Promise<TokenSummary[]> {
   const rows = await db.selectFrom('tokens').selectAll().orderBy('created_at').orderBy('token_id').execute();
   return rows.map((row) => ({
@@ -149,8 +152,8 @@ export async function listTokens(db: Db): Promise<TokenSummary[]> {
 }
 
 /**
- * Revokes the token of this id, or the only valid one of this name, at once and for good. Answers how many it revoked
- * now. Throws `TokenRefused` when several have the name: during a rotation the new one must stay.
+ * Revokes the token with this id, or the only valid one with this name, permanently. Returns how many it
+ * revoked. Throws `TokenRefused` if several have the name: during a rotation the new one must stay.
  */
 export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promise<number> {
   const found = await trx
@@ -190,7 +193,7 @@ function knownScopes(asked: readonly string[]): Scope[] {
   throw new TokenRefused(`${problem}: the scopes are ${SCOPES.join(', ')}`);
 }
 
-/** A scope that a later release stored means nothing here. */
+/** A scope stored by a later release is ignored. */
 function storedScopes(text: string): Scope[] {
   return text.split(' ').filter(isScope);
 }
@@ -199,7 +202,7 @@ function isScope(text: string): text is Scope {
   return (SCOPES as readonly string[]).includes(text);
 }
 
-/** What is kept of a token. */
+/** Returns what is stored of a token. */
 export function tokenHash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

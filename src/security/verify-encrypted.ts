@@ -1,4 +1,4 @@
-/** Opens everything that is sealed: what was altered, or moved to another row, does not open. */
+/** Decrypts all encrypted values: a value that was altered, or moved to another row, fails. */
 import type { Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import { DataKeyMissing, DecryptionFailed, type Encryptor } from './encryption.ts';
@@ -6,11 +6,11 @@ import { type EncryptedColumn, pagesOfEncrypted } from './rotation.ts';
 
 export type EncryptedVerified = {
   opened: number;
-  /** Values whose key DATA_KEYS lacks, by the id of the key: whether they are whole can't be told. */
+  /** Values that cannot be checked because DATA_KEYS lacks their key, by key id. */
   unopened: ReadonlyMap<string, number>;
 };
 
-/** Opens every value of some columns. */
+/** Decrypts every value of some columns. */
 export async function verifyEncrypted(
   db: Db,
   encryptor: Encryptor,

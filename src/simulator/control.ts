@@ -7,10 +7,12 @@ import type { Delivery } from './provider.ts';
 import type { ReceivedRequest } from './record.ts';
 import { isScenario, type ScenarioName, type ScenarioState } from './scenarios.ts';
 
-/** On the simulator's own listener, beside the endpoints and without a key: nothing of it is the interface's. */
+/**
+ * The control endpoint, on the simulator's own listener and without a key. It is not part of the contract.
+ */
 export const CONTROL_PATH = '/__control';
 
-/** What a control request may have. What it leaves out stays as it is. */
+/** A control request. Missing fields change nothing. */
 const Orders = Type.Object(
   {
     faults: Type.Optional(Type.Array(Type.String(), { maxItems: 100 })),
@@ -47,20 +49,21 @@ export type ControlState = {
 
 export type Control = {
   state(): ControlState;
-  /** Throws `FaultRefused` for a fault that is none. */
+  /** Throws `FaultRefused` for an invalid fault. */
   setFaults(texts: readonly string[]): void;
   setApiKey(apiKey: string): void;
   signWith(secrets: readonly string[]): void;
   enableEndpoints(): Promise<void>;
-  /** Why it can't be played now; `playing`: another one is not over. Null when it can. */
+  /** Returns why a scenario cannot start, or null. `playing`: another one is in progress. */
   hinders(scenario: string): 'unknown' | 'playing' | null;
-  /** Begins to play what nothing hinders. */
+  /** Starts a scenario. */
   beginScenario(name: ScenarioName): void;
 };
 
 /**
- * `GET` answers the state and the record; `POST` gives orders, all or none of them, and answers the same. Errors are
- * `{"error", "details"}` as the endpoints' own: 422 for a body that is not understood, 409 while a scenario plays.
+ * Adds the control endpoint. `GET` returns the state and the record; `POST` applies all orders or none, and
+ * returns the same. Errors are `{"error", "details"}`: 422 for an invalid body, 409 while a scenario is
+ * playing.
  */
 export function addControl(app: FastifyInstance, control: Control): void {
   app.get(CONTROL_PATH, async () => shown(control.state()));
@@ -88,7 +91,7 @@ export function addControl(app: FastifyInstance, control: Control): void {
   });
 }
 
-/** As it goes out: no body and no secret, for bodies are of people. */
+/** Returns the state without bodies, which are personal data, and secrets. */
 function shown({ faults, endpoints, scenario, requests, deliveries }: ControlState) {
   return {
     ...{ faults, scenario },

@@ -1,35 +1,34 @@
 import type { OutgoingEvent } from './events.ts';
 
 /**
- * Where events go. An endpoint that answered nothing but failures over all attempts of an event is disabled, as the
- * provider does after days of them: it gets nothing more until a person enables it again and has what it missed sent.
+ * Where events are sent. An endpoint that failed all attempts of an event is disabled, as the provider does
+ * after days: it receives nothing until it is enabled again, and then what it missed.
  */
 export type Destination = {
   readonly url: string;
   /** Null while events are sent to it. */
   disabledAt: Date | null;
-  /** How often it acknowledged anything. */
+  /** How many deliveries it acknowledged. */
   acknowledged: number;
-  /** What it has not got, by id, oldest first. */
+  /** Events that it did not receive, by id, oldest first. */
   readonly missed: Map<string, OutgoingEvent>;
 };
 
-/** A destination as it is shown. */
 export type DestinationState = { url: string; disabledAt: Date | null; missed: number };
 
 export function destination(url: string): Destination {
   return { url, disabledAt: null, acknowledged: 0, missed: new Map() };
 }
 
-/** It was acknowledged there. */
+/** Records an acknowledged delivery. */
 export function reached(to: Destination, eventId: string): void {
   to.acknowledged += 1;
   to.missed.delete(eventId);
 }
 
 /**
- * All attempts failed. `before` is how often the destination had acknowledged anything at the first of them. True
- * when this disabled it.
+ * Records that all attempts failed. `before` is how many deliveries were acknowledged before the first of
+ * them. Returns whether this disabled the destination.
  */
 export function gaveUp(to: Destination, event: OutgoingEvent, before: number, now: Date): boolean {
   to.missed.set(event.id, event);
@@ -38,7 +37,7 @@ export function gaveUp(to: Destination, event: OutgoingEvent, before: number, no
   return true;
 }
 
-/** Sends to it again from now on. What it missed. */
+/** Enables the destination and returns the events that it missed. */
 export function enable(to: Destination): OutgoingEvent[] {
   to.disabledAt = null;
   const missed = [...to.missed.values()];

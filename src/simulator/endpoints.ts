@@ -16,36 +16,36 @@ import type { Timer } from './provider.ts';
 import type { ReceivedRequest, RequestKind } from './record.ts';
 import type { Unknown, Workforce } from './workforce.ts';
 
-/** The census of an employer of several hundred thousand employees. */
+/** A census of several hundred thousand employees. */
 const CENSUS_MAX_BYTES = 256 * 1024 * 1024;
 
-/** An employment change is about one person; more than this is no such request. */
+/** An employment change is about one person and much smaller. */
 const CHANGE_MAX_BYTES = 1024 * 1024;
 
 /** Ids may have 255 characters, each up to 12 when percent-encoded. */
 const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 
-/** Marks the answer to a repeated Idempotency-Key, as services that honour the header do. */
+/** Marks the response to a repeated Idempotency-Key, as common services do. */
 const REPEATED = 'idempotent-replayed';
 
 export type EndpointsOptions = {
-  /** The key that is right now. */
+  /** Returns the currently valid key. */
   apiKey: () => string;
   now: () => Date;
   workforce: Workforce;
   faults: Faults;
   answering: Answering;
-  /** Called for every request once it is decided, before its answer goes out. */
+  /** Called for every request before its response is sent. */
   received: (request: ReceivedRequest) => void;
   /** Called when a census was accepted. */
   censusAccepted: (employerId: string) => void;
 };
 
 /**
- * The five endpoints of the interface. What the interface leaves open is answered as services of this kind do:
- * 200 with `{}` when applied; otherwise `{"error", "details"}` with 401 for a wrong key, 422 for a breach of the
- * contract (details: field -> rule, never a value), 404 for an unknown employer or employee. An address that is no
- * endpoint answers 404 without JSON, as any web server would. A fault that a request meets goes before all of these.
+ * Creates the five endpoints of the contract. Where the contract is silent, they respond as common services
+ * do: 200 with `{}` when applied; otherwise `{"error", "details"}` with 401 for a wrong key, 422 for a body
+ * that breaks the contract (details: field -> rule, never a value), 404 for an unknown employer or employee.
+ * Other addresses respond 404 without JSON. A fault takes precedence.
  */
 export function createEndpoints(options: EndpointsOptions): FastifyInstance {
   const { workforce } = options;
@@ -88,14 +88,14 @@ export function createEndpoints(options: EndpointsOptions): FastifyInstance {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** SHA-256 of the body's text; null where no body was read. */
+    /** SHA-256 of the body's text; null if no body was read. */
     bodyHash: string | null;
-    /** It stands in the record already. */
+    /** Whether the request is recorded already. */
     recorded: boolean;
   }
 }
 
-/** Adds one endpoint after another; all of them share the idempotency keys that were applied. */
+/** Returns a function that adds an endpoint. All share the applied idempotency keys. */
 function poster(app: FastifyInstance, options: EndpointsOptions) {
   const { workforce, faults, answering, now } = options;
   const appliedKeys = new Set<string>();
@@ -116,7 +116,7 @@ function poster(app: FastifyInstance, options: EndpointsOptions) {
     }
     const unknown = apply(body);
     if (unknown !== null) return refused(404, `${unknown} not found`);
-    // A refused request changed nothing, so only an applied one is remembered: the same again is judged again.
+    // Only applied requests are remembered: a rejected one changed nothing and is judged again.
     if (key !== null) appliedKeys.add(key);
     return { ...decided(200, {}), applied: true };
   }
@@ -158,7 +158,7 @@ function keepBack(answering: Answering, fault: Fault | null, reply: FastifyReply
   else answering.reset(reply);
 }
 
-/** Every employer and employee that a request is about: a fault may be meant for any of them. */
+/** Returns every employer and employee that a request is about: a fault may apply to any of them. */
 function idsOf(body: unknown, employerId: string, workforce: Workforce): string[] {
   const { employer_id: hiredBy, employee_id: employeeId } = (body ?? {}) as Record<string, unknown>;
   const named = [employerId, hiredBy, employeeId].filter((id): id is string => typeof id === 'string');
@@ -171,7 +171,7 @@ function subjectOf(kind: RequestKind, body: unknown, employerId: string): string
   return typeof id === 'string' ? `employee:${id}` : null;
 }
 
-/** JSON only, read with the contract's own strictness. */
+/** Accepts only JSON, with the contract's strict parser. */
 function readStrictly(app: FastifyInstance): void {
   app.decorateRequest('bodyHash', null);
   app.decorateRequest('recorded', false);
@@ -193,7 +193,7 @@ function refuse(
   return reply.code(status).send(refused(status, error, details).body);
 }
 
-/** Field path -> rule; a rule of the whole body is named `body`. */
+/** Field path -> rule. A rule of the whole body is named `body`. */
 function detailsOf(problems: readonly Problem[]): Record<string, string> {
   return Object.fromEntries(problems.map(({ path, rule }) => [path === '' ? 'body' : path, rule]));
 }
@@ -212,7 +212,7 @@ function seen(request: FastifyRequest, at: Date) {
   return { at, method, path, idempotencyKey: keyOf(request), body: body ?? null, bodyHash };
 }
 
-/** Of what reached no endpoint: an unknown address, a wrong key, a body that could not be read. */
+/** Records a request that reached no endpoint: an unknown address, a wrong key, an unreadable body. */
 function received(request: FastifyRequest, reply: FastifyReply, at: Date): ReceivedRequest {
   return {
     ...seen(request, at),
@@ -221,7 +221,7 @@ function received(request: FastifyRequest, reply: FastifyReply, at: Date): Recei
   };
 }
 
-/** What a request comes to; a fault may keep it back. */
+/** The response to a request, before any fault. */
 export type Decision = {
   status: number;
   body: object;
@@ -245,7 +245,7 @@ export function refused(
   return decided(status, { error, details });
 }
 
-/** What a fault decides before anything is applied; null when the request is judged. */
+/** Returns what a fault decides before anything is applied, or null. */
 export function decisionBy(fault: Fault | null): Decision | null {
   switch (fault?.name) {
     case 'rate-limit':
@@ -269,27 +269,27 @@ export function decisionBy(fault: Fault | null): Decision | null {
 
 const SILENT: ReadonlySet<string> = new Set<RequestFault>(['hang', 'reset', 'lost-answer', 'half-answer']);
 
-/** Whether no whole answer goes out, whatever was decided. */
+/** Returns whether a fault suppresses the complete response. */
 export function isSilent(fault: Fault | null): boolean {
   return fault !== null && SILENT.has(fault.name);
 }
 
-/** How an answer goes out, or does not. */
+/** Ways to respond, or not to. */
 export type Answering = {
-  /** Waits a number of milliseconds; at once when the simulator closes. */
+  /** Waits a number of milliseconds, or until the simulator closes. */
   pause(ms: number): Promise<void>;
-  /** Takes the request and never answers it. */
+  /** Never responds. */
   hang(reply: FastifyReply): void;
-  /** Resets the connection in place of an answer. */
+  /** Resets the connection instead of responding. */
   reset(reply: FastifyReply): void;
-  /** Sends the head and a part of the body, and breaks off. */
+  /** Sends the head and a part of the body, then breaks off. */
   half(reply: FastifyReply): void;
-  /** Resets what hangs, as a service does that is started anew. */
+  /** Resets hanging requests, as a restarted service does. */
   resetHanging(): void;
   close(): void;
 };
 
-/** The body that the head of half an answer promises is longer than what comes. */
+/** Shorter than the promised body. */
 const HALF = '{"half":';
 const PROMISED_BYTES = 50;
 

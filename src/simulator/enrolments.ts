@@ -10,16 +10,13 @@ import { DEDUCTION_UPDATED } from '../contract/events.ts';
 import type { MadeEvent, MakeEvent } from './events.ts';
 import { between, pick, type Random, seededId, seededRandom } from './random.ts';
 
-/**
- * Who is enrolled in what, as the benefits service knows it. Each change is made here first and answers the event
- * that tells of it; the caller decides how that is sent.
- */
+/** Enrollments as the benefits service knows them. Each change returns its event, which the caller sends. */
 export type Enrolments = {
-  /** One event a line of coverage; without lines, those that the seed chooses for this employee. */
+  /** Returns one event per line of coverage. Without lines, the seed chooses them. */
   enrol(employeeId: string, lines?: readonly LineOfCoverage[]): MadeEvent[];
-  /** Throws when no such deduction was made here. */
+  /** Throws for an unknown deduction. */
   changeDeduction(deductionId: string, changes: Partial<Omit<Deduction, 'id'>>): MadeEvent;
-  /** Ends it with a last day, `YYYY-MM-DD`: there is no event that deletes. Throws as `changeDeduction` does. */
+  /** Sets the last day, `YYYY-MM-DD`; no event deletes a deduction. Throws for an unknown deduction. */
   endDeduction(deductionId: string, lastDay: string): MadeEvent;
   /** The latest state of every deduction: what the ledger must show in the end. */
   deductions(): Deduction[];
@@ -66,16 +63,16 @@ function firstOfMonth(now: Date): string {
   return `${now.toISOString().slice(0, 8)}01`;
 }
 
-/** What an employer offers for one line of coverage. Costs are cents a period, employee and employer together. */
+/** A plan for one line of coverage. Costs are cents per period, employee and employer together. */
 type Plan = {
   description: string;
   taxability: Taxability;
-  /** Premiums are for a month; what a person puts aside is taken from each paycheck. */
+  /** Premiums are monthly; savings are deducted from each paycheck. */
   period: 'monthly' | 'paycheck';
   leastCents: number;
   mostCents: number;
   employerPercent: number;
-  /** Whether the cost hangs on who is covered. */
+  /** Whether the cost depends on who is covered. */
   tiered: boolean;
 };
 
@@ -102,7 +99,7 @@ export const PLANS: Readonly<Record<LineOfCoverage, Plan>> = {
   limited_purpose_fsa: saving('Limited purpose account', 1_000, 6_000, 0),
 };
 
-/** A tier's cost as a percentage of covering the member alone. */
+/** The cost as a percentage of covering the member alone. */
 const TIER_PERCENT: Readonly<Record<CoverageType, number>> = {
   member: 100,
   member_spouse: 200,
@@ -111,14 +108,14 @@ const TIER_PERCENT: Readonly<Record<CoverageType, number>> = {
   member_family: 280,
 };
 
-/** What a person chooses who does not say: medical, and some of the rest that most employers offer. */
+/** Returns the usual lines: medical, and some others that most employers offer. */
 export function usualLines(seed: number, employeeId: string): LineOfCoverage[] {
   const random = seededRandom(seed, 'lines', employeeId);
   const others = ['dental', 'vision', 'hsa', 'life', 'commuter_transit'] as const;
   return ['medical', ...others.filter(() => random() < 0.5)];
 }
 
-/** Who enrols, in what, from which day on. `nth` tells a second enrolment in the same line from the first. */
+/** An enrollment. `nth` distinguishes a second enrollment in the same line from the first. */
 export type Enrolment = {
   employeeId: string;
   payFrequency: PayFrequency;
@@ -127,7 +124,7 @@ export type Enrolment = {
   nth: number;
 };
 
-/** The deduction of an enrolment: passes the contract, the same for the same seed and enrolment. */
+/** Returns the deduction of an enrollment, which follows the contract and is the same for the same seed. */
 export function makeDeduction(seed: number, enrolment: Enrolment): Deduction {
   const { employeeId, line, nth } = enrolment;
   const random = seededRandom(seed, 'deduction', employeeId, line, nth);
@@ -153,7 +150,7 @@ function costOf(random: Random, plan: Plan, coverageType: CoverageType): number 
   return Math.floor((between(random, plan.leastCents, plan.mostCents) * TIER_PERCENT[coverageType]) / 100);
 }
 
-/** Whole cents as decimal text. */
+/** Returns whole cents as decimal text. */
 function decimal(cents: number): string {
   return `${Math.floor(cents / 100)}.${String(cents % 100).padStart(2, '0')}`;
 }

@@ -1,4 +1,4 @@
-/** Scenarios of what is delivered: twice, out of order, forged, and about the unusual. */
+/** Scenarios of delivered events: duplicate, out of order, forged and unusual. */
 import { DEDUCTION_CREATED } from '../contract/events.ts';
 import type { MadeEvent } from './events.ts';
 import {
@@ -147,7 +147,7 @@ export const EVENT_SCENARIOS = {
       const changes = enrolOne(scene, somebody(scene, 1), 'medical');
       const ends = enrolOne(scene, somebody(scene, 2), 'hsa');
       await sendInOrder(scene, [
-        // Nothing was told of it before.
+        // The first event of this deduction.
         scene.changeDeduction(begins.id, start),
         ...[changes.event, scene.changeDeduction(changes.id, { ...start, member_contribution: '51.00' })],
         ...[ends.event, scene.endDeduction(ends.id, day)],
@@ -187,7 +187,7 @@ export const EVENT_SCENARIOS = {
   },
 } as const satisfies Record<string, Scenario>;
 
-/** The event with other fields in its body. */
+/** Returns the event with other fields in its body. */
 function withBody(event: MadeEvent, fields: Partial<MadeEvent['body']>): MadeEvent {
   return { id: event.id, body: { ...event.body, ...fields } };
 }
@@ -197,7 +197,7 @@ function answerTo(scene: Scene, eventId: string): string {
   return delivery?.status == null ? 'not answered' : `answered ${delivery.status}`;
 }
 
-/** An employee whose termination was reported and is past. */
+/** Returns an employee whose reported termination is past. */
 function whoLeft(scene: Scene): string | null {
   const today = dayFrom(scene, 0);
   const employees = [...scene.world.keys()].flatMap((id) => [...scene.employeesOf(id).values()]);

@@ -3,18 +3,17 @@ import { basename, join } from 'node:path';
 import { DEDUCTION_UPDATED, type Envelope, type EventType } from '../contract/events.ts';
 import { seededId } from './random.ts';
 
-/** An event as it goes out: `id` is the id that its deliveries are signed with, `body` becomes their JSON. */
+/** An outgoing event: `id` is the signed delivery id, `body` is sent as JSON. */
 export type OutgoingEvent = { id: string; body: unknown };
 
-/** An event made by the simulator, with an envelope of the interface's form. */
+/** An event with the contract's envelope. */
 export type MadeEvent = { id: string; body: Envelope };
 
 export type MakeEvent = (type: EventType, data: Record<string, unknown>) => MadeEvent;
 
 /**
- * Makes events with ids of their own and `created_at` strictly increasing, so that order is never a question of
- * ties unless a caller writes one. The time of the start is part of every id: a simulator that is started again
- * with the same seed sends new events, not duplicates of its old ones.
+ * Creates events with unique ids and strictly increasing `created_at`, so that ties occur only on purpose.
+ * Ids include the start time: a restarted simulator with the same seed sends new events, not duplicates.
  */
 export function eventMaker(seed: number, now: () => Date): MakeEvent {
   const startedAt = now().getTime();
@@ -23,7 +22,7 @@ export function eventMaker(seed: number, now: () => Date): MakeEvent {
   return (type, data) => {
     made += 1;
     const body: Envelope = { id: seededId('evt', seed, startedAt, made), event_type: type, data };
-    // The interface shows created_at on the deduction event only.
+    // The contract has created_at on the deduction event only.
     if (type === DEDUCTION_UPDATED) {
       lastMs = Math.max(now().getTime(), lastMs + 1);
       body.created_at = new Date(lastMs).toISOString();
@@ -32,10 +31,10 @@ export function eventMaker(seed: number, now: () => Date): MakeEvent {
   };
 }
 
-/** What becomes of an event in the end (its state in the inbox). */
+/** The expected final state of an event in the inbox. */
 export type Becomes = 'applied' | 'ignored' | 'quarantined';
 
-/** One event from a file: fixtures/README.md describes the form. */
+/** One event from a file, in the format of fixtures/README.md. */
 export type Fixture = OutgoingEvent & {
   file: string;
   /** What it shows, in a sentence. */
@@ -44,10 +43,11 @@ export type Fixture = OutgoingEvent & {
 };
 
 /**
- * The events of one file, or of a folder's `.json` files in order of their names. A folder that holds a folder
- * `events` stands for that one, so that `fixtures/` works as it is.
+ * Reads the events of one file, or of a folder's `.json` files in name order. If the folder contains a folder
+ * `events`, reads that one, so that `fixtures/` works as it is.
  *
- * @throws when a path can't be read, a folder has no events, or a file is not an event; the message names the path
+ * @throws when a path cannot be read, a folder has no events, or a file is not an event; the message names
+ * the path
  */
 export function loadFixtures(path: string): Fixture[] {
   if (!statSync(path).isDirectory()) return [readFixture(path)];

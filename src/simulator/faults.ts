@@ -1,15 +1,15 @@
 /**
- * What the simulator does wrong on purpose, in the words that flags and the control endpoint share:
- * `NAME[=VALUE][:COUNT][@ID]`. Faults are counted ("the next three requests"), never drawn by chance, so that what is
- * played once can be played again.
+ * The simulator's deliberate faults, in the syntax of flags and the control endpoint:
+ * `NAME[=VALUE][:COUNT][@ID]`. Faults are counted ("the next three requests"), never random, so that runs can
+ * be repeated.
  */
 
 type FaultKind = {
-  /** What meets it: a request to the endpoints, or a delivery of an event. */
+  /** What it applies to: a request to the endpoints, or a delivery of an event. */
   meets: 'request' | 'delivery';
-  /** What VALUE is; `none` takes no value. */
+  /** The type of VALUE; `none` takes no value. */
   value: 'none' | 'duration' | 'status' | 'number';
-  /** What VALUE is when it is not given; null: it must be. */
+  /** The default of VALUE; null: it is required. */
   usual: number | null;
   about: string;
 };
@@ -35,36 +35,36 @@ type NameOf<Meets> = { [N in FaultName]: (typeof FAULTS)[N]['meets'] extends Mee
 export type RequestFault = NameOf<'request'>;
 export type DeliveryFault = NameOf<'delivery'>;
 
-/** These two change a request that another fault may meet as well. */
+/** These change a request that another fault may affect as well. */
 const BESIDE: ReadonlySet<FaultName> = new Set(['latency', 'ignore-keys']);
 
 export type Fault = {
   name: FaultName;
   /** Milliseconds, a status or a number. */
   value: number;
-  /** How many meet it; null until it is taken back. */
+  /** How many requests or deliveries it affects; null: all until it is removed. */
   times: number | null;
-  /** Of whom a request must be to meet it; null: anybody. */
+  /** The employer or employee that a request must be about; null: any. */
   id: string | null;
 };
 
-/** A fault as it was given: how many have met it, and how many will (null: all until it is taken back). */
+/** A fault as given: how many it affected, and how many are left (null: no limit). */
 export type FaultState = { fault: string; met: number; left: number | null };
 
-/** What one request meets: at most one fault that decides its answer, and those beside it. */
+/** The faults of one request: at most one that decides its response, and those that apply in addition. */
 export type Met = { fault: Fault | null; delayMs: number; ignoresKeys: boolean };
 
 export type Faults = {
-  /** Takes back all that were there. Throws `FaultRefused`, and then changes nothing. */
+  /** Replaces all faults. Throws `FaultRefused`, and then changes nothing. */
   set(texts: readonly string[]): void;
   states(): FaultState[];
   /** Counts a request about any of these employers and employees. */
   meetRequest(ids: readonly string[]): Met;
-  /** Counts a delivery. The fault's value, or null when there is none. */
+  /** Counts a delivery. Returns the fault's value, or null. */
   meetDelivery(name: DeliveryFault): number | null;
 };
 
-/** The text is no fault; the message says what one looks like. */
+/** The text is not a fault; the message describes the syntax. */
 export class FaultRefused extends Error {
   readonly code = 'FAULT_REFUSED';
 }
@@ -109,10 +109,10 @@ const COUNT_MOST = 1_000_000;
 /** Longer than any client waits. */
 const DURATION_MOST_MS = 3_600_000;
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 };
-/** More at once is a load test, which this is not. */
+/** More at once would be a load test. */
 const NUMBER_MOST = 1_000;
 
-/** Reads `NAME[=VALUE][:COUNT][@ID]`. Throws `FaultRefused`. */
+/** Parses `NAME[=VALUE][:COUNT][@ID]`. Throws `FaultRefused`. */
 export function parseFault(text: string): Fault {
   const [, name = '', value, count, id] = TEXT.exec(text) ?? [];
   if (!isName(name)) {

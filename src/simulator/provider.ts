@@ -12,54 +12,54 @@ import type { OutgoingEvent } from './events.ts';
 import type { Faults } from './faults.ts';
 import { type Forgery, forge, signEvent } from './sign.ts';
 
-/** The interface's limit for an answer. */
+/** The contract's response time limit. */
 export const ACKNOWLEDGED_WITHIN_MS = 15_000;
 
-/** Connections to one receiver: many, as from a provider that serves everybody at once. */
+/** Many connections to one receiver, as a large provider opens. */
 const CONNECTIONS_MAX = 64;
 
 /** One attempt to deliver an event. */
 export type Delivery = {
   eventId: string;
   url: string;
-  /** 1 for the first. */
+  /** 1 for the first attempt. */
   attempt: number;
   at: Date;
-  /** Whether it was acknowledged: answered with 2xx in time. */
+  /** Whether it was acknowledged with 2xx in time. */
   acknowledged: boolean;
-  /** null when there was no answer; `reason` then says why. */
+  /** Null if there was no response; `reason` is why. */
   status: number | null;
   reason: string | null;
 };
 
 export type SendOptions = {
-  /** Deliveries of the same event at once; more than 1 makes duplicates. */
+  /** Simultaneous deliveries of the event; more than 1 are duplicates. */
   times?: number;
-  /** Other secrets than the provider's own to sign with. */
+  /** Signs with these instead of the provider's own secrets. */
   secrets?: readonly string[];
-  /** Somebody else sends it, once, and wrongly signed: the provider knows nothing of it. */
+  /** A single, wrongly signed delivery that does not come from the provider. */
   forgery?: Forgery;
 };
 
 /** The delivery provider: signs events, posts them to every subscribed URL and retries on its schedule. */
 export type Provider = {
   subscribe(url: string): void;
-  /** Resolves when each first attempt has its outcome, good or bad; retries go on behind. Never rejects. */
+  /** Resolves when each first attempt has an outcome; retries continue. Never rejects. */
   send(event: OutgoingEvent, options?: SendOptions): Promise<void>;
-  /** Sends after a number of milliseconds; the event counts as under way at once. */
+  /** Sends after a number of milliseconds. The event counts as in progress immediately. */
   sendLater(ms: number, event: OutgoingEvent): void;
-  /** Signs with these from now on, also the retries of what is under way. */
+  /** Signs with these from now on, including retries. */
   signWith(secrets: readonly string[]): void;
-  /** What it signs with now. */
+  /** Returns the current secrets. */
   secrets(): readonly string[];
   destinations(): DestinationState[];
-  /** Enables what was disabled, and sends what was missed, each event anew; resolves as `send` does. */
+  /** Enables disabled endpoints and sends what they missed; resolves as `send` does. */
   enableEndpoints(): Promise<void>;
-  /** Every attempt so far, in order of its outcome. */
+  /** Returns every attempt so far, in order of outcome. */
   deliveries(): Delivery[];
-  /** Resolves when nothing is under way: every event was acknowledged, given up after the last attempt, or closed. */
+  /** Resolves when nothing is in progress. */
   settled(): Promise<void>;
-  /** Gives up what is under way. */
+  /** Cancels what is in progress. */
   close(): Promise<void>;
 };
 
@@ -71,7 +71,7 @@ export type ProviderOptions = {
   faults: Faults;
   /** Called for every attempt when its outcome is known. */
   delivered: (delivery: Delivery) => void;
-  /** Called when an endpoint is disabled, after the last attempt of an event failed like all before it. */
+  /** Called when an endpoint is disabled. */
   endpointDisabled: (url: string) => void;
 };
 
@@ -79,10 +79,10 @@ type Message = {
   event: OutgoingEvent;
   text: string;
   to: Destination;
-  /** Null: the provider's own at the time of the attempt. */
+  /** Null: the provider's own secrets at the time of the attempt. */
   secrets: readonly string[] | null;
   forgery: Forgery | null;
-  /** What the destination had acknowledged before the first attempt. */
+  /** How many deliveries the destination acknowledged before the first attempt. */
   before: number;
 };
 type Outcome = Pick<Delivery, 'status' | 'reason'>;
@@ -97,7 +97,7 @@ export function createProvider(options: ProviderOptions): Provider {
   let { secrets } = options;
   let closed = false;
 
-  /** What waits here is under way, and ends when it is cancelled. */
+  /** Delayed actions count as in progress until canceled. */
   const later = (ms: number, act: () => void): void => {
     const cancel = options.timer(ms, () => {
       waiting.delete(cancel);
@@ -197,7 +197,7 @@ export function createProvider(options: ProviderOptions): Provider {
   };
 }
 
-/** One signed POST. Redirects are not followed: to the provider they are failures. */
+/** Sends one signed POST. Redirects are not followed: the provider treats them as failures. */
 async function post(
   agent: Agent,
   timer: Timer,
@@ -229,22 +229,22 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * Holds deliveries back until there are enough of them, and lets them go one after the other, the newest first. What
- * waits too long for others goes as it is.
+ * Holds deliveries until there are enough, then releases them one by one, newest first. A time limit releases
+ * fewer.
  */
 export type Reorder = {
   /** Resolves when the delivery was made. */
   hold(size: number, deliver: () => Promise<void>): Promise<void>;
-  /** Lets nothing more go; who waits is told that it is over. */
+  /** Drops held deliveries and resolves their promises. */
   close(): void;
 };
 
-/** Longer than a burst takes, short enough for a person who waits for the last event of one. */
+/** Longer than a burst, and short for a user who waits for its last event. */
 const HELD_AT_MOST_MS = 1_000;
 
 type Held = { deliver: () => Promise<void>; over: () => void };
 
-/** `later` does something after a number of milliseconds, unless the simulator is closed before. */
+/** `later` runs an action after a number of milliseconds, unless the simulator closes first. */
 export function createReorder(later: (ms: number, act: () => void) => void): Reorder {
   let held: Held[] = [];
   const release = async (): Promise<void> => {
@@ -277,22 +277,22 @@ const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 
-/** What the delivery provider waits before each attempt of an event, 27.5 hours in all (field notes). */
+/** The provider's delay before each attempt of an event, 27.5 hours in total (field notes). */
 export const RETRY_DELAYS_MS: readonly number[] = [
   ...[0, 5 * SECOND_MS, 5 * MINUTE_MS, 30 * MINUTE_MS],
   ...[2 * HOUR_MS, 5 * HOUR_MS, 10 * HOUR_MS, 10 * HOUR_MS],
 ];
 
-/** A day of the provider's takes under two minutes of ours: the first retries come after 5 and 300 ms. */
+/** Turns a day of the provider into less than two minutes: the first retries follow after 5 and 300 ms. */
 export const RETRY_SCALE = 0.001;
 
-/** Milliseconds from a failed attempt (the first is 1) to the next one; null when that was the last. */
+/** Returns the milliseconds from a failed attempt (the first is 1) to the next one; null after the last. */
 export function delayAfter(attempt: number, scale: number): number | null {
   const delay = RETRY_DELAYS_MS[attempt];
   return delay === undefined ? null : delay * scale;
 }
 
-/** Counts what is under way, and lets callers wait until nothing is. */
+/** Counts what is in progress, and lets callers wait until nothing is. */
 export function countUnderWay() {
   let count = 0;
   let waiting: (() => void)[] = [];
@@ -311,7 +311,7 @@ export function countUnderWay() {
   };
 }
 
-/** Does something once, after a number of milliseconds, unless the answered function is called before. */
+/** Runs an action once after a number of milliseconds, unless the returned function is called first. */
 export type Timer = (ms: number, act: () => void) => () => void;
 
 export const systemTimer: Timer = (ms, act) => {

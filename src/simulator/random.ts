@@ -1,13 +1,13 @@
-/** Randomness that a seed decides: the same seed makes the same world, the same ids and the same order. */
+/** Seeded randomness: the same seed gives the same world, ids and order. */
 import { createHash } from 'node:crypto';
 
-/** The next number of a stream, 0 <= number < 1. */
+/** Returns the next number of a stream in [0, 1). */
 export type Random = () => number;
 
-/** Hexadecimal digits of an id: 96 bits, so that ids made from different parts don't meet. */
+/** 96 bits, so that ids do not collide. */
 const ID_DIGITS = 24;
 
-/** A stream of its own for each combination of parts (mulberry32, seeded with their hash). */
+/** Returns a stream for a combination of parts (mulberry32, seeded with their hash). */
 export function seededRandom(...parts: readonly (string | number)[]): Random {
   let state = hashOf(parts).readUInt32LE(0);
   return () => {
@@ -18,27 +18,27 @@ export function seededRandom(...parts: readonly (string | number)[]): Random {
   };
 }
 
-/** An id that these parts always give, such as `ded_5f0c…`. */
+/** Returns the id for these parts, such as `ded_5f0c…`. */
 export function seededId(prefix: string, ...parts: readonly (string | number)[]): string {
   return `${prefix}_${hashOf(parts).toString('hex').slice(0, ID_DIGITS)}`;
 }
 
-/** 32 bytes that these parts always give: a secret of a simulator, which keeps none. */
+/** Returns 32 bytes for these parts: a simulator's secret, which is not stored. */
 export function seededBytes(...parts: readonly (string | number)[]): Buffer {
   return hashOf(parts);
 }
 
-/** A whole number, both ends included. */
+/** Returns a whole number, both ends included. */
 export function between(random: Random, least: number, most: number): number {
   return least + Math.floor(random() * (most - least + 1));
 }
 
-/** One of a list that is not empty. */
+/** Returns one element of a non-empty list. */
 export function pick<T>(random: Random, list: readonly T[]): T {
   return list[Math.floor(random() * list.length)]!;
 }
 
-/** A shuffled copy (Fisher and Yates). */
+/** Returns a shuffled copy (Fisher–Yates). */
 export function shuffle<T>(random: Random, list: readonly T[]): T[] {
   const shuffled = [...list];
   for (let last = shuffled.length - 1; last > 0; last -= 1) {

@@ -1,6 +1,5 @@
 import type { RequestFault } from './faults.ts';
 
-/** What of the interface a request is. */
 export const REQUEST_KINDS = [
   'census',
   'new-hire',
@@ -10,28 +9,28 @@ export const REQUEST_KINDS = [
 ] as const;
 export type RequestKind = (typeof REQUEST_KINDS)[number];
 
-/** One request as the service received it and answered it. */
+/** One request and its response. */
 export type ReceivedRequest = {
   at: Date;
   method: string;
-  /** As it was sent, with its percent-encoding. */
+  /** As sent, percent-encoded. */
   path: string;
-  /** Null when it is for no endpoint, or was refused before it was read. */
+  /** Null if it is for no endpoint, or was refused before it was read. */
   kind: RequestKind | null;
-  /** Whose order it belongs to: `employer:ID` for a census, `employee:ID` for a change; null when nobody is named. */
+  /** `employer:ID` for a census, `employee:ID` for a change; null if neither is named. */
   subject: string | null;
   idempotencyKey: string | null;
-  /** Null when it was not answered: `fault` says why. */
+  /** Null if there was no response because of `fault`. */
   status: number | null;
-  /** The parsed body; null when there was none or it was not read. Only the newest census of a path is kept. */
+  /** The parsed body; null if there was none or it was not read. Only the newest census per path is kept. */
   body: unknown;
-  /** SHA-256 of the body's text, in hexadecimal; null as the body is. */
+  /** SHA-256 of the body's text, in hexadecimal; null if the body was not read. */
   bodyHash: string | null;
-  /** It took effect: once for an idempotency key, unless the fault `ignore-keys` was met. */
+  /** Whether it took effect: once per idempotency key, except with the fault `ignore-keys`. */
   applied: boolean;
-  /** Its key was seen before, so that it was answered and not applied again. */
+  /** Whether its key was seen before, so that it was not applied again. */
   repeated: boolean;
-  /** The fault that it met on purpose. */
+  /** The deliberate fault that affected it. */
   fault: RequestFault | null;
 };
 
@@ -40,7 +39,10 @@ export type RequestRecord = {
   requests(): ReceivedRequest[];
 };
 
-/** Everything received, in the order in which it was decided. A census may be of 100 MB: older ones are let go. */
+/**
+ * Creates the record of requests in the order they were decided. Bodies of older censuses are dropped,
+ * because one may have 100 MB.
+ */
 export function createRecord(): RequestRecord {
   const requests: ReceivedRequest[] = [];
   const newestCensus = new Map<string, ReceivedRequest>();

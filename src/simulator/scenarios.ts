@@ -3,7 +3,7 @@ import { seededBytes } from './random.ts';
 import type { Scenario, Scene } from './scene.ts';
 import { SERVICE_SCENARIOS } from './service-scenarios.ts';
 
-/** What can be played against a running sidecar, by name. */
+/** The scenarios to play against a running sidecar, by name. */
 export const SCENARIOS = { ...EVENT_SCENARIOS, ...SERVICE_SCENARIOS } as const;
 export type ScenarioName = keyof typeof SCENARIOS;
 
@@ -11,7 +11,7 @@ export function isScenario(name: string): name is ScenarioName {
   return Object.hasOwn(SCENARIOS, name);
 }
 
-/** Plays one from beginning to end. Rejects when the simulator is closed meanwhile. */
+/** Plays a scenario to its end. Rejects when the simulator closes first. */
 export async function play(name: ScenarioName, scene: Scene): Promise<void> {
   const scenario: Scenario = SCENARIOS[name];
   scene.say(`${name}: ${scenario.about}`);
@@ -23,21 +23,21 @@ export async function play(name: ScenarioName, scene: Scene): Promise<void> {
 export type ScenarioState = {
   name: string;
   state: 'playing' | 'played' | 'failed';
-  /** What it said so far, a line each. */
+  /** Its messages so far, one line each. */
   said: string[];
 };
 
 /** Plays scenarios, one at a time. */
 export type Playing = {
-  /** Rejects when another one is not over, and when the simulator is closed before the end. */
+  /** Rejects if another one is in progress, or when the simulator closes before the end. */
   play(name: ScenarioName, say: (text: string) => void): Promise<void>;
-  /** Why it can't be played now; null when it can. */
+  /** Returns why it cannot start, or null. */
   hinders(name: string): 'unknown' | 'playing' | null;
   /** The newest; null before the first. */
   state(): ScenarioState | null;
 };
 
-/** `secretsFrom` decides the secrets and keys that scenarios make, one after the other. */
+/** `secretsFrom` seeds the secrets and keys that scenarios create. */
 export function createPlaying(
   parts: Omit<Scene, 'newSecret' | 'newKey' | 'say'>,
   secretsFrom: readonly (string | number)[],

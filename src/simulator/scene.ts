@@ -7,7 +7,7 @@ import type { ReceivedRequest } from './record.ts';
 import type { KnownEmployee } from './workforce.ts';
 import type { World } from './world.ts';
 
-/** What a scenario plays with: the simulator, and a way to tell what happens. */
+/** What a scenario uses: the simulator, and a way to report what happens. */
 export type Scene = Enrolments &
   Pick<
     Provider,
@@ -22,24 +22,27 @@ export type Scene = Enrolments &
     setFaults(texts: readonly string[]): void;
     faults(): FaultState[];
     setApiKey(apiKey: string): void;
-    /** One that nobody had before, made from the seed. */
+    /** Creates a new secret from the seed. */
     newSecret(): string;
     newKey(): string;
-    /** Resolves once this holds, looked at after each request and delivery. Rejects when the simulator is closed. */
+    /**
+     * Resolves once the condition holds, checked after each request and delivery. Rejects when the simulator
+     * closes.
+     */
     until(holds: () => boolean): Promise<void>;
-    /** A line for people. */
+    /** Reports one line. */
     say(text: string): void;
   };
 
 export type Scenario = {
   /** What happens. */
   about: string;
-  /** What is to be seen at the sidecar, and where. */
+  /** What to look at in the sidecar, and where. */
   see: string;
   play(scene: Scene): Promise<void>;
 };
 
-/** The employees of the first employer, of whom the scenarios' events are. */
+/** Returns an employee of the first employer, whose events the scenarios send. */
 export function somebody(scene: Scene, nth = 0): string {
   const [census] = scene.world.values();
   const employees = census?.employees ?? [];
@@ -48,7 +51,7 @@ export function somebody(scene: Scene, nth = 0): string {
   return employee.employee_id;
 }
 
-/** One new deduction, and the event that tells of it. */
+/** Creates one deduction and its event. */
 export function enrolOne(
   scene: Scene,
   employeeId: string,
@@ -62,19 +65,19 @@ function idOf({ body }: MadeEvent): string {
   return (body.data as { id: string }).id;
 }
 
-/** A day so many days from now, `YYYY-MM-DD`. */
+/** Returns the date a number of days from now, `YYYY-MM-DD`. */
 export function dayFrom(scene: Scene, days: number): string {
   return new Date(scene.now().getTime() + days * DAY_MS).toISOString().slice(0, 10);
 }
 
 const DAY_MS = 86_400_000;
 
-/** Sends one after the other, each once. */
+/** Sends the events one after the other, each once. */
 export async function sendInOrder(scene: Scene, events: readonly OutgoingEvent[]): Promise<void> {
   for (const event of events) await scene.send(event);
 }
 
-/** Asks for the censuses of these employers, and waits until each has one that was applied after that. */
+/** Requests the employers' censuses, and waits until each has one that was applied afterward. */
 export async function takeCensuses(
   scene: Scene,
   employerIds: readonly string[] = [...scene.world.keys()],
@@ -95,7 +98,7 @@ export async function takeCensuses(
   await scene.settled();
 }
 
-/** Sets faults, acts, and takes them back whatever happens. */
+/** Sets faults, runs the action, and always removes them. */
 export async function withFaults(
   scene: Scene,
   faults: readonly string[],

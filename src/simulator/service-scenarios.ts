@@ -1,6 +1,6 @@
 /**
- * Scenarios of how the service treats requests. Each asks for the censuses and so makes the sidecar send; employment
- * changes that are reported meanwhile meet the same faults.
+ * Scenarios of faults in the service. Each requests censuses, which makes the sidecar send; employment
+ * changes reported meanwhile meet the same faults.
  */
 import { enrolOne, type Scenario, type Scene, somebody, takeCensuses, withFaults } from './scene.ts';
 
@@ -79,16 +79,16 @@ export const SERVICE_SCENARIOS = {
   },
 } as const satisfies Record<string, Scenario>;
 
-/** All that the fault counts is met, and every census comes through. */
+/** Plays until the fault is used up and every census has arrived. */
 async function survive(scene: Scene, fault: string): Promise<void> {
   await withFaults(scene, [fault], async () => {
     await takeCensuses(scene);
-    // An upload whose answer is lost is complete once the service says so, and then makes no second request.
+    // An upload whose response is lost completes with the event, without a second request.
     while (!isUsedUp(scene)) await takeCensuses(scene);
   });
 }
 
-/** Some request has met what is set. */
+/** Waits until a request met a fault. */
 function untilMet(scene: Scene): Promise<void> {
   return scene.until(() => scene.faults().some(({ met }) => met > 0));
 }
@@ -97,7 +97,7 @@ function untilUsedUp(scene: Scene): Promise<void> {
   return scene.until(() => isUsedUp(scene));
 }
 
-/** As many requests as were to meet what is set have met it; what somebody else set meanwhile may have no end. */
+/** Returns whether all counted faults are used up. Faults that were set elsewhere may have no end. */
 function isUsedUp(scene: Scene): boolean {
   return scene.faults().every(({ left }) => left === 0 || left === null);
 }

@@ -1,15 +1,13 @@
 import { Webhook } from 'svix';
 
-/** What a signed delivery carries. The timestamp is the attempt's, in whole seconds since 1970. */
+/** The headers of a signed delivery. The timestamp is the attempt's, in seconds since 1970. */
 export type SignedHeaders = { 'svix-id': string; 'svix-timestamp': string; 'svix-signature': string };
 
 /**
- * Signs one delivery of an event as the provider does, with its own library.
+ * Signs one delivery of an event with the provider's own library.
  *
- * @param secrets `whsec_…`, one, or several that all sign, as during a rotation
- * @param id the event's id, the same over all of its attempts
- * @param timestamp when the attempt is made
- * @param body the exact text that is sent
+ * @param secrets `whsec_…`: one, or several that all sign, as during a rotation @param id the event's id, the
+ * same for all its attempts @param timestamp the time of the attempt @param body the exact text that is sent
  */
 export function signEvent(
   secrets: string | readonly string[],
@@ -25,13 +23,13 @@ export function signEvent(
   };
 }
 
-/** Ways in which a delivery is not what the provider signed. A receiver must refuse each of them. */
+/** Ways to forge a delivery. A receiver must refuse each of them. */
 export const FORGERIES = ['other-secret', 'other-body', 'old-timestamp'] as const;
 export type Forgery = (typeof FORGERIES)[number];
 
 /** Twice what receivers accept. */
 const OLD_MS = 10 * 60_000;
-/** Well formed, and nobody's. */
+/** Valid, but unknown to every receiver. */
 const NOBODYS_SECRET = `whsec_${Buffer.alloc(32, 'nobody').toString('base64')}`;
 
 /** Signs a delivery wrongly. */

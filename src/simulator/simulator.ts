@@ -1,4 +1,4 @@
-/** A benefits service to develop against: the five endpoints, a seeded world, and signed events that it delivers. */
+/** A benefits service to develop against: the five endpoints, a seeded world, and signed events. */
 import { CENSUS_SYNC_COMPLETE, CENSUS_SYNC_REQUEST } from '../contract/events.ts';
 import { addControl } from './control.ts';
 import { createAnswering, createEndpoints } from './endpoints.ts';
@@ -19,34 +19,34 @@ import { createPlaying, type ScenarioName } from './scenarios.ts';
 import { createWorkforce, type KnownEmployee } from './workforce.ts';
 import { DEFAULT_SEED, makeWorld, type World } from './world.ts';
 
-/** How long a census is worked on before its sync is complete: a moment, so that the upload's answer comes first. */
+/** How long processing a census takes: the upload's response arrives first. */
 const CENSUS_PROCESSING_MS = 20;
 
 export type SimulatorOptions = {
-  /** What requests must carry as their bearer token. */
+  /** The bearer token that requests must carry. */
   apiKey: string;
-  /** `whsec_…`, at least one; all of them sign every delivery, as during a rotation. */
+  /** `whsec_…`, at least one. All of them sign every delivery, as during a rotation. */
   secrets: readonly string[];
   host?: string;
-  /** 0, the default, takes a free one. */
+  /** 0, the default, uses a free port. */
   port?: number;
-  /** Decides the world, the enrolments, the ids and every shuffle. */
+  /** Decides the world, the enrollments, the ids and every shuffle. */
   seed?: number;
   employerIds?: readonly string[];
   employeesEach?: number;
-  /** What the provider's retry delays are multiplied by; 1 takes 27.5 hours. */
+  /** Scales the provider's retry delays; 1 takes 27.5 hours. */
   retryScale?: number;
-  /** What it does wrong from the start: `NAME[=VALUE][:COUNT][@ID]`, see faults.ts. */
+  /** Faults from the start: `NAME[=VALUE][:COUNT][@ID]`, see faults.ts. */
   faults?: readonly string[];
   now?: () => Date;
   timer?: Timer;
-  /** Called for every request once it is decided, before its answer goes out. */
+  /** Called for every request before its response is sent. */
   received?: (request: ReceivedRequest) => void;
-  /** Called for every attempt to deliver an event, when its outcome is known. */
+  /** Called for every delivery attempt when its outcome is known. */
   delivered?: (delivery: Delivery) => void;
-  /** Called when the provider disables an endpoint: nothing is sent to it until `enableEndpoints`. */
+  /** Called when the provider disables an endpoint, until `enableEndpoints`. */
   endpointDisabled?: (url: string) => void;
-  /** What a scenario says that the control endpoint began; without it, only the endpoint shows it. */
+  /** Called with the messages of scenarios that the control endpoint started. */
   said?: (text: string) => void;
 };
 
@@ -55,29 +55,29 @@ export type Simulator = Enrolments &
     /** The base address, such as `http://127.0.0.1:41234`. */
     url: string;
     world: World;
-    /** Asks for an employer's census; resolves as `send` does. */
+    /** Requests an employer's census; resolves as `send` does. */
     requestCensus(employerId: string): Promise<MadeEvent>;
-    /** Sends in an order that the seed decides, one after the other, each event 1 + `duplicates` times. */
+    /** Sends the events in a seeded order, one after the other, each 1 + `duplicates` times. */
     deliverShuffled(events: readonly OutgoingEvent[], options?: { duplicates?: number }): Promise<void>;
-    /** What was received, in the order in which it was decided. */
+    /** Returns the requests in the order they were decided. */
     requests(): ReceivedRequest[];
-    /** The employees that censuses and employment changes told of, by employee id. */
+    /** The employees reported by censuses and employment changes, by employee id. */
     employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
-    /** Takes back all faults and sets these; what hangs is reset. Throws `FaultRefused` for text that is none. */
+    /** Replaces all faults; hanging requests are reset. Throws `FaultRefused` for an invalid fault. */
     setFaults(texts: readonly string[]): void;
     faults(): FaultState[];
-    /** The API key that is right from now on. */
+    /** Changes the valid API key. */
     setApiKey(apiKey: string): void;
     /**
-     * Plays a scenario from beginning to end, and says what happens, a line each. Rejects when the simulator is closed
-     * meanwhile, or another scenario is being played.
+     * Plays a scenario to its end and reports what happens, one line each. Rejects when the simulator closes
+     * first, or another scenario is in progress.
      */
     playScenario(name: ScenarioName, say: (text: string) => void): Promise<void>;
   };
 
 /**
- * Starts listening, on 127.0.0.1 unless told otherwise. After an accepted census it sends
- * `employee-census.sync-complete` by itself. Rejects when the address is taken. The caller closes it.
+ * Starts listening, by default on 127.0.0.1. Sends `employee-census.sync-complete` after each accepted
+ * census. Rejects if the address is in use. The caller closes it.
  */
 export async function startSimulator(options: SimulatorOptions): Promise<Simulator> {
   const { seed = DEFAULT_SEED, now = () => new Date(), timer = systemTimer } = options;
@@ -159,7 +159,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     }),
     hinders: playing.hinders,
     beginScenario: (name) => {
-      // Its state says how it ended.
+      // The outcome is part of its state.
       void playing.play(name, options.said ?? (() => {})).catch(() => {});
     },
   });
@@ -177,19 +177,19 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
   };
 }
 
-/** Lets callers wait until something holds that requests and deliveries bring about. */
+/** Lets callers wait for a condition that requests and deliveries change. */
 export function createNews() {
   type Waiting = { holds: () => boolean; resolve: () => void; reject: (error: Error) => void };
   let waiting: Waiting[] = [];
   let closed = false;
   return {
-    /** Something came or went: whoever waits looks again. */
+    /** Checks the conditions of all callers that wait. */
     tell: (): void => {
       const held = waiting.filter(({ holds }) => holds());
       waiting = waiting.filter((one) => !held.includes(one));
       for (const { resolve } of held) resolve();
     },
-    /** Resolves at once when it holds already. Rejects when it is closed before. */
+    /** Resolves immediately if the condition holds. Rejects when closed first. */
     until: (holds: () => boolean): Promise<void> => {
       if (closed) return Promise.reject(new Error('the simulator is closed'));
       if (holds()) return Promise.resolve();

@@ -3,17 +3,17 @@ import type { Employee, PayFrequency } from '../contract/employee.ts';
 import type { CompensationChange, Demographic, NewHire, Termination } from '../contract/employment.ts';
 import type { World } from './world.ts';
 
-/** An employee as reported: a compensation change may give a status that a census can't. */
+/** An employee as reported. A compensation change allows a status that a census does not. */
 export type KnownEmployee = Omit<Employee, 'employment_status'> & {
   employment_status: Employee['employment_status'] | 'variable_hours';
 };
 
-/** What a request names and the service does not know; null when it knows all of it and has applied the request. */
+/** What a request names and the service does not know; null if the request was applied. */
 export type Unknown = 'employer' | 'employee' | null;
 
 /**
- * The employees that the service was told of, per employer. An employee of the seeded world is known from the
- * start, as from an earlier census, and is listed once something was received about them.
+ * The employees reported to the service, per employer. Employees of the seeded world are known from the
+ * start, and listed after the first request about them.
  */
 export type Workforce = {
   replaceAll(employerId: string, census: Census): Unknown;
@@ -23,11 +23,11 @@ export type Workforce = {
   changeCompensation(change: CompensationChange): Unknown;
   employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
   payFrequencyOf(employeeId: string): PayFrequency;
-  /** The employers where an employee is known. */
+  /** Returns the employers where an employee is known. */
   employersOf(employeeId: string): string[];
 };
 
-/** What most employers pay by: stands in for an employee of whom nothing is known. */
+/** The most common frequency, for unknown employees. */
 const USUAL_FREQUENCY: PayFrequency = 'biweekly';
 
 type Employees = Map<string, KnownEmployee>;
@@ -44,7 +44,7 @@ export function createWorkforce(world: World): Workforce {
   const employersOf = (employeeId: string): string[] =>
     [...world.keys()].filter((employerId) => find(employerId, employeeId));
 
-  /** Changes carry no employer: they apply wherever the employee works. */
+  /** Changes name no employer, so they apply wherever the employee works. */
   const change = (employeeId: string, changes: Partial<KnownEmployee>): Unknown => {
     const employers = employersOf(employeeId);
     for (const employerId of employers) {

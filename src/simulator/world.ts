@@ -2,14 +2,14 @@ import { type Census, ENTITY_TYPES, type Organization } from '../contract/census
 import { type Address, type Employee, PAY_FREQUENCIES } from '../contract/employee.ts';
 import { between, pick, type Random, seededRandom } from './random.ts';
 
-/** The employers that the benefits service serves, each with the census that its payroll system would upload. */
+/** The employers of the benefits service, each with the census that its payroll system would upload. */
 export type World = ReadonlyMap<string, Census>;
 
 export const DEFAULT_SEED = 1;
 export const DEFAULT_EMPLOYER_IDS: readonly string[] = ['maple-bakery', 'harbor-clinic'];
 export const DEFAULT_EMPLOYEES_EACH = 5;
 
-/** One fictional world for each seed. */
+/** Creates the fictional world of a seed. */
 export function makeWorld(
   seed: number,
   employerIds: readonly string[] = DEFAULT_EMPLOYER_IDS,
@@ -19,8 +19,8 @@ export function makeWorld(
 }
 
 /**
- * The census of one employer, as its payroll system would upload it: passes the contract, and is the same for the
- * same seed, employer and number of employees. Employee ids are made from the employer's: unique across employers.
+ * Creates an employer's census, which follows the contract and is the same for the same seed, employer and
+ * number of employees. Employee ids include the employer's: they are unique across employers.
  */
 export function makeCensus(
   seed: number,
@@ -73,7 +73,7 @@ function makeEmployee(random: Random, employerId: string, number: number): Emplo
     employment_status: fullTime ? 'full_time' : 'part_time',
     // No social security number begins with 000.
     ...(random() < 0.8 && { ssn: `000-${digits(random, 2)}-${digits(random, 4)}` }),
-    // 555-01xx is kept for fiction.
+    // 555-01xx numbers are reserved for fiction.
     ...(random() < 0.7 && { phone_number: `20255501${digits(random, 2)}` }),
     ...(random() < 0.9 && { biological_sex: pick(random, ['male', 'female'] as const) }),
     pay_frequency: pick(random, PAY_FREQUENCIES),
@@ -87,7 +87,7 @@ function makeAddress(random: Random): Address {
   return { line1, ...line2, ...pick(random, PLACES) };
 }
 
-/** A day that every month has. */
+/** Returns a day that exists in every month. */
 function makeDay(random: Random, firstYear: number, lastYear: number): string {
   const [month, day] = [between(random, 1, 12), between(random, 1, 28)].map((n) =>
     String(n).padStart(2, '0'),
@@ -103,7 +103,7 @@ function emailOf(firstName: string, lastName: string, mark: string): string {
   return `${firstName}.${lastName}.${mark}@example.com`.toLowerCase().replace("'", '');
 }
 
-/** `maple-bakery` as people write it: Maple Bakery. */
+/** Returns `maple-bakery` as Maple Bakery. */
 function titleOf(employerId: string): string {
   return employerId
     .split('-')
@@ -111,7 +111,7 @@ function titleOf(employerId: string): string {
     .join(' ');
 }
 
-/** Building blocks of fictional people and places. Cities, states and zip codes fit together; streets are made up. */
+/** Parts of fictional people and places. Cities, states and zip codes match; streets are made up. */
 
 export const FIRST_NAMES = [
   ...['Ada', 'Bruno', 'Carla', 'Dmitri', 'Elena', 'Farid', 'Grace', 'Hugo', 'Imani', 'Jonas', 'Keiko'],
