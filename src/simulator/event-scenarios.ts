@@ -14,8 +14,8 @@ import { FORGERIES } from './sign.ts';
 
 export const EVENT_SCENARIOS = {
   'quiet-day': {
-    about: 'censuses are asked for, employees enrol, one deduction changes and one ends; nothing goes wrong',
-    see: '`census show` has completed syncs, `deductions list` everybody',
+    about: 'censuses are requested, employees enroll, one deduction changes and one ends; no faults',
+    see: '`census show` has completed syncs, `deductions list` every employee',
     play: async (scene) => {
       await takeCensuses(scene);
       const employees = [...scene.world.values()].flatMap((census) => census.employees);
@@ -33,7 +33,7 @@ export const EVENT_SCENARIOS = {
   },
   duplicates: {
     about: 'every event is delivered three times, and one twenty times at once',
-    see: '`events list` has each once; `deductions versions ID` one version for each',
+    see: '`events list` shows each once; `deductions versions ID` has one version for each',
     play: async (scene) => {
       const events = scene.enrol(somebody(scene), ['medical', 'hsa', 'life']);
       await scene.deliverShuffled(events, { duplicates: 2 });
@@ -43,8 +43,8 @@ export const EVENT_SCENARIOS = {
     },
   },
   reordered: {
-    about: 'a deduction changes four times, and the news of it arrives newest first',
-    see: '`deductions versions ID`: the newest stands, four are marked late',
+    about: 'a deduction changes four times, and its events arrive newest first',
+    see: '`deductions versions ID`: the newest is the latest state, four are marked late',
     play: async (scene) => {
       const { id, event } = enrolOne(scene, somebody(scene), 'dental');
       const changes = ['11.00', '12.00', '13.00', '14.00'].map((amount) =>
@@ -55,8 +55,8 @@ export const EVENT_SCENARIOS = {
     },
   },
   ties: {
-    about: 'two events of one deduction have the same created_at, in whole seconds, and differ',
-    see: '`readiness`: ties-changed-content; the later received stands',
+    about: 'two different events of one deduction have the same created_at',
+    see: '`readiness`: ties-changed-content; the later received one counts',
     play: async (scene) => {
       const { id, event } = enrolOne(scene, somebody(scene), 'dental');
       const second = `${event.body.created_at?.slice(0, 19)}Z`;
@@ -69,7 +69,7 @@ export const EVENT_SCENARIOS = {
     },
   },
   'bad-signatures': {
-    about: 'somebody else signs: with another secret, over another body, with an old timestamp',
+    about: 'events have invalid signatures: another secret, another body, an old timestamp',
     see: '`readiness`: signatures-refused; `events list` has none of them',
     play: async (scene) => {
       const { id, event } = enrolOne(scene, somebody(scene), 'life');
@@ -83,8 +83,8 @@ export const EVENT_SCENARIOS = {
     },
   },
   'secret-rotation': {
-    about: 'events are signed with a new secret and with the old one, as in the first day of a rotation',
-    see: 'all are acknowledged; with both in WEBHOOK_SECRETS the old one can go',
+    about: 'events are signed with the new and the old secret, as on the first day of a rotation',
+    see: 'all are acknowledged; with both in WEBHOOK_SECRETS, the old one can be removed',
     play: async (scene) => {
       const next = scene.newSecret();
       scene.signWith([next, ...scene.secrets()]);
@@ -94,7 +94,7 @@ export const EVENT_SCENARIOS = {
     },
   },
   'unknown-employee': {
-    about: 'a deduction of an employee comes who is in no census and was never hired',
+    about: 'a deduction arrives for an employee who is in no census and was never hired',
     see: '`deductions list --matched false`; `readiness`: deductions-unmatched',
     play: async (scene) => {
       const [employerId = ''] = scene.world.keys();
@@ -105,8 +105,8 @@ export const EVENT_SCENARIOS = {
     },
   },
   ended: {
-    about: 'a deduction ends by its last day, another by amounts of zero, and one comes for who has left',
-    see: '`deductions list --on DAY`; after a termination a run has open_after_termination',
+    about: 'one deduction ends by date, another by zero amounts, and one arrives for a terminated employee',
+    see: '`deductions list --on DATE`; after a termination, a run has open_after_termination',
     play: async (scene) => {
       const byDay = enrolOne(scene, somebody(scene), 'vision');
       const byZero = enrolOne(scene, somebody(scene, 1), 'vision');
@@ -127,8 +127,8 @@ export const EVENT_SCENARIOS = {
     },
   },
   retroactive: {
-    about: 'a deduction changes as from three months ago',
-    see: 'the next payroll run has adjustments for the runs that are finalized',
+    about: 'a deduction changes retroactively from three months ago',
+    see: 'the next payroll run has adjustments for finalized runs',
     play: async (scene) => {
       const { id, event } = enrolOne(scene, somebody(scene), 'medical');
       const start = `${dayFrom(scene, -90)}T00:00:00Z`;
@@ -138,8 +138,8 @@ export const EVENT_SCENARIOS = {
     },
   },
   'future-dated': {
-    about: 'in two months one deduction begins, one goes to another amount, and one ends',
-    see: '`deductions list --on DAY` before and after that day',
+    about: 'in two months, one deduction starts, one changes and one ends',
+    see: '`deductions list --on DATE` before and after that date',
     play: async (scene) => {
       const day = dayFrom(scene, 60);
       const start = { effective_start: `${day}T00:00:00Z` };
@@ -156,7 +156,7 @@ export const EVENT_SCENARIOS = {
     },
   },
   deprecated: {
-    about: 'employee.deduction-created comes, with a deduction and with something else',
+    about: 'employee.deduction-created arrives, once with a deduction and once without',
     see: '`events list --type employee.deduction-created`: the first is applied, the other ignored',
     play: async (scene) => {
       const { id, event } = enrolOne(scene, somebody(scene), 'life');
@@ -168,8 +168,8 @@ export const EVENT_SCENARIOS = {
   },
   'endpoint-disabled': {
     about:
-      'the endpoint refuses everything until the provider disables it; then it is mended and gets what it missed',
-    see: 'no event arrives, `readiness`: signatures-refused; at the end `events list` has all of them',
+      'the endpoint refuses everything until the provider disables it; then it is enabled and gets the missed events',
+    see: 'no event arrives, `readiness`: signatures-refused; at the end, `events list` has all of them',
     play: async (scene) => {
       const right = scene.secrets();
       scene.signWith([scene.newSecret()]);

@@ -15,19 +15,19 @@ type FaultKind = {
 };
 
 export const FAULTS = {
-  latency: request('duration', null, 'the answer comes this much later'),
-  hang: request('none', 0, 'it is taken and never answered'),
-  reset: request('none', 0, 'the connection is reset, nothing is applied'),
+  latency: request('duration', null, 'the response is delayed by this time'),
+  hang: request('none', 0, 'accepted, but never answered'),
+  reset: request('none', 0, 'the connection is reset; nothing is applied'),
   'rate-limit': request('duration', 1_000, '429 with Retry-After, in whole seconds'),
-  error: request('status', 500, 'a status of 5xx, nothing is applied'),
-  'lost-answer': request('none', 0, 'it is applied, then the connection is reset'),
-  'half-answer': request('none', 0, 'it is applied, and the answer breaks off in its body'),
+  error: request('status', 500, 'a 5xx status; nothing is applied'),
+  'lost-answer': request('none', 0, 'applied, then the connection is reset'),
+  'half-answer': request('none', 0, 'applied, but the response is cut off in its body'),
   'wrong-key': request('none', 0, '401, whatever the key'),
   forbidden: request('none', 0, '403'),
   'ignore-keys': request('none', 0, 'a repeated idempotency key is applied again'),
-  duplicate: delivery('number', 2, 'an event is delivered this often, at once'),
-  reorder: delivery('number', 2, 'so many events are held back and delivered newest first'),
-  'bad-signature': delivery('none', 0, 'an attempt is signed with a secret that nobody knows'),
+  duplicate: delivery('number', 2, 'an event is delivered this many times at once'),
+  reorder: delivery('number', 2, 'this many events are held back and delivered newest first'),
+  'bad-signature': delivery('none', 0, 'an attempt is signed with an unknown secret'),
 } as const satisfies Record<string, FaultKind>;
 
 export type FaultName = keyof typeof FAULTS;

@@ -4,17 +4,17 @@
  */
 import { enrolOne, type Scenario, type Scene, somebody, takeCensuses, withFaults } from './scene.ts';
 
-const ALL_ARRIVE = 'every request arrives, later; `census show` has completed syncs';
+const ALL_ARRIVE = 'every request arrives with a delay; `census show` has completed syncs';
 
 export const SERVICE_SCENARIOS = {
   'slow-service': {
-    about: 'every answer comes a second late',
+    about: 'every response is delayed by a second',
     see: ALL_ARRIVE,
     play: (scene) => withFaults(scene, ['latency=1s'], () => takeCensuses(scene)),
   },
   'hanging-service': {
-    about: 'as many requests as there are employers are never answered, until the service is started anew',
-    see: 'events are acknowledged meanwhile; then every request arrives',
+    about: 'one request per employer hangs until the service restarts',
+    see: 'events are still acknowledged; then every request arrives',
     play: async (scene) => {
       await withFaults(scene, [`hang:${scene.world.size}`], async () => {
         const restarted = untilUsedUp(scene).then(async () => {
@@ -33,28 +33,28 @@ export const SERVICE_SCENARIOS = {
     play: (scene) => survive(scene, 'reset:3'),
   },
   'rate-limited': {
-    about: 'three requests are answered 429 with Retry-After',
-    see: 'no attempt comes sooner than it was asked to; every request arrives',
+    about: 'three requests get 429 with Retry-After',
+    see: 'no attempt is earlier than Retry-After allows; every request arrives',
     play: (scene) => survive(scene, 'rate-limit=1s:3'),
   },
   outage: {
-    about: 'four requests are answered 503, then the service is well',
+    about: 'four requests get 503, then the service recovers',
     see: ALL_ARRIVE,
     play: (scene) => survive(scene, 'error=503:4'),
   },
   'lost-answers': {
-    about: 'two requests are applied and their answers are lost',
-    see: 'they are not applied twice: the idempotency key is the same',
+    about: 'two requests are applied, but their responses are lost',
+    see: 'they are not applied twice: the retries have the same idempotency key',
     play: (scene) => survive(scene, 'lost-answer:2'),
   },
   'half-answers': {
-    about: 'two requests are applied and their answers break off',
-    see: 'they are not applied twice: the idempotency key is the same',
+    about: 'two requests are applied, but their responses are cut off',
+    see: 'they are not applied twice: the retries have the same idempotency key',
     play: (scene) => survive(scene, 'half-answer:2'),
   },
   'wrong-key': {
-    about: 'the service takes another API key from now on: 401 until the sidecar has it',
-    see: '`readiness`: gate-closed; it opens by itself once BENEFITS_API_KEY_FILE has the new key',
+    about: 'the service changes its API key: 401 until the sidecar has the new one',
+    see: '`readiness`: gate-closed; sending resumes once BENEFITS_API_KEY_FILE has the new key',
     play: async (scene) => {
       const key = scene.newKey();
       scene.setApiKey(key);
@@ -65,8 +65,8 @@ export const SERVICE_SCENARIOS = {
     },
   },
   'forbidden-employer': {
-    about: 'everything about one employer is answered 403',
-    see: 'its requests wait and are tried slowly, those of others arrive; `census sync --employer ID` tries at once',
+    about: 'every request about one employer gets 403',
+    see: 'its requests are retried slowly, others arrive; `census sync --employer ID` retries at once',
     play: async (scene) => {
       const [forbidden = '', ...others] = scene.world.keys();
       await withFaults(scene, [`forbidden@${forbidden}`], async () => {
