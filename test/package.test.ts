@@ -56,7 +56,7 @@ t.test('the package', async (t) => {
         ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'],
       ];
       const packed = filesOf(join(folder, 'node_modules/benefits-sidecar'), '.');
-      t.ok(packed.includes('dist/main.js') && packed.includes('db/postgres/0001_instance.sql'));
+      t.ok(packed.includes('dist/main.js') && packed.includes('db/postgres/0001_database.sql'));
       t.strictSame(packed.toSorted(), expected.toSorted());
     },
   );

@@ -18,6 +18,8 @@ export function openWriter(path: string): BetterSqlite3.Database {
   writer.pragma('synchronous = FULL');
   // What is dropped or replaced is overwritten with zeros, wherever a page kept it: see docs/retention.md.
   writer.pragma('secure_delete = ON');
+  // SQLite checks them only for connections that ask for it.
+  writer.pragma('foreign_keys = ON');
   writer.pragma(`wal_autocheckpoint = ${CHECKPOINT_PAGES}`);
   assertDurable(writer);
   return writer;

@@ -44,8 +44,6 @@ export async function compareSchema(db: Db): Promise<SchemaDifference[]> {
 async function compareSqlite(db: Db, migration: readonly string[]): Promise<SchemaDifference[]> {
   const expected = new BetterSqlite3(':memory:');
   try {
-    // A migration may write the text of the schema.
-    expected.unsafeMode(true);
     for (const statement of migration) expected.exec(statement);
     const { rows } = await sql.raw<SchemaObject>(SQLITE_OBJECTS).execute(db);
     return differencesOf(expected.prepare<[], SchemaObject>(SQLITE_OBJECTS).all(), rows);

@@ -133,8 +133,6 @@ class ImmediateDriver implements Driver {
       if (this.#fatal !== null) throw this.#fatal.error;
       try {
         this.#writing.run('begin immediate', []);
-        // However the one before it ended: only a migration's own transaction writes the text of the schema.
-        this.#writer.unsafeMode(false);
         return;
       } catch (error) {
         if (!isBusy(error)) throw error;
@@ -196,9 +194,6 @@ class Connection implements DatabaseConnection {
   }
 }
 
-/** After it a migration may write the text of the schema, until its transaction ends: SQLite keeps all others from it. */
-const SCHEMA_TEXT_OPENS = 'PRAGMA writable_schema = ON';
-
 /** Runs statements on one handle and keeps the most recently used ones prepared. */
 class StatementRunner {
   readonly #handle: BetterSqlite3.Database;
@@ -230,7 +225,6 @@ class StatementRunner {
   }
 
   #run<R>(sql: string, parameters: readonly unknown[]): QueryResult<R> {
-    if (sql === SCHEMA_TEXT_OPENS) this.#handle.unsafeMode(true);
     const statement = this.#prepare(sql);
     const [first] = parameters;
     if (first instanceof EachRow) return runForEach(statement, first);

@@ -88,7 +88,8 @@ export interface Tables {
     accepted_by: string;
     accepted_at: string;
   };
-  taken_reports: { run_id: string; report: number; recorded_at: string; lines: number };
+  /** `recorded_at` is null while lines are being written. */
+  taken_reports: { run_id: string; report: number; recorded_at: string | null; lines: number };
   taken_lines: {
     run_id: string;
     report: number;

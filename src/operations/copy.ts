@@ -17,12 +17,16 @@ export class CopyRefused extends Error {
 type Table = keyof Tables & string;
 type Row = Record<string, unknown>;
 
-/** Each table by its key, in whose order rows are read. What migrations write is each engine's own. */
+/**
+ * The key of each table, in whose order rows are read. Tables that others reference come first. What migrations write
+ * belongs to each engine.
+ */
 const KEYS = {
   instance: ['one'],
-  inbox: ['seq'],
-  event_conflicts: ['conflict_id'],
-  refused_signatures: ['minute', 'cause'],
+  tokens: ['token_id'],
+  sessions: ['hash'],
+  pii_reads: ['seq'],
+  hash_keys: ['one'],
   ledger_head: ['one'],
   deduction_versions: ['position'],
   deductions: ['deduction_id'],
@@ -32,28 +36,27 @@ const KEYS = {
   roster: ['employee_id', 'employer_id'],
   outbox: ['seq'],
   delivery_attempts: ['request_id', 'attempt'],
-  change_keys: ['key_hash'],
   circuit_breaker: ['one'],
+  inbox: ['seq'],
+  event_conflicts: ['conflict_id'],
+  refused_signatures: ['minute', 'cause'],
+  data_losses: ['found_at'],
+  retention: ['one'],
   staged_censuses: ['census_id'],
   census_chunks: ['census_id', 'chunk'],
   census_fingerprints: ['census_id', 'employee_id'],
   census_syncs: ['sync_id'],
-  tokens: ['token_id'],
-  sessions: ['hash'],
-  pii_reads: ['seq'],
-  hash_keys: ['one'],
+  change_keys: ['key_hash'],
   payroll_head: ['one'],
-  payroll_runs: ['run_id'],
-  run_employees: ['freeze_id', 'employee_id'],
-  run_freezes: ['freeze_id'],
-  accepted_failures: ['run_id', 'place'],
-  taken_reports: ['run_id', 'report'],
-  taken_lines: ['run_id', 'report', 'employee_id', 'line'],
   pay_schedules: ['employer_id'],
   payroll_codes: ['employer_id'],
   payroll_policies: ['employer_id', 'version'],
-  data_losses: ['found_at'],
-  retention: ['one'],
+  payroll_runs: ['run_id'],
+  run_freezes: ['freeze_id'],
+  run_employees: ['freeze_id', 'employee_id'],
+  accepted_failures: ['run_id', 'place'],
+  taken_reports: ['run_id', 'report'],
+  taken_lines: ['run_id', 'report', 'employee_id', 'line'],
   migrations: null,
 } as const satisfies Record<keyof Tables, readonly string[] | null>;
 

@@ -77,6 +77,7 @@ function onSqlite(t: Test, databaseUrl: string): Execute {
   const handle = new BetterSqlite3(sqlitePath(databaseUrl));
   t.teardown(() => handle.close());
   handle.pragma('ignore_check_constraints = ON');
+  handle.pragma('foreign_keys = OFF');
   const triggers = handle
     .prepare<[], { name: string; sql: string }>("select name, sql from sqlite_schema where type = 'trigger'")
     .all();

@@ -105,6 +105,6 @@ t.test('migrate makes the database and tells what it applied, once', async (t) =
   const env = environment(t);
   const first = await here(t, env, ['migrate', '--json']);
   t.equal(first.code, 0);
-  t.match(jsonOf(first), { environment: 'sandbox', applied: ['0001_instance'] });
+  t.match(jsonOf(first), { environment: 'sandbox', applied: ['0001_database'] });
   t.match(await here(t, env, ['migrate']), { code: 0, stdout: '', stderr: /up to date/ });
 });

@@ -1,6 +1,7 @@
 /**
  * Opens and migrates a database at a word on standard input, and says what it applied. With a number N it kills
  * itself, as hard as the machine can, before the Nth statement of the migration; with a text, before that statement.
+ * The migrations are those of a folder, or this release's.
  */
 import { once } from 'node:events';
 import BetterSqlite3 from 'better-sqlite3';
@@ -8,20 +9,25 @@ import { Client } from 'pg';
 import { migrate } from '../../src/database/migrate.ts';
 import { openDatabase } from '../../src/database/open.ts';
 
-const [url, dieBefore] = process.argv.slice(2) as [string, string | undefined];
+const [url, dieBefore, folder] = process.argv.slice(2) as [string, string?, string?];
 
 console.log('ready');
 await once(process.stdin, 'data');
 process.stdin.destroy();
 const db = openDatabase(url);
 if (dieBefore !== undefined) dieBeforeStatement(dieBefore);
-console.log(JSON.stringify(await migrate(db, 'sandbox', new Date())));
+console.log(
+  JSON.stringify(
+    await migrate(db, 'sandbox', new Date(), ...(folder === undefined ? [] : [new URL(folder)])),
+  ),
+);
 await db.destroy();
 
 function dieBeforeStatement(which: string): void {
   let statements = 0;
-  const dieBefore = (text: unknown): void => {
+  const dieBefore = (query: unknown): void => {
     statements += 1;
+    const text = (query as { text?: unknown }).text ?? query;
     if (which === text || which === String(statements)) process.kill(process.pid, 'SIGKILL');
   };
   const prepare = BetterSqlite3.prototype.prepare;

@@ -11,12 +11,12 @@ import { open, scratch } from './scratch.ts';
 
 const NOW = new Date('2026-01-31T09:30:00.000Z');
 const RELEASED = new URL('../../db/', import.meta.url);
-const FIRST = '0001_instance.sql';
+const FIRST = '0001_database.sql';
 const NEXT = '0999_next.sql';
 
 /** A copy of the released migrations to spoil, and a database that they were applied to. */
-async function copied(t: Test) {
-  const db = open(t, await newDatabaseUrl(t));
+async function copied(t: Test, name?: string) {
+  const db = open(t, name === undefined ? await newDatabaseUrl(t) : await anotherUrl(t, name));
   await migrate(db, 'sandbox', NOW);
   const folder = join(t.testdirName, 'db');
   // On PostgreSQL nothing else clears it: what a run before this one wrote, for other numbers, would be there still.
@@ -37,13 +37,13 @@ function anotherUrl(t: Test, name: string): Promise<string> | string {
 t.test('a new database gets the whole schema, and the same again changes nothing', async (t) => {
   const db = open(t, await newDatabaseUrl(t));
   const applied = await migrate(db, 'live', NOW);
-  t.equal(applied[0], '0001_instance');
+  t.equal(applied[0], '0001_database');
   const rows = () => db.selectFrom('migrations').selectAll().orderBy('number').execute();
   const before = await rows();
   t.equal(before.length, applied.length);
   t.match(before[0], {
     number: 1,
-    name: '0001_instance',
+    name: '0001_database',
     hash: /^[0-9a-f]{64}$/,
     applied_at: NOW.toISOString(),
   });
@@ -58,7 +58,7 @@ t.test('a new database gets the whole schema, and the same again changes nothing
 
 t.test('a start that must not migrate refuses a database that is behind', async (t) => {
   const db = open(t, await newDatabaseUrl(t));
-  await t.rejects(checkSchema(db, 'sandbox'), { code: 'SCHEMA_REFUSED', message: /0001_instance.*migrate/ });
+  await t.rejects(checkSchema(db, 'sandbox'), { code: 'SCHEMA_REFUSED', message: /0001_database.*migrate/ });
 
   const { db: behind, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
@@ -86,7 +86,7 @@ t.test('a failed migration leaves nothing behind, not even of those before it', 
 t.test('a migration that was edited after it was applied is refused', async (t) => {
   const { db, path, folder } = await copied(t);
   appendFileSync(join(path, FIRST), '-- a harmless remark\n');
-  const refusal = { code: 'SCHEMA_REFUSED', message: /0001_instance is not the text that was applied/ };
+  const refusal = { code: 'SCHEMA_REFUSED', message: /0001_database is not the text that was applied/ };
   await t.rejects(migrate(db, 'sandbox', NOW, folder), refusal);
   await t.rejects(checkSchema(db, 'sandbox', folder), refusal);
 });
@@ -104,8 +104,8 @@ t.test('a database newer than the code is refused', async (t) => {
 t.test('the numbers of the files rise by one, or nothing is applied', async (t) => {
   const { db, path, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
-  renameSync(join(path, FIRST), join(path, '0000_instance.sql'));
-  await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /0000_instance\.sql is not number 1/ });
+  renameSync(join(path, FIRST), join(path, '0000_database.sql'));
+  await t.rejects(migrate(db, 'sandbox', NOW, folder), { message: /0000_database\.sql is not number 1/ });
   t.notOk((await tablesOf(db)).includes('next'));
 });
 
@@ -160,6 +160,32 @@ t.test(
     }
   },
 );
+
+t.test('a killed upgrade leaves the schema and the rows of the release before', async (t) => {
+  const url = await newDatabaseUrl(t);
+  const before = openDatabase(url);
+  await migrate(before, 'sandbox', NOW);
+  const [schema, applied] = [
+    await tablesOf(before),
+    await before.selectFrom('migrations').selectAll().execute(),
+  ];
+  await before.destroy();
+  const { folder, write } = await copied(t, 'upgrade');
+  write(NEXT, 'CREATE TABLE next (one INTEGER);\nINSERT INTO next VALUES (1);\nDROP TABLE retention;\n');
+  for (const dieBefore of ['INSERT INTO next VALUES (1)', 'DROP TABLE retention', 'commit']) {
+    const child = startChild(t, 'child-migrates.ts', url, dieBefore, folder.href);
+    t.equal(await child.line(), 'ready');
+    child.process.stdin!.write('go');
+    t.equal(await child.end(), 'SIGKILL', `killed before ${dieBefore}`);
+    const db = openDatabase(url);
+    t.strictSame(await tablesOf(db), schema);
+    t.strictSame(await db.selectFrom('migrations').selectAll().execute(), applied);
+    await db.destroy();
+  }
+  const after = open(t, url);
+  t.match(await migrate(after, 'sandbox', NOW, folder), [/_next$/]);
+  t.ok((await tablesOf(after)).includes('next'));
+});
 
 if (engineOfTests() === 'sqlite') {
   t.test('checking a row builds no tree in memory: closed sets are spelled with OR', async (t) => {

@@ -1,6 +1,3 @@
-import { cpSync, mkdirSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { sql } from 'kysely';
 import t, { type Test } from 'tap';
 import { migrate } from '../../src/database/migrate.ts';
@@ -11,7 +8,6 @@ import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
 import { open } from './scratch.ts';
 
 const IS_SQLITE = engineOfTests() === 'sqlite';
-const RELEASED = new URL('../../db/', import.meta.url);
 
 async function migrated(t: Test): Promise<{ db: Db; url: string }> {
   const url = await newDatabaseUrl(t);
@@ -103,7 +99,7 @@ const ON_POSTGRES: Case[] = [
     statements: [
       'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
     ],
-    found: ['function versions.refuse_change is not what the migrations create'],
+    found: ['function deduction_versions.refuse_change is not what the migrations create'],
   },
   {
     name: 'a table that does not survive a crash',
@@ -138,25 +134,6 @@ for (const { name, statements, found } of IS_SQLITE ? ON_SQLITE : ON_POSTGRES) {
     });
   });
 }
-
-t.test(
-  'an upgraded database has the schema of a new one, and each release that of its migrations',
-  async (t) => {
-    const url = await newDatabaseUrl(t);
-    const db = open(t, url);
-    const engine = engineOfTests();
-    const files = readdirSync(new URL(`${engine}/`, RELEASED)).sort();
-    for (const count of [7, files.length - 1, files.length]) {
-      const folder = join(t.testdirName, `first-${count}`);
-      mkdirSync(join(folder, engine), { recursive: true });
-      for (const file of files.slice(0, count)) {
-        cpSync(new URL(`${engine}/${file}`, RELEASED), join(folder, engine, file));
-      }
-      await migrate(db, 'sandbox', new Date(), pathToFileURL(`${folder}/`));
-      t.strictSame(await compareSchema(db), [], `${count} migrations, compared by this release`);
-    }
-  },
-);
 
 t.test('what a running service leaves in its schema is no difference', async (t) => {
   const { db } = await migrated(t);

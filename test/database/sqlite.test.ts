@@ -50,35 +50,6 @@ t.test('a bounded number of statements is kept, those used last', async (t) => {
   t.strictSame(prepared, ['begin immediate', text(0), text(3)], 'those used longest ago had to go');
 });
 
-t.test('nothing writes the text of the schema, but a migration that says so', async (t) => {
-  const { db } = watched(t);
-  await run(db, ["create table gate (state text check (state in ('open', 'closed', 'ajar')))"]);
-  const respell = "update sqlite_schema set sql = replace(sql, ', ''ajar''', '')";
-  const refused = { message: /sqlite_master may not be modified/ };
-  const add = (state: string) => run(db, [`insert into gate values ('${state}')`]);
-  await t.rejects(run(db, [respell]), refused);
-
-  await t.rejects(run(db, ['PRAGMA writable_schema = ON', respell, 'not a statement']), {
-    message: /syntax/,
-  });
-  await t.rejects(run(db, [respell]), refused, 'not after one that failed');
-  await run(db, ['create unique index gate_states on gate (state)', "insert into gate values ('open')"]);
-  await t.rejects(
-    run(db, ['PRAGMA writable_schema = ON', respell, "insert or rollback into gate values ('open')"]),
-    {
-      code: 'SQLITE_CONSTRAINT_UNIQUE',
-    },
-  );
-  await t.rejects(run(db, [respell]), refused, 'nor after one whose transaction SQLite ended by itself');
-  await t.resolves(add('ajar'), 'which changed nothing');
-
-  await run(db, ["delete from gate where state = 'ajar'"]);
-  await run(db, ['PRAGMA writable_schema = ON', respell, 'PRAGMA writable_schema = RESET']);
-  await t.rejects(run(db, [respell]), refused, 'not after one that did it');
-  await t.rejects(add('ajar'), { code: 'SQLITE_CONSTRAINT_CHECK' }, 'whose text is heeded at once');
-  await t.resolves(add('closed'));
-});
-
 t.test('statements answer rows, and how many rows they changed', async (t) => {
   const { db } = watched(t);
   await run(db, ['create table ledger_head (one integer, position integer)']);

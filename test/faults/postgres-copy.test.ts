@@ -198,7 +198,7 @@ t.test('everything arrives, the file stays as it is, and a sidecar goes on where
 
   await t.test('what was copied is not copied again', async (t) => {
     const again = await copy(t, source.url, url);
-    t.match(again, { code: 1, stdout: '', stderr: /the target is not empty: its table inbox has rows/ });
+    t.match(again, { code: 1, stdout: '', stderr: /the target is not empty: its table tokens has rows/ });
   });
 });
 
@@ -343,7 +343,7 @@ t.test('what can not be copied is refused with the reason, and both sides stay a
     });
     t.match(await copy(t, source.url, older), {
       code: 1,
-      stderr: /the target is not empty: its table inbox has rows/,
+      stderr: /the target is not empty: its table deduction_versions has rows/,
     });
     const left = await db.selectFrom('migrations').select('number').execute();
     t.notOk(left.some(({ number }) => number === last));

@@ -45,6 +45,10 @@ async function took(db: Db, runId: string, amounts: Record<string, string>, repo
   const own = (await linesOf(db, runId)).map((line) => [lineKey(line), line.member_amount]);
   const finalizedAmounts = new Map(own as [string, string][]);
   await transact(db, async (trx) => {
+    await trx
+      .insertInto('taken_reports')
+      .values({ run_id: runId, report, recorded_at: NOW, lines: 1 })
+      .execute();
     for (const [line, amount] of Object.entries(amounts)) {
       const owed = difference(finalizedAmounts.get(line) as string, amount);
       await trx
@@ -52,10 +56,6 @@ async function took(db: Db, runId: string, amounts: Record<string, string>, repo
         .values({ run_id: runId, report, employee_id: 'e', line, amount, owed })
         .execute();
     }
-    await trx
-      .insertInto('taken_reports')
-      .values({ run_id: runId, report, recorded_at: NOW, lines: 1 })
-      .execute();
   });
 }
 

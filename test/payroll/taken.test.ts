@@ -300,20 +300,20 @@ t.test('a report is kept out by a newer one, and by the end of its run, and leav
 t.test('what a report that died left behind goes when the next one stands', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
-  await transact(db, (trx) =>
-    trx
+  await transact(db, async (trx) => {
+    const key = { run_id: FIRST, report: 1 };
+    await trx
+      .insertInto('taken_reports')
+      .values({ ...key, recorded_at: null, lines: 0 })
+      .execute();
+    const line = { employee_id: 'emp-1', line: 'regular ded-1', amount: '1.00', owed: '68.23' };
+    await trx
       .insertInto('taken_lines')
-      .values({
-        run_id: FIRST,
-        report: 1,
-        employee_id: 'emp-1',
-        line: 'regular ded-1',
-        amount: '1.00',
-        owed: '68.23',
-      })
-      .execute(),
-  );
+      .values({ ...key, ...line })
+      .execute();
+  });
   await put(db, SECOND);
+  t.strictSame(await readTaken(db, FIRST), []);
   t.strictSame(await arrearsIn(db, SECOND), [], 'it never stood');
   t.match(await taken(db, FIRST, { employee_id: 'emp-1', amount: '60' }), { ok: true, report: 2 });
   t.match(await takenLines(db), [{ report: 2, amount: '60.00' }]);

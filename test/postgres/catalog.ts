@@ -5,14 +5,14 @@ import type { Db } from '../../src/database/tables.ts';
 export type Table = {
   /** `name type`, with `required` and its default where it has them, in order. */
   columns: string[];
-  /** `primary (…)`, `unique (…)` and `index (…)`, each with its condition. */
+  /** `primary (…)`, `unique (…)` and `index (…)`, each with its condition, and `foreign (…) of TABLE (…)`. */
   keys: string[];
   /** The words that its checks allow. */
   words: string[];
 };
 
 type Column = { name: string; type: string; required: boolean | 0 | 1; otherwise: string | null };
-type Key = { kind: 'primary' | 'unique' | 'index'; columns: string; condition: string | null };
+type Key = { kind: 'primary' | 'unique' | 'index' | 'foreign'; columns: string; condition: string | null };
 
 /** What the types of both engines hold. */
 const HOLDS: Record<string, string> = {
@@ -43,7 +43,11 @@ export async function catalogOfSqlite(db: Db): Promise<Map<string, Table>> {
         (select group_concat(coalesce(name, 'expression'), ', ' order by seqno) from pragma_index_info(list.name)) as columns
       from pragma_index_list(${name}) as list left join sqlite_schema on sqlite_schema.name = list.name
       where origin <> 'pk'`;
-    const keys = [...(await rowsOf(db, primary)), ...(await rowsOf(db, others))];
+    const foreign = sql<Key>`
+      select 'foreign' as kind, group_concat("from", ', ' order by seq) || ') of ' || "table" || ' (' ||
+        group_concat("to", ', ' order by seq) as columns, 'where ' || on_update || ' ' || on_delete as condition
+      from pragma_foreign_key_list(${name}) group by id, "table", on_update, on_delete`;
+    const keys = (await Promise.all([primary, others, foreign].map((query) => rowsOf(db, query)))).flat();
     const checks = [text.replace(/--.*$/gm, '')];
     catalog.set(name, told(await rowsOf(db, columns), keys, checks));
   }
@@ -70,10 +74,20 @@ export async function catalogOfPostgres(db: Db): Promise<Map<string, Table>> {
           left join pg_attribute on attrelid = indrelid and pg_attribute.attnum = part.attnum) as columns,
         'where ' || pg_get_expr(indpred, indrelid) as condition
       from pg_index where indrelid = ${oid}`;
+    const foreign = sql<Key>`
+      select 'foreign' as kind, (select string_agg(attname, ', ' order by place)
+          from unnest(conkey) with ordinality as part (attnum, place)
+          join pg_attribute on attrelid = conrelid and pg_attribute.attnum = part.attnum)
+        || ') of ' || confrelid::regclass || ' (' || (select string_agg(attname, ', ' order by place)
+          from unnest(confkey) with ordinality as part (attnum, place)
+          join pg_attribute on attrelid = confrelid and pg_attribute.attnum = part.attnum) as columns,
+        case when confupdtype = 'a' and confdeltype = 'a' then 'where no action no action' end as condition
+      from pg_constraint where conrelid = ${oid} and contype = 'f'`;
     const checks = sql<{ text: string }>`
       select pg_get_constraintdef(oid) as text from pg_constraint where conrelid = ${oid} and contype = 'c'`;
     const texts = (await rowsOf(db, checks)).map(({ text }) => text);
-    catalog.set(name, told(await rowsOf(db, columns), await rowsOf(db, keys), texts));
+    const all = [...(await rowsOf(db, keys)), ...(await rowsOf(db, foreign))];
+    catalog.set(name, told(await rowsOf(db, columns), all, texts));
   }
   return catalog;
 }

@@ -7,6 +7,17 @@ import { catalogOfPostgres, catalogOfSqlite } from './catalog.ts';
 
 usePostgres();
 
+/** All of them. None cascades. */
+const FOREIGN_KEYS = [
+  'census_chunks: foreign (census_id) of staged_censuses (census_id)',
+  'census_fingerprints: foreign (census_id) of staged_censuses (census_id)',
+  'census_syncs: foreign (request_id) of outbox (request_id)',
+  'change_keys: foreign (request_id) of outbox (request_id)',
+  'delivery_attempts: foreign (request_id) of outbox (request_id)',
+  'taken_lines: foreign (run_id, report) of taken_reports (run_id, report)',
+  'taken_reports: foreign (run_id) of payroll_runs (run_id)',
+].map((key) => `${key} where no action no action`);
+
 t.test(
   'both engines have the same tables, columns, keys and indexes, and allow the same words',
   async (t) => {
@@ -21,6 +32,10 @@ t.test(
     const claimable = "index (due_at, seq) where state = 'pending' and head = 1";
     t.ok(sqlite.get('outbox')?.keys.includes(claimable), 'and conditions');
     t.ok(sqlite.get('inbox')?.words.includes("'quarantined'"), 'and words');
+    const foreign = [...sqlite].flatMap(([name, { keys }]) =>
+      keys.filter((key) => key.startsWith('foreign')).map((key) => `${name}: ${key}`),
+    );
+    t.strictSame(foreign.sort(), FOREIGN_KEYS, 'and foreign keys');
   },
 );
 

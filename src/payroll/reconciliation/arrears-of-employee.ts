@@ -82,7 +82,8 @@ async function owedIn(db: Db, employeeId: string, employers: readonly string[]):
     .innerJoin('taken_reports', (join) =>
       join
         .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
-        .onRef('taken_reports.report', '=', 'taken_lines.report'),
+        .onRef('taken_reports.report', '=', 'taken_lines.report')
+        .on('taken_reports.recorded_at', 'is not', null),
     )
     .select(['taken_lines.run_id', 'employee_id', 'line', 'owed'])
     .where(isOneOf(db, 'payroll_runs.employer_id', employers))

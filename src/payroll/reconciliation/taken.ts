@@ -121,7 +121,9 @@ export function readTaken(
     .selectFrom('taken_reports')
     .select(['report', 'recorded_at', 'lines'])
     .where('run_id', '=', runId)
+    .where('recorded_at', 'is not', null)
     .orderBy('report')
+    .$narrowType<{ recorded_at: string }>()
     .execute();
 }
 
@@ -177,14 +179,19 @@ function isSame(given: string | undefined, own: string | null): boolean {
   return given === undefined || given === own;
 }
 
-/** Writes lines of a report that does not stand yet; one that it has already is a problem. */
+const REPLACED: Problem = { path: '', rule: 'a newer report on the run was recorded meanwhile' };
+
+/** Writes lines of a report that is not recorded yet. A line that it already has is a problem. */
 async function write(
   trx: Trx,
   runId: string,
   begun: number | null,
   lines: readonly Taken[],
 ): Promise<{ report: number; problems: Problem[] }> {
-  const report = begun ?? (await nextReport(trx, runId));
+  // A newer report that is recorded meanwhile drops this one.
+  await lockReports(trx, runId);
+  const report = begun ?? (await beginReport(trx, runId));
+  if (begun !== null && !(await isOpen(trx, runId, report))) return { report, problems: [REPLACED] };
   const known = await linesOf(trx, runId, report, [...new Set(lines.map(({ line }) => line.employee_id))]);
   const problems: Problem[] = [];
   const rows: unknown[][] = [];
@@ -199,15 +206,36 @@ async function write(
   return { report, problems };
 }
 
-/** Who asks next has another number: the lines written with this one are there by then. */
-async function nextReport(trx: Trx, runId: string): Promise<number> {
-  await lockName(trx, `taken ${runId}`);
+function lockReports(trx: Trx, runId: string): Promise<void> {
+  return lockName(trx, `taken ${runId}`);
+}
+
+async function beginReport(trx: Trx, runId: string): Promise<number> {
   const { last } = await trx
-    .selectFrom('taken_lines')
+    .selectFrom('taken_reports')
     .select((eb) => eb.fn.max('report').as('last'))
     .where('run_id', '=', runId)
     .executeTakeFirstOrThrow();
-  return (last ?? 0) + 1;
+  const report = (last ?? 0) + 1;
+  await trx
+    .insertInto('taken_reports')
+    .values({ run_id: runId, report, recorded_at: null, lines: 0 })
+    .execute();
+  return report;
+}
+
+async function isOpen(trx: Trx, runId: string, report: number): Promise<boolean> {
+  const open = await openReport(trx, runId).where('report', '=', report).executeTakeFirst();
+  return open !== undefined;
+}
+
+/** The reports on a run whose lines are still being written, or were left behind by a process that died. */
+function openReport(db: Db | Trx, runId: string) {
+  return db
+    .selectFrom('taken_reports')
+    .select('report')
+    .where('run_id', '=', runId)
+    .where('recorded_at', 'is', null);
 }
 
 async function linesOf(
@@ -248,17 +276,22 @@ async function makeStand(
     .select('report')
     .where('run_id', '=', row.run_id)
     .where('report', '>', row.report)
+    .where('recorded_at', 'is not', null)
     .executeTakeFirst();
-  if (newer !== undefined) return { path: '', rule: 'a newer report on the run was recorded meanwhile' };
-  await trx.insertInto('taken_reports').values(row).execute();
+  if (newer !== undefined) return REPLACED;
+  await trx
+    .updateTable('taken_reports')
+    .set({ recorded_at: row.recorded_at, lines: row.lines })
+    .where('run_id', '=', row.run_id)
+    .where('report', '=', row.report)
+    .execute();
   return null;
 }
 
 /** Removes what earlier reports that never stood have left: no other can stand behind this one. */
 async function dropLeftBehind(db: Db, runId: string, report: number): Promise<void> {
-  const stood = new Set((await readTaken(db, runId)).map((row) => row.report));
-  for (let number = 1; number < report; number += 1) {
-    if (!stood.has(number)) await dropReport(db, runId, number);
+  for (const left of await openReport(db, runId).where('report', '<', report).execute()) {
+    await dropReport(db, runId, left.report);
   }
 }
 
@@ -266,6 +299,7 @@ async function dropLeftBehind(db: Db, runId: string, report: number): Promise<vo
 async function dropReport(db: Db, runId: string, report: number): Promise<void> {
   for (let removed = -1; removed !== 0; ) {
     removed = await transact(db, async (trx) => {
+      await lockReports(trx, runId);
       const employees = trx
         .selectFrom('taken_lines')
         .select('employee_id')
@@ -279,7 +313,14 @@ async function dropReport(db: Db, runId: string, report: number): Promise<void> 
         .where('report', '=', report)
         .where('employee_id', 'in', employees)
         .executeTakeFirst();
-      return Number(numDeletedRows);
+      if (numDeletedRows > 0n) return Number(numDeletedRows);
+      await trx
+        .deleteFrom('taken_reports')
+        .where('run_id', '=', runId)
+        .where('report', '=', report)
+        .where('recorded_at', 'is', null)
+        .execute();
+      return 0;
     });
   }
 }

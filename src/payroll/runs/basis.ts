@@ -142,6 +142,7 @@ function finalRuns(db: Db | Trx, employerId: string) {
         .selectFrom('taken_reports')
         .select((sub) => sub.fn.max('report').as('report'))
         .whereRef('taken_reports.run_id', '=', 'payroll_runs.run_id')
+        .where('taken_reports.recorded_at', 'is not', null)
         .as('report'),
     )
     .where('employer_id', '=', employerId)

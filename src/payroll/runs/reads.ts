@@ -108,7 +108,8 @@ export async function owedBy(
       .innerJoin('taken_reports', (join) =>
         join
           .onRef('taken_reports.run_id', '=', 'taken_lines.run_id')
-          .onRef('taken_reports.report', '=', 'taken_lines.report'),
+          .onRef('taken_reports.report', '=', 'taken_lines.report')
+          .on('taken_reports.recorded_at', 'is not', null),
       )
       .select(['employee_id', 'line', 'owed'])
       .where('taken_lines.run_id', '=', run_id)

@@ -1,0 +1,11 @@
+-- Identifies the database. A sandbox database never serves live payroll, nor the reverse.
+CREATE TABLE instance (
+  one         INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  environment TEXT COLLATE "C" NOT NULL CHECK (environment IN ('sandbox', 'live')),
+  created_at  TEXT COLLATE "C" NOT NULL,
+  -- Changed by each readiness probe: a write that changes nothing would not reach the disk.
+  probed_at   TEXT COLLATE "C"
+);
+
+-- What append-only tables call. A statement ends with a semicolon at the end of a line, so the function is on one line.
+CREATE FUNCTION refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION '% are append-only', TG_TABLE_NAME; END $$;

@@ -1,0 +1,60 @@
+-- Censuses that passed the check, or that are being written. An employer's newest one is 'current' and replaces the one
+-- before. `uploaded_at` marks the one that the service accepted last; its fingerprints, made with the hash key
+-- `fingerprint_key`, show what a newer census would change.
+CREATE TABLE staged_censuses (
+  census_id       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  employer_id     TEXT COLLATE "C" NOT NULL,
+  state           TEXT COLLATE "C" NOT NULL CHECK (state = 'staging' OR state = 'current' OR state = 'replaced'),
+  staged_at       TEXT COLLATE "C" NOT NULL,
+  employees       INTEGER NOT NULL,
+  body_bytes      INTEGER NOT NULL,
+  learned_at      TEXT COLLATE "C",
+  replaced_at     TEXT COLLATE "C",
+  uploaded_at     TEXT COLLATE "C",
+  fingerprint_key TEXT COLLATE "C",
+  CHECK ((state = 'replaced') = (replaced_at IS NOT NULL))
+);
+
+CREATE UNIQUE INDEX staged_censuses_one_current ON staged_censuses (employer_id) WHERE state = 'current';
+CREATE UNIQUE INDEX staged_censuses_one_uploaded ON staged_censuses (employer_id) WHERE uploaded_at IS NOT NULL;
+CREATE INDEX staged_censuses_to_tidy ON staged_censuses (staged_at) WHERE state <> 'current';
+CREATE INDEX staged_censuses_to_learn ON staged_censuses (staged_at) WHERE state = 'current' AND learned_at IS NULL;
+
+CREATE TABLE census_chunks (
+  census_id TEXT COLLATE "C" NOT NULL REFERENCES staged_censuses (census_id),
+  chunk     INTEGER NOT NULL,
+  sealed    BYTEA NOT NULL,
+  PRIMARY KEY (census_id, chunk)
+);
+
+-- One row per employee, and one without an employee id for the organization. `fields` has 8 bytes per field, in an
+-- order that never changes.
+CREATE TABLE census_fingerprints (
+  census_id   TEXT COLLATE "C" NOT NULL REFERENCES staged_censuses (census_id),
+  employee_id TEXT COLLATE "C" NOT NULL,
+  fields      BYTEA NOT NULL,
+  PRIMARY KEY (census_id, employee_id)
+);
+
+-- One round: the service requests a census, the sidecar uploads it, the service reports completion. `event_id` has no
+-- foreign key: applying an event writes it.
+CREATE TABLE census_syncs (
+  sync_id           TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  employer_id       TEXT COLLATE "C" NOT NULL,
+  state             TEXT COLLATE "C" NOT NULL CHECK (state = 'requested' OR state = 'waiting' OR state = 'uploaded' OR state = 'completed' OR state = 'failed'),
+  event_id          TEXT COLLATE "C" UNIQUE,
+  request_id        TEXT COLLATE "C" REFERENCES outbox (request_id),
+  requested_at      TEXT COLLATE "C" NOT NULL,
+  upload_started_at TEXT COLLATE "C",
+  uploaded_at       TEXT COLLATE "C",
+  completed_at      TEXT COLLATE "C",
+  reason            TEXT COLLATE "C",
+  problem_count     INTEGER NOT NULL DEFAULT 0,
+  problems          TEXT COLLATE "C",
+  CHECK (state <> 'failed' OR reason IS NOT NULL)
+);
+
+CREATE INDEX census_syncs_by_time ON census_syncs (requested_at, sync_id);
+CREATE INDEX census_syncs_by_employer ON census_syncs (employer_id, requested_at, sync_id);
+CREATE INDEX census_syncs_unfinished ON census_syncs (employer_id) WHERE state <> 'completed';
+CREATE INDEX census_syncs_by_request ON census_syncs (request_id) WHERE request_id IS NOT NULL;

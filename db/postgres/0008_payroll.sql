@@ -1,0 +1,134 @@
+-- Increases with each change of payroll data. The lock on its row makes one finalize, void or report at a time.
+CREATE TABLE payroll_head (
+  one    INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  change BIGINT NOT NULL
+);
+
+INSERT INTO payroll_head (one, change) VALUES (1, 0);
+
+-- Each employer's pay dates and payroll codes, each list as it was set.
+CREATE TABLE pay_schedules (
+  employer_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  schedules   TEXT COLLATE "C" NOT NULL,
+  updated_at  TEXT COLLATE "C" NOT NULL
+);
+
+CREATE TABLE payroll_codes (
+  employer_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  codes       TEXT COLLATE "C" NOT NULL,
+  updated_at  TEXT COLLATE "C" NOT NULL
+);
+
+-- The payroll options of an employer, with history. A run uses the latest version whose effective_from is on or before
+-- its pay date; of equal dates, the greatest version. `created_by` is the name of a token, null for the command line.
+CREATE TABLE payroll_policies (
+  employer_id    TEXT COLLATE "C" NOT NULL,
+  version        INTEGER NOT NULL,
+  effective_from TEXT COLLATE "C" NOT NULL,
+  options        TEXT COLLATE "C" NOT NULL,
+  created_at     TEXT COLLATE "C" NOT NULL,
+  created_by     TEXT COLLATE "C",
+  PRIMARY KEY (employer_id, version)
+);
+
+CREATE TRIGGER payroll_policies_are_append_only BEFORE UPDATE OR DELETE ON payroll_policies FOR EACH ROW EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER payroll_policies_are_never_emptied BEFORE TRUNCATE ON payroll_policies EXECUTE FUNCTION refuse_change();
+
+-- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
+-- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `frozen`
+-- what they were computed from. `finalize_key` is the SHA-256 of an idempotency key. A regular run without a pay group
+-- conflicts with every group, which is checked under the lock of payroll_head.
+CREATE TABLE payroll_runs (
+  run_id        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  employer_id   TEXT COLLATE "C" NOT NULL,
+  kind          TEXT COLLATE "C" NOT NULL CHECK (kind IN ('regular', 'off_cycle')),
+  pay_frequency TEXT COLLATE "C" NOT NULL,
+  pay_group     TEXT COLLATE "C",
+  period_start  TEXT COLLATE "C" NOT NULL,
+  period_end    TEXT COLLATE "C" NOT NULL,
+  pay_date      TEXT COLLATE "C" NOT NULL,
+  body          TEXT COLLATE "C" NOT NULL,
+  state         TEXT COLLATE "C" NOT NULL CHECK (state = 'open' OR state = 'finalized' OR state = 'voided'),
+  created_at    TEXT COLLATE "C" NOT NULL,
+  finalized_at  TEXT COLLATE "C",
+  freeze_id     TEXT COLLATE "C" UNIQUE,
+  position      BIGINT,
+  rules_version TEXT COLLATE "C",
+  finalize_key  TEXT COLLATE "C",
+  etag          TEXT COLLATE "C",
+  frozen        TEXT COLLATE "C",
+  totals        TEXT COLLATE "C",
+  accept_reason TEXT COLLATE "C",
+  voided_at     TEXT COLLATE "C",
+  void_reason   TEXT COLLATE "C",
+  CHECK ((state = 'open') = (freeze_id IS NULL)),
+  CHECK ((freeze_id IS NULL) = (finalized_at IS NULL)),
+  CHECK ((freeze_id IS NULL) = (position IS NULL)),
+  CHECK ((freeze_id IS NULL) = (rules_version IS NULL)),
+  CHECK ((freeze_id IS NULL) = (etag IS NULL)),
+  CHECK ((freeze_id IS NULL) = (frozen IS NULL)),
+  CHECK ((freeze_id IS NULL) = (totals IS NULL)),
+  CHECK ((state = 'voided') = (voided_at IS NOT NULL)),
+  CHECK ((state = 'voided') = (void_reason IS NOT NULL))
+);
+
+CREATE INDEX payroll_runs_by_date ON payroll_runs (pay_date, run_id);
+CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, run_id);
+CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
+
+-- Freezes that are being written; a process that died leaves its lines behind under one of them.
+CREATE TABLE run_freezes (
+  freeze_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  begun_at  TEXT COLLATE "C" NOT NULL
+);
+
+-- The employees of a finalized run and their lines. Without a roster position the employee is not in the run but has
+-- lines. No foreign key: rows are written under a freeze before the run names it.
+CREATE TABLE run_employees (
+  freeze_id       TEXT COLLATE "C" NOT NULL,
+  employee_id     TEXT COLLATE "C" NOT NULL,
+  roster_position BIGINT,
+  lines           TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (freeze_id, employee_id)
+);
+
+-- Failures of readiness that were accepted when a run was finalized. `ids` is a sorted JSON list of what a failure rests
+-- on: while it is the same, the failure stays accepted for the employer. Without ids it was accepted for its run only.
+CREATE TABLE accepted_failures (
+  run_id      TEXT COLLATE "C" NOT NULL,
+  place       INTEGER NOT NULL,
+  employer_id TEXT COLLATE "C" NOT NULL,
+  check_id    TEXT COLLATE "C" NOT NULL,
+  employee_id TEXT COLLATE "C",
+  ids         TEXT COLLATE "C" NOT NULL,
+  reason      TEXT COLLATE "C" NOT NULL,
+  accepted_by TEXT COLLATE "C" NOT NULL,
+  accepted_at TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (run_id, place)
+);
+
+CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, accepted_at);
+
+-- Reports of what payroll took. A newer report replaces the one before, which stays readable. Without `recorded_at` its
+-- lines are still being written, and it does not count.
+CREATE TABLE taken_reports (
+  run_id      TEXT COLLATE "C" NOT NULL REFERENCES payroll_runs (run_id),
+  report      BIGINT NOT NULL,
+  recorded_at TEXT COLLATE "C",
+  lines       BIGINT NOT NULL,
+  PRIMARY KEY (run_id, report)
+);
+
+-- What payroll took, by line. `owed` is how much less it took than the finalized amount.
+CREATE TABLE taken_lines (
+  run_id      TEXT COLLATE "C" NOT NULL,
+  report      BIGINT NOT NULL,
+  employee_id TEXT COLLATE "C" NOT NULL,
+  line        TEXT COLLATE "C" NOT NULL,
+  amount      TEXT COLLATE "C" NOT NULL,
+  owed        TEXT COLLATE "C" NOT NULL,
+  PRIMARY KEY (run_id, report, employee_id, line),
+  FOREIGN KEY (run_id, report) REFERENCES taken_reports (run_id, report)
+);
+
+CREATE INDEX taken_lines_owed ON taken_lines (run_id, report, employee_id) WHERE owed <> '0.00';

@@ -1,1 +1,0 @@
--- PostgreSQL compares with the list of a check as it stands: nothing changes here (see sqlite/0017_closed_sets.sql).

@@ -1,0 +1,80 @@
+-- Every verified webhook message in order of receipt. The body is stored as received. Retention replaces it by its
+-- SHA-256, so that duplicates and conflicts are still told apart; an event that an operator may have to read or apply
+-- keeps its body. Nothing here has a foreign key: storing an event must not depend on anything else.
+CREATE TABLE inbox (
+  seq              INTEGER NOT NULL PRIMARY KEY,
+  event_id         TEXT NOT NULL UNIQUE,
+  source           TEXT NOT NULL CHECK (source IN ('webhook', 'import')),
+  received_at      TEXT NOT NULL,
+  body             BLOB,
+  state            TEXT NOT NULL CHECK (state = 'pending' OR state = 'applied' OR state = 'ignored' OR state = 'quarantined'),
+  event_type       TEXT,
+  envelope_id      TEXT,
+  reason           TEXT,
+  finished_at      TEXT,
+  reprocessed      INTEGER NOT NULL DEFAULT 0,
+  dismissed_at     TEXT,
+  dismissed_reason TEXT,
+  body_hash        BLOB,
+  CHECK ((state = 'pending') = (finished_at IS NULL)),
+  CHECK (state <> 'quarantined' OR reason IS NOT NULL),
+  CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL)),
+  CHECK ((body IS NULL) = (body_hash IS NOT NULL)),
+  CHECK (body IS NOT NULL OR state IN ('applied', 'ignored'))
+) STRICT;
+
+-- The apply loop's work list, and lists for the API; each stays small.
+CREATE INDEX inbox_pending ON inbox (seq) WHERE state = 'pending';
+CREATE INDEX inbox_quarantined ON inbox (seq) WHERE state = 'quarantined';
+CREATE INDEX inbox_to_look_at ON inbox (seq) WHERE state = 'quarantined' AND dismissed_at IS NULL;
+CREATE INDEX inbox_ignored ON inbox (seq) WHERE state = 'ignored';
+CREATE INDEX inbox_dismissed ON inbox (seq) WHERE dismissed_at IS NOT NULL;
+CREATE INDEX inbox_by_type ON inbox (event_type, seq) WHERE event_type IS NOT NULL;
+
+-- The same event id with another body. The first body counts; an operator decides about the second.
+CREATE TABLE event_conflicts (
+  conflict_id      INTEGER NOT NULL PRIMARY KEY,
+  event_id         TEXT NOT NULL,
+  received_at      TEXT NOT NULL,
+  body             BLOB,
+  body_hash        BLOB NOT NULL,
+  dismissed_at     TEXT,
+  dismissed_reason TEXT,
+  UNIQUE (event_id, body_hash),
+  CHECK ((dismissed_at IS NULL) = (dismissed_reason IS NULL)),
+  CHECK (body IS NOT NULL OR dismissed_at IS NOT NULL)
+) STRICT;
+
+CREATE INDEX event_conflicts_to_look_at ON event_conflicts (event_id) WHERE dismissed_at IS NULL;
+
+-- Deliveries that were refused before anything of them was stored, counted by minute and cause.
+CREATE TABLE refused_signatures (
+  minute  TEXT NOT NULL,
+  cause   TEXT NOT NULL,
+  refused INTEGER NOT NULL,
+  PRIMARY KEY (minute, cause)
+) STRICT, WITHOUT ROWID;
+
+-- Starts at which a SQLite file was behind its high-water mark. A PostgreSQL database has no such mark and gets rows only
+-- by `copy`.
+CREATE TABLE data_losses (
+  found_at          TEXT NOT NULL PRIMARY KEY,
+  position          INTEGER NOT NULL,
+  seq               INTEGER NOT NULL,
+  received_at       TEXT,
+  noted_position    INTEGER NOT NULL,
+  noted_seq         INTEGER NOT NULL,
+  noted_received_at TEXT,
+  accepted_at       TEXT,
+  accepted_reason   TEXT,
+  CHECK ((accepted_at IS NULL) = (accepted_reason IS NULL))
+) STRICT;
+
+-- Up to which event, in order of receipt, retention has dropped bodies. A change to an earlier event that lets its body
+-- be dropped sets it back.
+CREATE TABLE retention (
+  one            INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  events_through INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO retention (one, events_through) VALUES (1, 0);

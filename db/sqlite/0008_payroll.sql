@@ -1,0 +1,134 @@
+-- Increases with each change of payroll data. The lock on its row makes one finalize, void or report at a time.
+CREATE TABLE payroll_head (
+  one    INTEGER NOT NULL PRIMARY KEY CHECK (one = 1),
+  change INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO payroll_head (one, change) VALUES (1, 0);
+
+-- Each employer's pay dates and payroll codes, each list as it was set.
+CREATE TABLE pay_schedules (
+  employer_id TEXT NOT NULL PRIMARY KEY,
+  schedules   TEXT NOT NULL,
+  updated_at  TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE payroll_codes (
+  employer_id TEXT NOT NULL PRIMARY KEY,
+  codes       TEXT NOT NULL,
+  updated_at  TEXT NOT NULL
+) STRICT;
+
+-- The payroll options of an employer, with history. A run uses the latest version whose effective_from is on or before
+-- its pay date; of equal dates, the greatest version. `created_by` is the name of a token, null for the command line.
+CREATE TABLE payroll_policies (
+  employer_id    TEXT NOT NULL,
+  version        INTEGER NOT NULL,
+  effective_from TEXT NOT NULL,
+  options        TEXT NOT NULL,
+  created_at     TEXT NOT NULL,
+  created_by     TEXT,
+  PRIMARY KEY (employer_id, version)
+) STRICT;
+
+CREATE TRIGGER payroll_policies_are_never_changed BEFORE UPDATE ON payroll_policies BEGIN SELECT RAISE(ABORT, 'payroll_policies are append-only'); END;
+CREATE TRIGGER payroll_policies_are_never_removed BEFORE DELETE ON payroll_policies BEGIN SELECT RAISE(ABORT, 'payroll_policies are append-only'); END;
+
+-- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
+-- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `frozen`
+-- what they were computed from. `finalize_key` is the SHA-256 of an idempotency key. A regular run without a pay group
+-- conflicts with every group, which is checked under the lock of payroll_head.
+CREATE TABLE payroll_runs (
+  run_id        TEXT NOT NULL PRIMARY KEY,
+  employer_id   TEXT NOT NULL,
+  kind          TEXT NOT NULL CHECK (kind IN ('regular', 'off_cycle')),
+  pay_frequency TEXT NOT NULL,
+  pay_group     TEXT,
+  period_start  TEXT NOT NULL,
+  period_end    TEXT NOT NULL,
+  pay_date      TEXT NOT NULL,
+  body          TEXT NOT NULL,
+  state         TEXT NOT NULL CHECK (state = 'open' OR state = 'finalized' OR state = 'voided'),
+  created_at    TEXT NOT NULL,
+  finalized_at  TEXT,
+  freeze_id     TEXT UNIQUE,
+  position      INTEGER,
+  rules_version TEXT,
+  finalize_key  TEXT,
+  etag          TEXT,
+  frozen        TEXT,
+  totals        TEXT,
+  accept_reason TEXT,
+  voided_at     TEXT,
+  void_reason   TEXT,
+  CHECK ((state = 'open') = (freeze_id IS NULL)),
+  CHECK ((freeze_id IS NULL) = (finalized_at IS NULL)),
+  CHECK ((freeze_id IS NULL) = (position IS NULL)),
+  CHECK ((freeze_id IS NULL) = (rules_version IS NULL)),
+  CHECK ((freeze_id IS NULL) = (etag IS NULL)),
+  CHECK ((freeze_id IS NULL) = (frozen IS NULL)),
+  CHECK ((freeze_id IS NULL) = (totals IS NULL)),
+  CHECK ((state = 'voided') = (voided_at IS NOT NULL)),
+  CHECK ((state = 'voided') = (void_reason IS NOT NULL))
+) STRICT;
+
+CREATE INDEX payroll_runs_by_date ON payroll_runs (pay_date, run_id);
+CREATE INDEX payroll_runs_by_employer ON payroll_runs (employer_id, pay_date, run_id);
+CREATE UNIQUE INDEX payroll_runs_one_finalized ON payroll_runs (employer_id, pay_frequency, coalesce(pay_group, ''), pay_date) WHERE state = 'finalized' AND kind = 'regular';
+
+-- Freezes that are being written; a process that died leaves its lines behind under one of them.
+CREATE TABLE run_freezes (
+  freeze_id TEXT NOT NULL PRIMARY KEY,
+  begun_at  TEXT NOT NULL
+) STRICT;
+
+-- The employees of a finalized run and their lines. Without a roster position the employee is not in the run but has
+-- lines. No foreign key: rows are written under a freeze before the run names it.
+CREATE TABLE run_employees (
+  freeze_id       TEXT NOT NULL,
+  employee_id     TEXT NOT NULL,
+  roster_position INTEGER,
+  lines           TEXT NOT NULL,
+  PRIMARY KEY (freeze_id, employee_id)
+) STRICT;
+
+-- Failures of readiness that were accepted when a run was finalized. `ids` is a sorted JSON list of what a failure rests
+-- on: while it is the same, the failure stays accepted for the employer. Without ids it was accepted for its run only.
+CREATE TABLE accepted_failures (
+  run_id      TEXT NOT NULL,
+  place       INTEGER NOT NULL,
+  employer_id TEXT NOT NULL,
+  check_id    TEXT NOT NULL,
+  employee_id TEXT,
+  ids         TEXT NOT NULL,
+  reason      TEXT NOT NULL,
+  accepted_by TEXT NOT NULL,
+  accepted_at TEXT NOT NULL,
+  PRIMARY KEY (run_id, place)
+) STRICT;
+
+CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, accepted_at);
+
+-- Reports of what payroll took. A newer report replaces the one before, which stays readable. Without `recorded_at` its
+-- lines are still being written, and it does not count.
+CREATE TABLE taken_reports (
+  run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
+  report      INTEGER NOT NULL,
+  recorded_at TEXT,
+  lines       INTEGER NOT NULL,
+  PRIMARY KEY (run_id, report)
+) STRICT;
+
+-- What payroll took, by line. `owed` is how much less it took than the finalized amount.
+CREATE TABLE taken_lines (
+  run_id      TEXT NOT NULL,
+  report      INTEGER NOT NULL,
+  employee_id TEXT NOT NULL,
+  line        TEXT NOT NULL,
+  amount      TEXT NOT NULL,
+  owed        TEXT NOT NULL,
+  PRIMARY KEY (run_id, report, employee_id, line),
+  FOREIGN KEY (run_id, report) REFERENCES taken_reports (run_id, report)
+) STRICT;
+
+CREATE INDEX taken_lines_owed ON taken_lines (run_id, report, employee_id) WHERE owed <> '0.00';
