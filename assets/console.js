@@ -44,8 +44,8 @@ function showLost(isLost) {
 }
 
 /** A wide picture begins where it says that the reader looks first. */
-for (const wide of document.querySelectorAll('[data-look-at]')) {
-  wide.scrollLeft = Number(wide.dataset.lookAt) - wide.clientWidth / 2;
+for (const wide of document.querySelectorAll('[data-scroll-to]')) {
+  wide.scrollLeft = Number(wide.dataset.scrollTo) - wide.clientWidth / 2;
 }
 
 if (document.querySelector(IS_LIVE) !== null) {

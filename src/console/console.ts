@@ -1,27 +1,41 @@
-/** The console: pages for people, on the private listener. */
+/** The console: web pages on the private listener, next to the API that they render. */
 import type { FastifyInstance } from 'fastify';
-import { assetRoutes } from './assets.ts';
-import { sendError } from './errors.ts';
+import { sendError, unknownPage } from './errors.ts';
 import { readForms } from './forms.ts';
+import { assetRoutes } from './layout.ts';
 import { liveRoute } from './live.ts';
-import { censusPages } from './pages/censuses.ts';
-import { changePages } from './pages/changes.ts';
-import { ledgerPages } from './pages/deductions.ts';
-import { eventPages } from './pages/events.ts';
+import type { ConsoleParts } from './page.ts';
+import { employerCensusPages } from './pages/censuses/employer.ts';
+import { censusListPages } from './pages/censuses/list.ts';
+import { censusUploads } from './pages/censuses/upload.ts';
+import { changePages } from './pages/changes/change.ts';
+import { changeDecisions } from './pages/changes/decisions.ts';
+import { changeListPages } from './pages/changes/list.ts';
+import { eventPages } from './pages/events/event.ts';
+import { eventListPages } from './pages/events/list.ts';
+import { deductionPages } from './pages/ledger/deduction.ts';
+import { employeePages } from './pages/ledger/employee.ts';
+import { findPages } from './pages/ledger/find.ts';
+import { ledgerListPages } from './pages/ledger/list.ts';
 import { overviewPages } from './pages/overview.ts';
-import { payrollPages } from './pages/runs.ts';
+import { auditPages } from './pages/runs/audit.ts';
+import { finalizePages, voidPages } from './pages/runs/finalize.ts';
+import { runLinePages } from './pages/runs/lines.ts';
+import { runListPages } from './pages/runs/list.ts';
+import { newRunPages } from './pages/runs/new.ts';
+import { runPages } from './pages/runs/run.ts';
+import { takenPages } from './pages/runs/taken.ts';
 import { sessionPages } from './pages/sessions.ts';
-import type { ConsoleParts } from './parts.ts';
+import { codePages } from './pages/settings/codes.ts';
+import { settingPages } from './pages/settings/overview.ts';
+import { schedulePages } from './pages/settings/schedule.ts';
 import { signInRoutes } from './sign-in.ts';
-import { unknownPage } from './unknown-page.ts';
-import { readUploads } from './upload.ts';
 
-/** Adds it to the listener that the API is on, before that listens. */
+/** Adds the console to the API's listener. Call it before the listener listens. */
 export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
   api.unknownPage = async (request, reply) => unknownPage(request, reply, parts);
   api.register(async (app) => {
     await readForms(app);
-    await readUploads(app);
     app.setErrorHandler((error, request, reply) => sendError(request, reply, parts, error));
     assetRoutes(app);
     signInRoutes(app, parts);
@@ -32,10 +46,28 @@ export function addConsole(api: FastifyInstance, parts: ConsoleParts): void {
 
 const PAGES = [
   overviewPages,
+  eventListPages,
   eventPages,
-  ledgerPages,
-  payrollPages,
-  censusPages,
+  ledgerListPages,
+  findPages,
+  deductionPages,
+  employeePages,
+  runListPages,
+  newRunPages,
+  runPages,
+  runLinePages,
+  finalizePages,
+  voidPages,
+  auditPages,
+  takenPages,
+  settingPages,
+  schedulePages,
+  codePages,
+  censusListPages,
+  employerCensusPages,
+  censusUploads,
+  changeListPages,
   changePages,
+  changeDecisions,
   sessionPages,
 ] as const;

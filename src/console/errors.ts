@@ -1,54 +1,55 @@
-/** Errors in words: the API's own, as a page, or beside what was asked for. */
+/** Error pages and messages. Their texts are the API's problem details. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { knowPerson } from '../api/auth.ts';
 import { refusalOf, tellRefusal } from '../api/failure.ts';
 import { type ProblemDetails, problemOf } from '../api/problem.ts';
+import { ApiRefusal } from './api-client.ts';
+import { empty } from './elements/facts.ts';
 import { type Html, html, renderPart } from './html.ts';
-import { ApiRefusal } from './own-api.ts';
-import { PAGE_POLICY, sendPage } from './page.ts';
-import type { ConsoleParts } from './parts.ts';
+import { type ConsoleParts, PAGE_POLICY, sendPage } from './page.ts';
 import { SIGN_IN_PATH } from './sign-in.ts';
 
-/** Sends what the person reads of an error. What the API refused, it has told to the log already. */
+/** Sends an error as a page, or as a message on the current page. The API has logged what it rejected. */
 export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
   parts: ConsoleParts,
   error: unknown,
 ): FastifyReply {
-  const problem = error instanceof ApiRefusal ? error.problem : toldProblem(request, parts, error);
+  const problem = error instanceof ApiRefusal ? error.problem : loggedProblem(request, parts, error);
   const byHtmx = request.headers['hx-request'] === 'true';
-  // A stream of news that ended with its session is no page to be led elsewhere.
+  // An event stream cannot be redirected to the sign-in page.
   if (problem.status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();
   if (problem.status === 401) {
-    const signIn = `${SIGN_IN_PATH}?next=${encodeURIComponent(placeOf(request, byHtmx))}`;
+    const signIn = `${SIGN_IN_PATH}?next=${encodeURIComponent(currentPage(request, byHtmx))}`;
     return byHtmx ? reply.code(204).header('hx-redirect', signIn).send() : reply.redirect(signIn, 303);
   }
   if (!byHtmx) {
     const page = { title: problem.title, place: 'none' as const, status: problem.status };
-    return sendPage(request, reply, parts, { ...page, body: whatHappened(problem) });
+    return sendPage(request, reply, parts, { ...page, body: problemBody(problem) });
   }
   return reply
     .code(problem.status)
     .header('content-security-policy', PAGE_POLICY)
-    .header('hx-retarget', '#said')
+    .header('hx-retarget', '#message')
     .header('hx-reswap', 'innerHTML show:top')
     .header('hx-reselect', '.problem')
     .type('text/html; charset=utf-8')
     .send(
-      renderPart(html`<div class="problem"><strong>${problem.title}</strong>${whatHappened(problem)}</div>`),
+      renderPart(html`<div class="problem"><strong>${problem.title}</strong>${problemBody(problem)}</div>`),
     );
 }
 
-function toldProblem(request: FastifyRequest, parts: ConsoleParts, error: unknown): ProblemDetails {
+function loggedProblem(request: FastifyRequest, parts: ConsoleParts, error: unknown): ProblemDetails {
   const refusal = refusalOf(error);
   tellRefusal(parts, error, refusal, request);
   return problemOf(refusal);
 }
 
-export function whatHappened({ detail, errors = [], error_count }: ProblemDetails): Html {
+export function problemBody({ detail, errors = [], error_count }: ProblemDetails): Html {
   const more = (error_count ?? errors.length) - errors.length;
   return html`
-    <div class="what-happened">
+    <div class="problem-body">
       ${detail !== undefined && html`<p>${detail}</p>`}
       ${
         errors.length > 1 &&
@@ -61,11 +62,31 @@ export function whatHappened({ detail, errors = [], error_count }: ProblemDetail
   `;
 }
 
-/** Where to go on after signing in: back to the page, not to what a button of it does. */
-function placeOf(request: FastifyRequest, byHtmx: boolean): string {
+/** Returns the page to open after signing in: for a button, the page it is on. */
+function currentPage(request: FastifyRequest, byHtmx: boolean): string {
   if (request.method === 'GET' && !byHtmx) return request.url;
   const shown = request.headers['hx-current-url'];
   if (typeof shown !== 'string' || !URL.canParse(shown)) return '/';
   const { pathname, search } = new URL(shown);
   return pathname + search;
+}
+
+/** Sends the page for an unknown address; returns null for programs and users who are not signed in. */
+export async function unknownPage(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  parts: ConsoleParts,
+): Promise<FastifyReply | null> {
+  const { method, url, headers } = request;
+  const isPage = method === 'GET' && !/^\/v1(?:[/?]|$)/.test(url) && headers.accept?.includes('text/html');
+  if (isPage !== true || !(await knowPerson(request, parts))) return null;
+  return sendPage(request, reply, parts, {
+    title: 'Page not found',
+    place: 'none',
+    status: 404,
+    body: empty(
+      'There is no page at this address',
+      html`<p>${'Check the address, or use the navigation above. You can find employees and deductions by ID in the '}<a href="/ledger">ledger</a>, and events in the list of <a href="/events">events</a>.</p>`,
+    ),
+  });
 }

@@ -1,24 +1,169 @@
-/** Forms as browsers send them, with an end to their fields: what is made of each would be many times as large. */
+/** Reads posted forms, and streams uploaded files to the API. */
 import { parse } from 'node:querystring';
+import { Readable } from 'node:stream';
+import { finished } from 'node:stream/promises';
 import formbody from '@fastify/formbody';
-import type { FastifyInstance } from 'fastify';
-import { Refusal } from '../api/problem.ts';
-import { count } from './elements/facts.ts';
+import multipart, { type Multipart, type MultipartFile } from '@fastify/multipart';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { RouteScope } from '../api/auth.ts';
+import { type ProblemDetails, Refusal } from '../api/problem.ts';
+import { ApiRefusal, identityOf } from './api-client.ts';
+import { count } from './elements/format.ts';
+import type { Html } from './html.ts';
+import { type Act, type ConsoleParts, type Done, sendPart, visitOf } from './page.ts';
 
-/** The longest list that is edited has 530 rows of four fields; no other form has as many. */
+/** The largest form is a list of 530 rows with four fields each. */
 export const FORM_FIELDS_MAX = 2_500;
 
-/** Once, for the listener's console. */
 export async function readForms(app: FastifyInstance): Promise<void> {
-  // One more than there may be, so that a form with too many is told from one that is full.
+  await readUploads(app);
+  // One more than allowed, to notice a form that has too many.
   await app.register(formbody, { parser: (text) => parse(text, '&', '=', { maxKeys: FORM_FIELDS_MAX + 1 }) });
   app.addHook('preValidation', async ({ body, headers }) => {
     if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return;
     if (Object.values((body ?? {}) as object).flat().length > FORM_FIELDS_MAX) {
       throw new Refusal(
         'too-large',
-        `a form has at most ${count(FORM_FIELDS_MAX)} fields: nothing was done. Long lists go in by the API or the command line`,
+        `Nothing was saved: a form has at most ${count(FORM_FIELDS_MAX)} fields.`,
       );
     }
   });
+}
+
+/** Above the limit of every API route, so that the route reports its own limit. */
+const FILE_BYTES_MAX = 257 * 1024 * 1024;
+/** The API's limit for an organization, which is read into memory before the streamed file. */
+const SMALL_FILE_BYTES_MAX = 1024 * 1024;
+const FIELD_BYTES_MAX = 8 * 1024;
+const PARTS_MAX = 20;
+
+/** A form with a file. `form` and `small` hold only the fields before the file. */
+export type Upload = Act & {
+  /** Other files by field name. */
+  readonly small: Readonly<Record<string, Buffer>>;
+  readonly filename: string;
+  readonly file: Readable;
+  /** Sends a body to the API as this user and returns the JSON response. Throws `ApiRefusal`. */
+  send(call: FileCall): Promise<unknown>;
+};
+
+type FileCall = {
+  readonly method: 'POST' | 'PUT';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Readable;
+};
+
+async function readUploads(app: FastifyInstance): Promise<void> {
+  await app.register(multipart, {
+    // The API reports a file that is too large.
+    throwFileSizeLimit: false,
+    limits: {
+      fileSize: FILE_BYTES_MAX,
+      fieldSize: FIELD_BYTES_MAX,
+      fields: PARTS_MAX,
+      files: PARTS_MAX,
+      parts: PARTS_MAX,
+      headerPairs: PARTS_MAX,
+    },
+  });
+}
+
+/** Declares what a form with a file does: `POST url`. `file` names the field whose file is streamed; put it last. */
+export function upload(
+  app: FastifyInstance,
+  parts: ConsoleParts,
+  { url, scope, file }: { url: string; scope: RouteScope; file: string },
+  act: (given: Upload) => Promise<Html | Done>,
+): void {
+  app.post(url, { config: { scope }, schema: { hide: true } }, async (request, reply) => {
+    let result: Html | Done;
+    try {
+      const { form, small, part } = await readUpload(request, file).catch(rethrowCutOff);
+      result = await act({
+        ...visitOf(app, request, parts),
+        form,
+        small,
+        filename: part.filename,
+        file: Readable.from(withCutOff(part.file), { objectMode: false }),
+        send: (call) => sendToApi(app, request, call),
+      });
+    } finally {
+      // A browser reads no response before it has sent the whole form.
+      request.raw.unpipe();
+      await finished(request.raw.resume()).catch(() => {});
+    }
+    if ('go' in result) return reply.code(204).header('hx-redirect', result.go).send();
+    return sendPart(reply, result);
+  });
+}
+
+async function readUpload(request: FastifyRequest, name: string) {
+  if (!request.isMultipart()) throw new Refusal('unsupported-media-type', 'This form must include a file.');
+  const form: Record<string, string> = {};
+  const small: Record<string, Buffer> = {};
+  for await (const part of request.parts() as AsyncIterable<Multipart>) {
+    if (part.type === 'field') {
+      if (part.valueTruncated) throw new Refusal('too-large', 'A field of the form is too long.');
+      if (typeof part.value === 'string' && part.value !== '') form[part.fieldname] = part.value;
+    } else if (isEmptyField(part)) part.file.resume();
+    else if (part.fieldname === name) return { form, small, part };
+    else small[part.fieldname] = await readSmall(part.file);
+  }
+  throw new Refusal('invalid-request', 'Choose a file first.');
+}
+
+/** A form that ends early is the client's error: its connection broke. */
+function rethrowCutOff(error: unknown): never {
+  const isKnown = error instanceof Refusal || (error as { statusCode?: number }).statusCode !== undefined;
+  throw isKnown ? error : cutOff();
+}
+
+async function* withCutOff(file: Readable): AsyncGenerator<Buffer> {
+  try {
+    yield* file;
+  } catch {
+    throw cutOff();
+  }
+}
+
+function cutOff(): Refusal {
+  return new Refusal(
+    'invalid-request',
+    'The upload was interrupted and nothing was saved. Upload the file again.',
+  );
+}
+
+/** Browsers send a file field without a file as one without a name. */
+function isEmptyField({ filename }: MultipartFile): boolean {
+  return (filename ?? '') === '';
+}
+
+async function readSmall(file: Readable): Promise<Buffer> {
+  const all: Buffer[] = [];
+  let bytes = 0;
+  for await (const part of file as AsyncIterable<Buffer>) {
+    bytes += part.length;
+    if (bytes > SMALL_FILE_BYTES_MAX) {
+      throw new Refusal(
+        'too-large',
+        `The organization file is larger than ${SMALL_FILE_BYTES_MAX / 1024 / 1024} MiB. Check that it is the right file.`,
+      );
+    }
+    all.push(part);
+  }
+  return Buffer.concat(all);
+}
+
+async function sendToApi(app: FastifyInstance, request: FastifyRequest, call: FileCall): Promise<unknown> {
+  const { method, path, headers, body } = call;
+  const response = await app.inject({
+    method,
+    url: path,
+    headers: { ...identityOf(request), accept: 'application/json', ...headers },
+    payload: body,
+  });
+  const json: unknown = JSON.parse(response.payload);
+  if (response.statusCode >= 400) throw new ApiRefusal(json as ProblemDetails);
+  return json;
 }

@@ -1,9 +1,42 @@
-/** What is the same on every page. */
+/** What pages load: one stylesheet, one script of ours, htmx. All from this listener; no page works with an outside address. */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { FastifyInstance } from 'fastify';
 import type { Scope } from '../security/tokens.ts';
-import { SCRIPTS, STYLES } from './assets.ts';
 import { type Html, html } from './html.ts';
 
-/** The places of the navigation; a page belongs to one. */
+const require = createRequire(import.meta.url);
+/** Next to `src` and `dist`, which are at the same depth. */
+const FOLDER = new URL('../../assets/', import.meta.url);
+/** An asset's name contains its hash, so browsers can cache it permanently. */
+const CACHE_CONTROL = 'public, max-age=31536000, immutable';
+
+const STYLE = assetOf('console', 'css', readFileSync(new URL('console.css', FOLDER)));
+const SCRIPT = assetOf('console', 'js', readFileSync(new URL('console.js', FOLDER)));
+const HTMX = assetOf('htmx', 'js', readFileSync(require.resolve('htmx.org/dist/htmx.min.js')));
+
+export const STYLES: readonly string[] = [STYLE.path];
+export const SCRIPTS: readonly string[] = [HTMX.path, SCRIPT.path];
+
+type Asset = { readonly path: string; readonly type: string; readonly bytes: Buffer };
+
+function assetOf(name: string, kind: 'css' | 'js', bytes: Buffer): Asset {
+  const hash = createHash('sha256').update(bytes).digest('hex').slice(0, 12);
+  const type = kind === 'css' ? 'text/css; charset=utf-8' : 'text/javascript; charset=utf-8';
+  return { path: `/assets/${name}.${hash}.${kind}`, type, bytes };
+}
+
+/** Assets are public: they contain no data, and the sign-in page needs them. */
+export function assetRoutes(app: FastifyInstance): void {
+  for (const { path, type, bytes } of [STYLE, SCRIPT, HTMX]) {
+    app.get(path, { config: { scope: 'public' }, schema: { hide: true } }, (_request, reply) =>
+      reply.header('cache-control', CACHE_CONTROL).type(type).send(bytes),
+    );
+  }
+}
+
+/** The entry of the navigation that a page belongs to. */
 export type Place = 'overview' | 'events' | 'ledger' | 'runs' | 'census' | 'changes' | 'sessions' | 'none';
 
 type Link = { place: Place; path: string; title: string; scope: Scope | 'any' };
@@ -16,48 +49,43 @@ const LINKS: readonly Link[] = [
   { place: 'changes', path: '/changes', title: 'Changes', scope: 'changes:read' },
 ];
 
-type Person = {
+type User = {
   readonly name: string;
   readonly forgeryToken: string;
   may(scope: Scope): boolean;
 };
 
-/**
- * htmx evaluates nothing and adds no style of its own: the policy of the pages would stop it. A part that refreshes
- * leaves open what a person has opened.
- */
+/** The content policy forbids inline styles. Refreshed parts keep open what the user opened. */
 const HTMX_CONFIG = JSON.stringify({
   includeIndicatorCSS: false,
   morphIgnore: ['data-htmx-powered', 'open'],
 });
 
-/**
- * While a form or a button posts, its buttons can't be pressed again: a double click does nothing twice. htmx marks
- * what posts with the class.
- */
-const PRESSED_ONCE = 'form.htmx-request button, form:has(.htmx-request) button, button.htmx-request';
+/** Buttons to disable while their form is being sent, so that a double click sends it once. */
+const DISABLED_WHILE_SENDING =
+  'form.htmx-request button, form:has(.htmx-request) button, button.htmx-request';
 
 export function layout({
   title,
   place,
   body,
   environment,
-  person,
+  user,
   path,
 }: {
   title: string;
   place: Place;
   body: Html;
   environment: 'sandbox' | 'live';
-  person: Person | null;
+  user: User | null;
   path: string;
 }): Html {
   const headers =
-    person === null
+    user === null
       ? {}
       : {
-          'hx-headers:inherited': JSON.stringify({ 'x-csrf-token': person.forgeryToken }),
-          'hx-disable:inherited': PRESSED_ONCE,
+          'hx-headers:inherited': JSON.stringify({ 'x-csrf-token': user.forgeryToken }),
+          'hx-disable:inherited': DISABLED_WHILE_SENDING,
         };
   return html`
     <html lang="en">
@@ -72,15 +100,15 @@ export function layout({
         ${SCRIPTS.map((src) => html`<script src=${src} defer></script>`)}
       </head>
       <body ...${headers}>
-        <a class="skip" href="#main">Skip to the content</a>
+        <a class="skip" href="#main">Skip to content</a>
         <header class="top">
           <a class="brand" href="/">benefits-sidecar</a>
           <span class=${`environment ${environment}`}>${environment}</span>
-          ${person !== null && navigation(place, person, path)}
+          ${user !== null && navigation(place, user, path)}
         </header>
-        <div id="said" class="said" role="alert" aria-live="assertive"></div>
+        <div id="message" class="message" role="alert" aria-live="assertive"></div>
         <p id="lost" class="lost" role="status" hidden>
-          The connection is lost: what you see may be old. It is tried again by itself.
+          Connection lost. This page may be out of date; it reconnects automatically.
         </p>
         <main id="main" tabindex="-1">
           <h1>${title}</h1>
@@ -91,7 +119,7 @@ export function layout({
   `;
 }
 
-function navigation(place: Place, { name, may }: Person, path: string): Html {
+function navigation(place: Place, { name, may }: User, path: string): Html {
   return html`
     <div class="around">
       <nav aria-label="Pages">
@@ -105,7 +133,7 @@ function navigation(place: Place, { name, may }: Person, path: string): Html {
           )}
         </ul>
       </nav>
-      <form class="person" hx-post="/sign-out">
+      <form class="user" hx-post="/sign-out">
         <span class="name">${name}</span>
         <a href="/sessions" aria-current=${place === 'sessions' ? 'page' : undefined}>Sessions</a>
         <button type="submit" class="quiet">Sign out</button>

@@ -1,38 +1,113 @@
-/** `GET /live`: the stream that pages listen to for news (news.ts). */
+/** `GET /live`: server-sent events that tell open pages to refresh. Each page then reloads itself as its own user. */
+import { PassThrough, type Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { createAuthorize } from '../api/auth.ts';
 import { Refusal } from '../api/problem.ts';
-import { readActivity } from '../operations/activity.ts';
-import { createNews } from './news.ts';
-import type { ConsoleParts } from './parts.ts';
+import type { ConsoleParts } from './page.ts';
 
 const LIVE_PATH = '/live';
-
-/** A page closes its stream when nobody looks at it. */
+/** How often the database is checked. A person cannot follow faster updates. */
+const CHECK_EVERY_MS = 1_000;
+/** Checks between heartbeats. Some proxies close a connection that is silent for 30 s. */
+const HEARTBEAT_CHECKS = 15;
+/** How long a browser waits before it reconnects. */
+const RECONNECT_AFTER_MS = 2_000;
+/** The listener accepts 256 connections; open pages must leave some for payroll. */
+export const LISTENERS_MAX = 64;
+/** Pages that are in the background close their streams, so a slot becomes free soon. */
 const RETRY_AFTER_SECONDS = 30;
 
-export function liveRoute(app: FastifyInstance, { db, now, firstToken }: ConsoleParts): void {
-  // A minute that passed is news too: the charts and the ages go on.
-  const news = createNews(async () => {
-    const { database_bytes: _grows, ...activity } = await readActivity(db);
+const HELLO = `retry: ${RECONNECT_AFTER_MS}\n\n`;
+const NEWS = 'event: news\ndata:\n\n';
+const HEARTBEAT = ':\n\n';
+
+export function liveRoute(app: FastifyInstance, { db, now, firstToken, readActivity }: ConsoleParts): void {
+  const notifier = createNotifier(async () => {
+    const { database_bytes: _, ...activity } = await readActivity();
+    // Charts and ages move on every minute.
     return JSON.stringify([activity, now().toISOString().slice(0, 16)]);
   });
   const authorize = createAuthorize({ db, now, firstToken }, app.failedAttempt);
-  // Else the listener would wait for streams that never end.
-  app.addHook('preClose', async () => news.close());
+  // The listener would otherwise wait for streams that never end.
+  app.addHook('preClose', async () => notifier.close());
 
   app.get(LIVE_PATH, { config: { scope: 'any' }, schema: { hide: true } }, (request, reply) => {
-    const stream = news.listen(async () => {
+    const stream = notifier.subscribe(async () => {
       try {
         await authorize(request, reply);
         return true;
       } catch (error) {
-        // A database that is away for a moment sends nobody away.
+        // A database error must not end the stream; only a rejected session does.
         return !(error instanceof Refusal);
       }
     });
-    // Many pages are no fault of the service: nothing is thrown, so nothing is logged.
+    // Many open pages are not an error, so nothing is thrown or logged.
     if (stream === null) return reply.code(503).header('retry-after', RETRY_AFTER_SECONDS).send();
     return reply.type('text/event-stream').send(stream);
   });
+}
+
+export type Notifier = {
+  /** Returns a stream of server-sent events, or null at `LISTENERS_MAX`. Each check calls `isAllowed` again. */
+  subscribe(isAllowed: () => Promise<boolean>): Readable | null;
+  /** Ends every stream, including those requested later. */
+  close(): void;
+};
+
+/**
+ * Checks the database once for all pages, and only while pages listen. `readState` returns a text that differs when
+ * something changed; its failures are ignored. Tests pass a shorter interval.
+ */
+export function createNotifier(readState: () => Promise<string>, checkEveryMs = CHECK_EVERY_MS): Notifier {
+  const subscribers = new Map<PassThrough, () => Promise<boolean>>();
+  const closing = new AbortController();
+  let isRunning = false;
+
+  /** Runs until nobody listens; `close` makes it reject. */
+  async function run(): Promise<void> {
+    isRunning = true;
+    try {
+      let known = await readState().catch(() => null);
+      for (let checks = 1; subscribers.size > 0; checks += 1) {
+        await delay(checkEveryMs, null, { signal: closing.signal });
+        for (const [stream, isAllowed] of subscribers) if (!(await isAllowed())) end(stream);
+        const state = await readState().catch(() => known);
+        if (state !== known) publish(NEWS);
+        else if (checks % HEARTBEAT_CHECKS === 0) publish(HEARTBEAT);
+        known = state;
+      }
+    } finally {
+      isRunning = false;
+    }
+  }
+
+  /** Skips subscribers that have not read the last message yet: a second one says nothing new. */
+  function publish(message: string): void {
+    for (const stream of subscribers.keys()) {
+      if (stream.readableLength < NEWS.length) stream.write(message);
+    }
+  }
+
+  function end(stream: PassThrough): void {
+    subscribers.delete(stream);
+    stream.end();
+  }
+
+  return {
+    subscribe(isAllowed) {
+      if (subscribers.size === LISTENERS_MAX) return null;
+      const stream = new PassThrough();
+      stream.write(HELLO);
+      if (closing.signal.aborted) return stream.end();
+      subscribers.set(stream, isAllowed);
+      stream.once('close', () => subscribers.delete(stream));
+      if (!isRunning) run().catch(() => {});
+      return stream;
+    },
+    close() {
+      closing.abort();
+      for (const stream of subscribers.keys()) end(stream);
+    },
+  };
 }

@@ -1,24 +1,41 @@
-/** How a page and a button are declared: where, who may, and what. */
+/** Declares pages and what their buttons do. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { mayAlso, type RouteScope } from '../api/auth.ts';
+import type { Client } from '../client.ts';
+import type { Clock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import type { Db } from '../database/tables.ts';
 import { forgeryToken } from '../security/sessions.ts';
 import type { Scope } from '../security/tokens.ts';
+import type { Log } from '../telemetry/log.ts';
+import { createApi } from './api-client.ts';
 import { type Html, html, renderDocument, renderPart } from './html.ts';
 import { layout, type Place } from './layout.ts';
-import { createOwnApi, type OwnApi } from './own-api.ts';
-import type { ConsoleParts } from './parts.ts';
 
-/** Who looks at what. */
+export type ConsoleParts = {
+  /** For sessions; all other data comes from the API. */
+  readonly db: Db;
+  readonly now: Clock;
+  readonly log: Log;
+  /** Ends the process: the storage failed in a way that a retry cannot fix. */
+  readonly onFatal: (error: unknown) => void;
+  /** The configured `API_TOKEN`, which can sign in too. */
+  readonly firstToken: string | null;
+  /** Shown on every page, so that sandbox and live are not mixed up. */
+  readonly environment: Config['environment'];
+  /** Reads counts that change whenever a live page would. The database's size changes without that. */
+  readonly readActivity: () => Promise<{ readonly database_bytes: number }>;
+};
+
+/** A request for a page, by its user. */
 export type Visit = {
   readonly request: FastifyRequest;
-  readonly api: OwnApi;
+  readonly api: Client;
   readonly params: Readonly<Record<string, string>>;
-  /** What the address says after the `?`; of a name that stands there twice the last one; what is empty is absent. */
+  /** The parameters of the address: the last value of each name, without empty ones. */
   readonly query: Readonly<Record<string, string>>;
   readonly now: Date;
-  /** The address by which the person came: `http://127.0.0.1:8081`. For commands to copy. */
-  readonly origin: string;
-  /** Whether the person's token has this scope: what it lacks is not shown. */
+  /** Whether the user's token has this scope. Pages hide what it lacks. */
   may(scope: Scope): boolean;
 };
 
@@ -29,12 +46,12 @@ export type Page = {
   readonly status?: number;
 };
 
-/** `form`: the fields that were sent. */
+/** A posted form. */
 export type Act = Visit & { readonly form: Readonly<Record<string, string>> };
-/** Where the person is taken afterwards: a path of ours. */
+/** The path that the browser opens next. */
 export type Done = { readonly go: string };
 
-/** Pages hold payroll's data and nothing from elsewhere; no script stands in them. */
+/** Pages load nothing from elsewhere and contain no inline script. */
 export const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -46,7 +63,7 @@ export const PAGE_POLICY = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-/** Declares a page: `GET url`. Its scope is that of what it shows. */
+/** Declares a page: `GET url`. */
 export function page(
   app: FastifyInstance,
   parts: ConsoleParts,
@@ -58,7 +75,7 @@ export function page(
   );
 }
 
-/** Declares a part of a page that is fetched by itself, because it takes longer or is asked for: `GET url`. */
+/** Declares a part of a page that loads separately, because it is slow or optional: `GET url`. */
 export function part(
   app: FastifyInstance,
   parts: ConsoleParts,
@@ -71,9 +88,8 @@ export function part(
 }
 
 /**
- * Declares what a button or a form does: `POST url`, sent by htmx with the header against forged requests, which the
- * listener checks before anything is read. Afterwards the browser goes where `act` says, or the form's target gets the
- * part of a page that it answers. `bodyLimit`: bytes of a form that may be large.
+ * Declares what a button or form does: `POST url`. htmx sends the CSRF header, which the listener checks before it reads
+ * the body. Afterward the browser opens `go`, or the form's target shows the returned part.
  */
 export function action(
   app: FastifyInstance,
@@ -92,11 +108,10 @@ export function action(
 export function visitOf(app: FastifyInstance, request: FastifyRequest, { now }: ConsoleParts): Visit {
   return {
     request,
-    api: createOwnApi(app, request),
+    api: createApi(app, request),
     params: textsOf(request.params),
     query: textsOf(request.query),
     now: now(),
-    origin: originOf(request),
     may: (scope) => mayAlso(request.caller, scope),
   };
 }
@@ -108,7 +123,7 @@ export function sendPage(
   { status = 200, ...page }: Page,
 ): FastifyReply {
   const { caller, session } = request;
-  const person =
+  const user =
     caller === null || session === null
       ? null
       : {
@@ -120,26 +135,16 @@ export function sendPage(
     .code(status)
     .header('content-security-policy', PAGE_POLICY)
     .type('text/html; charset=utf-8')
-    .send(renderDocument(layout({ ...page, environment, person, path: request.url.replace(/\?.*$/s, '') })));
+    .send(renderDocument(layout({ ...page, environment, user, path: request.url.replace(/\?.*$/s, '') })));
 }
 
-/** Sends a part of a page, which the element that asked puts in its target. What was refused before is no longer true. */
+/** Sends a part of a page, and clears an earlier error message. */
 export function sendPart(reply: FastifyReply, part: Html): FastifyReply {
-  const nothingSaid = html`<div id="said" hx-swap-oob="innerHTML"></div>`;
+  const noMessage = html`<div id="message" hx-swap-oob="innerHTML"></div>`;
   return reply
     .header('content-security-policy', PAGE_POLICY)
     .type('text/html; charset=utf-8')
-    .send(renderPart(part) + renderPart(nothingSaid));
-}
-
-/** A name that is no plain host is shown to nobody as one. */
-const HOST = /^[\w.-]+(:\d+)?$|^\[[\da-fA-F:]+\](:\d+)?$/;
-
-/** A proxy with TLS before the listener says so in its header. */
-function originOf({ headers }: FastifyRequest): string {
-  const { host = '' } = headers;
-  const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
-  return HOST.test(host) ? `${scheme}://${host}` : 'http://127.0.0.1:8081';
+    .send(renderPart(part) + renderPart(noMessage));
 }
 
 function textsOf(given: unknown): Record<string, string> {

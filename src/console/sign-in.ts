@@ -1,4 +1,4 @@
-/** Signing in with a token, and out again. */
+/** Signs people in with an API token, and out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookies, sessionInCookie } from '../api/auth.ts';
 import { REFUSALS, Refusal } from '../api/problem.ts';
@@ -6,16 +6,16 @@ import { transact } from '../database/transaction.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { type Html, html } from './html.ts';
+import type { ConsoleParts } from './page.ts';
 import { sendPage } from './page.ts';
-import type { ConsoleParts } from './parts.ts';
 
 export const SIGN_IN_PATH = '/sign-in';
 
-/** A token has 47 characters, and a first token of a container few more. */
+/** A token has 47 characters; a configured first token may have a few more. */
 const FORM_LIMIT_BYTES = 4 * 1024;
-/** From the headers to the end of such a form: whoever is not known yet may not hold a connection for long. */
-const FORM_WITHIN_MS = 5_000;
-/** A path of ours: no host can follow, whatever the browser makes of slashes and backslashes. */
+/** How long the form may take to arrive. An anonymous client must not hold a connection for long. */
+const FORM_TIMEOUT_MS = 5_000;
+/** A path on this listener. A second slash or a backslash would let browsers read a host name. */
 const OWN_PATH = /^\/(?![/\\])[\x21-\x5b\x5d-\x7e]{0,1000}$/;
 
 export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
@@ -27,28 +27,28 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   };
 
   app.get(SIGN_IN_PATH, options, async (request, reply) =>
-    sendPage(request, fromHere(reply), parts, signInPage(wishOf(request.query))),
+    sendPage(request, withReferrer(reply), parts, signInPage(nextOf(request.query))),
   );
 
-  app.post(SIGN_IN_PATH, { ...options, onRequest: breakOffSlow }, async (request, reply) => {
-    const wish = wishOf(request.body);
+  app.post(SIGN_IN_PATH, { ...options, onRequest: dropSlow }, async (request, reply) => {
+    const next = nextOf(request.body);
     const { token } = (request.body ?? {}) as { token?: unknown };
     const given = typeof token === 'string' ? token.trim() : '';
-    const caller = isOwn(request) ? await authenticate(db, given, now(), firstToken) : null;
+    const caller = isSameOrigin(request) ? await authenticate(db, given, now(), firstToken) : null;
     if (caller === null) {
       const problem = 'This token is unknown, expired or revoked.';
       const refusal = app.failedAttempt(request, new Refusal('unauthorized', problem));
       const { status } = REFUSALS[refusal.code];
       if (status === 401) log.warn({ route: `POST ${SIGN_IN_PATH}`, status }, 'a caller was refused');
-      const page = signInPage(wish, problem);
-      return sendPage(request, fromHere(reply.headers(refusal.headers)), parts, { ...page, status });
+      const page = signInPage(next, problem);
+      return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });
     }
     const earlier = sessionInCookie(request);
     const secret = await transact(db, async (trx) => {
       if (earlier !== null) await endSession(trx, earlier);
       return beginSession(trx, given, now());
     });
-    log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a person signed in');
+    log.info({ route: `POST ${SIGN_IN_PATH}`, token: caller.name }, 'a user signed in');
     const secure = isEncrypted(request);
     const names = sessionCookies(request);
     return clearCookies(reply, request)
@@ -59,7 +59,7 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
         secure,
         maxAge: SESSION_MS / 1_000,
       })
-      .redirect(wish, 303);
+      .redirect(next, 303);
   });
 
   app.post('/sign-out', { config: { scope: 'any' }, schema: { hide: true } }, async (request, reply) => {
@@ -69,36 +69,35 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-/** Lets the browser say where the form comes from, and with that whether the person came by https. */
-function fromHere(reply: FastifyReply): FastifyReply {
+/** Makes the browser send the form's origin, which also shows whether it used https. */
+function withReferrer(reply: FastifyReply): FastifyReply {
   return reply.header('referrer-policy', 'same-origin');
 }
 
-/** Where the person wanted to go. */
-function wishOf(given: unknown): string {
+/** Returns the page to open after signing in. */
+function nextOf(given: unknown): string {
   const { next } = (given ?? {}) as { next?: unknown };
   return typeof next === 'string' && OWN_PATH.test(next) && !next.startsWith(SIGN_IN_PATH) ? next : '/';
 }
 
-/** Breaks off a form that comes byte by byte. */
-async function breakOffSlow({ raw }: FastifyRequest): Promise<void> {
-  const late = setTimeout(() => raw.destroy(), FORM_WITHIN_MS);
-  const over = (): void => clearTimeout(late);
-  raw.once('end', over).once('close', over);
+/** Drops a connection that sends its form too slowly. */
+async function dropSlow({ raw }: FastifyRequest): Promise<void> {
+  const timeout = setTimeout(() => raw.destroy(), FORM_TIMEOUT_MS);
+  const clear = (): void => clearTimeout(timeout);
+  raw.once('end', clear).once('close', clear);
 }
 
 /**
- * Another site must not sign somebody in as somebody else. Browsers say how the site of a form is related to this one
- * where they were reached safely, and everywhere which one it is.
+ * Returns whether the form comes from this site: another site must not be able to sign a user in as someone else.
+ * Browsers send `Sec-Fetch-Site` only over trustworthy connections, and `Origin` always.
  */
-function isOwn({ headers }: FastifyRequest): boolean {
+function isSameOrigin({ headers }: FastifyRequest): boolean {
   const { origin, host } = headers;
   const site = headers['sec-fetch-site'];
   if (site !== undefined) return site === 'same-origin' || site === 'none';
   return origin === undefined || (URL.canParse(origin) && new URL(origin).host === host);
 }
 
-/** Removes the cookies that the browser sent. */
 function clearCookies(reply: FastifyReply, request: FastifyRequest): FastifyReply {
   const { plain, secure } = sessionCookies(request);
   const sent = request.cookies;
@@ -127,7 +126,7 @@ function form(next: string, problem: string | null): Html {
       <label for="token">API token</label>
       <input id="token" name="token" type="password" autocomplete="current-password" required autofocus />
       <p class="hint">
-        ${'Make one with '}<code>benefits-sidecar token create --name you --scope all</code>${'. What you see and may do is what its scopes allow. Your session ends after 30 minutes without activity, and after 12 hours at the latest.'}
+        Ask an administrator of this sidecar for a token. Its scopes decide what you can see and do. Your session ends after 30 minutes without activity, and after 12 hours at the latest.
       </p>
       <button type="submit">Sign in</button>
     </form>

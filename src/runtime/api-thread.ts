@@ -19,6 +19,7 @@ import { codeOf } from '../database/errors.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
+import { readActivity } from '../operations/activity.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
 import { createClient } from '../outbox/client.ts';
@@ -115,6 +116,7 @@ export async function startPrivateSide(
     firstToken: config.api.token,
     environment: config.environment,
     onFatal: on.failed,
+    readActivity: () => readActivity(db),
   });
   await api.listen({ host: config.api.host, port: config.api.port });
 

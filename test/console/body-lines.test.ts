@@ -1,6 +1,5 @@
 import t from 'tap';
-import { LINES_MAX, linesOf } from '../../src/console/pages/events/body-lines.ts';
-import { differenceOf } from '../../src/console/pages/events/difference.ts';
+import { differenceOf, LINES_MAX, linesOf } from '../../src/console/pages/events/body-lines.ts';
 
 const shown = (body: string) => linesOf(body)?.map((line) => line.shown);
 

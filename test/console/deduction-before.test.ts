@@ -1,6 +1,6 @@
 import t from 'tap';
-import { versionBefore } from '../../src/console/pages/deductions/before.ts';
-import type { Version } from '../../src/console/pages/deductions/marks.ts';
+import type { Version } from '../../src/console/pages/ledger/versions.ts';
+import { versionBefore } from '../../src/console/pages/ledger/versions.ts';
 
 const version = (number: number, day: number, late = false) =>
   ({ version: number, event_time: `2026-01-0${day}T00:00:00.000000000Z`, late }) as Version;

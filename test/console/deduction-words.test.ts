@@ -1,12 +1,12 @@
 import t from 'tap';
-import { plain } from '../../src/console/elements/plain.ts';
+import { plain } from '../../src/console/elements/format.ts';
 import {
   changesBetween,
   sentence,
   spanOf,
   standing,
   type Terms,
-} from '../../src/console/pages/deductions/words.ts';
+} from '../../src/console/pages/ledger/terms.ts';
 
 const TERMS: Terms = {
   employee_id: 'emp-1',

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { createNews, LISTENERS } from '../../src/console/news.ts';
+import { createNews, LISTENERS } from '../../src/console/live.ts';
 import { eventually } from '../support/eventually.ts';
 
 const LOOK_EVERY_MS = 30;

@@ -1,6 +1,5 @@
 import t from 'tap';
-import { KNOWN } from '../../src/console/elements/checks.ts';
-import { knownOf } from '../../src/console/pages/runs/readiness.ts';
+import { KNOWN, knownOf } from '../../src/console/elements/checks.ts';
 import { RUN_CHECKS } from '../../src/readiness/run-report.ts';
 import { deduct, employ, schedule, schedules } from '../payroll/ready.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';

@@ -1,30 +1,26 @@
 /**
- * Charts, drawn on the server. The picture stretches to its place and holds no words, so that these stay readable on
- * any screen: they stand around it as text. What it shows is beside it as a table.
+ * Charts, drawn on the server as SVG. The picture stretches, so labels are HTML around it and stay readable; a table
+ * holds the same numbers. Scales are by hand: two lines here, where d3-scale would bring six packages.
  */
 import { type Html, html } from '../html.ts';
-import { count } from './facts.ts';
+import { count } from './format.ts';
 import { table } from './table.ts';
 
-/** The height of a picture in its own units; its width is that of its values. */
+/** Height of the view box. Each value is one unit wide. */
 const HIGH = 100;
 
-/** One row of values, in the order of the axis; null where there is none. */
 type Series = { readonly name: string; readonly values: readonly (number | null)[] };
 
 type TimeChart = {
-  /** What it shows, with the unit: `Acknowledgement time, ms`. */
   readonly title: string;
-  /** The instants of the values. */
   readonly at: readonly string[];
   readonly kind: 'bars' | 'lines';
-  /** Three at most: so many strokes can be told apart without colour. */
+  /** At most three: more strokes cannot be told apart without color. */
   readonly series: readonly Series[];
-  /** One sentence that says the same. */
+  /** The chart in one sentence. */
   readonly summary: string;
 };
 
-/** How something went over time. */
 export function timeChart({ title, at, kind, series, summary }: TimeChart): Html {
   const top = roundUp(Math.max(0, ...series.flatMap(({ values }) => values.map((value) => value ?? 0))));
   return html`
@@ -49,7 +45,7 @@ export function timeChart({ title, at, kind, series, summary }: TimeChart): Html
   `;
 }
 
-/** A bar beside the number that it shows; `longest` is the length of the longest one that it is compared with. */
+/** Renders a bar next to a number, relative to the longest bar. */
 export function bar(length: number, longest: number): Html {
   const share = Math.round((Math.abs(length) / (longest || 1)) * 1000) / 10;
   return html`<svg class="bar" aria-hidden="true"><rect class=${length < 0 ? 'minus' : 'plus'} width=${`${share}%`} height="100%" /></svg>`;
@@ -79,7 +75,7 @@ function bars(values: readonly (number | null)[], top: number): Html {
   `;
 }
 
-/** Broken where there is no value; one value alone is a point. */
+/** The line has gaps where values are missing; a single value is a point. */
 function line(values: readonly (number | null)[], top: number, index: number): Html {
   const path = values.map((value, x) => {
     if (value === null) return '';
@@ -92,7 +88,7 @@ function line(values: readonly (number | null)[], top: number, index: number): H
 function asTable(title: string, at: readonly string[], series: readonly Series[]): Html {
   return html`
     <details>
-      <summary>${'The numbers'}<span class="hidden-label">${` of ${title}`}</span></summary>
+      <summary>${'Data'}<span class="hidden-label">${` of ${title}`}</span></summary>
       ${table({
         caption: title,
         captionHidden: true,
@@ -104,21 +100,19 @@ function asTable(title: string, at: readonly string[], series: readonly Series[]
             cell: (index: number) => values[index]?.toLocaleString('en-US') ?? '–',
           })),
         ],
-        // The newest first: that is what is looked for.
         rows: at.map((_, index) => index).toReversed(),
       })}
     </details>
   `;
 }
 
-/** The next of 1, 2 or 5 and their tens: what halves to a number that can be read. */
+/** Rounds up to 1, 2 or 5 times a power of ten, so that the half is readable too. */
 function roundUp(value: number): number {
   if (value <= 0) return 1;
   const ten = 10 ** Math.floor(Math.log10(value));
   return ([1, 2, 5, 10].find((step) => step * ten >= value) ?? 10) * ten;
 }
 
-/** `09:30` of an instant of ours. */
 function minuteOf(at: string | undefined): string {
   return at?.slice(11, 16) ?? '';
 }

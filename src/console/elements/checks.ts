@@ -1,20 +1,20 @@
-/** What readiness found: each check in words, and where it is mended. */
+/** Readiness checks, each with a link to the page that fixes it, and the notice that sending is paused. */
 import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/tokens.ts';
+import { need } from '../api-client.ts';
 import { type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
-import { count } from './facts.ts';
-import { employeeLink, eventLink } from './links.ts';
-import { address } from './pager.ts';
-import { state } from './state.ts';
+import { state } from './facts.ts';
+import { count, since } from './format.ts';
+import { address, employeeLink, eventLink, idLink, runPath } from './links.ts';
 
 type Readiness = Schemas['Readiness'];
 type Check = Readiness['checks'][number];
 
-/** Of the API's examples: enough to begin with. */
+/** Examples shown of each check. */
 const EXAMPLES_SHOWN = 5;
 
-/** What a check found, in words, and how to come from an example, or from all of them, to where it is mended. */
+/** How a finding is named, and where one example (`one`) and all of them (`all`) are fixed. */
 export type Known = {
   found: string;
   scope?: Scope;
@@ -24,62 +24,143 @@ export type Known = {
 const events = { scope: 'events:read', one: eventLink } as const;
 const changes = { scope: 'changes:read' } as const;
 const employees = { scope: 'ledger:read', one: employeeLink } as const;
-/** The checks of the ledger. Those of a payroll run are told on its page. */
+
+/** The checks of the ledger. */
 export const KNOWN: Readonly<Record<string, Known>> = {
-  'tail-lost': { found: 'The database lost what it had' },
+  'tail-lost': { found: 'The database lost data' },
   'events-pending': { found: 'Events are not applied yet', ...events, all: '/events?state=pending' },
   'events-quarantined': {
-    found: 'Events were not understood',
+    found: 'Events are quarantined',
     ...events,
     all: address('/events', { state: 'quarantined', dismissed: 'false' }),
   },
   'events-in-conflict': {
-    found: 'An event id came with two bodies',
+    found: 'One event ID arrived with two bodies',
     ...events,
     all: '/events?conflict=true',
   },
-  'ties-changed-content': { found: 'Two events of one instant say different things', ...events },
-  'event-times-ahead': { found: 'Events came from the future', ...events },
-  'events-unattributed': { found: 'Events lead to no employer', ...events },
-  'events-silent': { found: 'No event for longer than EVENTS_SILENT_AFTER' },
-  'signatures-refused': { found: 'Deliveries were refused' },
-  'gate-closed': { found: 'Nothing is sent: the service refuses the address or the key' },
+  'ties-changed-content': { found: 'Two events of the same time disagree', ...events },
+  'event-times-ahead': { found: 'Events are dated in the future', ...events },
+  'events-unattributed': { found: 'Events belong to no known employer', ...events },
+  'events-silent': { found: 'No events received for longer than EVENTS_SILENT_AFTER' },
+  'signatures-refused': { found: 'Webhook deliveries were rejected' },
+  'gate-closed': { found: 'Sending is paused: the service rejects the address or the API key' },
   'sending-stalled': { found: 'Sending to the service is stalled' },
   'requests-rejected': {
-    found: 'The service refused employment changes',
+    found: 'The service rejected employment changes',
     ...changes,
     all: '/changes?state=rejected',
   },
   'requests-stuck': {
-    found: 'Employment changes wait to be sent',
+    found: 'Employment changes are waiting to be sent',
     ...changes,
     all: '/changes?state=pending',
   },
-  'census-syncs': { found: 'A census is owed', scope: 'census:read', all: '/census' },
+  'census-syncs': { found: 'A census upload is due', scope: 'census:read', all: '/census' },
   'deductions-unmatched': {
-    found: 'Deductions are of employees in no census',
+    found: 'Deductions of employees in no census',
     ...employees,
     all: '/ledger?matched=false',
   },
-  'employer-unknown': { found: 'Nothing is known of this employer' },
-  'disk-space': { found: 'The disk fills' },
+  'employer-unknown': { found: 'This employer is unknown' },
+  'disk-space': { found: 'The disk is almost full' },
   'employees-with-two-employers': { found: 'Employees are active with two employers', ...employees },
 };
 
-/** What was found, what fails before what warns; then what passed. `known` tells of checks that only some readiness has. */
+/** The checks of a payroll run: an employee links to their lines in the run, a check to the lines with its flag. */
+export function knownOf({
+  run_id,
+  employer_id,
+}: {
+  readonly run_id: string;
+  readonly employer_id: string;
+}): Readonly<Record<string, Known>> {
+  const path = runPath(run_id);
+  const one = (employee_id: string) => idLink(address(path, { employee_id }), employee_id);
+  const flagged = (flag: string) => ({ one, all: `${address(path, { flag })}#lines` });
+  const settings = address('/settings', { employer_id });
+  return {
+    'employees-with-two-employers': { found: 'Employees are active with two employers', one },
+    'census-completed': {
+      found: 'The service has not processed a census recently',
+      scope: 'census:read',
+      all: '/census',
+    },
+    'ledger-empty': { found: 'No employee of this employer has ever had a deduction' },
+    'employees-without-frequency': { found: 'Employees have no known pay frequency', one },
+    'employees-without-pay-group': { found: 'Employees have no known pay group', one },
+    overlap: { found: 'Two deductions for one line of coverage', ...flagged('overlap') },
+    'periods-overlap': { found: 'Another run already pays days of this pay period' },
+    'employees-not-scheduled': {
+      found: 'Employees with deductions are on no pay schedule',
+      one,
+      all: settings,
+    },
+    'population-narrowed': { found: 'Employees of this pay frequency are left out' },
+    'start-moved': { found: 'A moved start date needs a decision' },
+    'start-corrected': { found: 'Start dates moved to a later date' },
+    'missed-checks': { found: 'Employees missed a paycheck', ...flagged('missed_check') },
+    'retro-pre-tax': { found: 'Pre-tax deductions rise for past paychecks', ...flagged('retro_pre_tax') },
+    'negative-total': { found: 'Deductions total less than zero' },
+    'coverage-beyond-last-check': {
+      found: 'Coverage continues after the last paycheck',
+      ...flagged('coverage_beyond_last_check'),
+    },
+    'termination-contradicted': { found: 'A census contradicts a termination', one },
+    'codes-missing': { found: 'Lines have no payroll code', all: settings },
+    'calendar-assumed': { found: 'The pay dates of the year are assumed', all: settings },
+    'calendar-differs': { found: 'The pay dates changed since the previous run', all: settings },
+    'policy-differs': { found: 'The payroll policy changed since the previous run', all: settings },
+    'pay-date-skipped': { found: 'Earlier pay dates have no finalized run', all: settings },
+    'period-differs-from-schedule': { found: 'The pay schedule has a different pay period', all: settings },
+    'open-after-termination': {
+      found: 'Deductions continue after employment ended',
+      ...flagged('open_after_termination'),
+    },
+    'absent-from-census': {
+      found: 'Employees are missing from the newest census',
+      ...flagged('absent_from_census'),
+    },
+    'frequency-mismatch': {
+      found: 'Deductions are for a different pay frequency',
+      ...flagged('frequency_mismatch'),
+    },
+  };
+}
+
+/** Renders whether a run can be finalized. */
+export function readinessOf(
+  readiness: Readiness,
+  run: { readonly run_id: string; readonly employer_id: string },
+  visit: Pick<Visit, 'may'>,
+): Html {
+  const { ready } = readiness;
+  return html`
+    <section id="readiness" class=${`card readiness ${ready ? 'good' : 'bad'}`} aria-labelledby="readiness-title">
+      <h2 id="readiness-title">${ready ? 'Ready to finalize' : 'Not ready'}</h2>
+      ${!ready && html`<p>Fix the failed checks, or accept their findings with a reason when you finalize.</p>`}
+      ${checkList(readiness, visit, { ...KNOWN, ...knownOf(run) })}
+    </section>
+  `;
+}
+
+/** Lists failed checks, then warnings, then the passed ones. */
 export function checkList(
   { checks, checked_at }: Readiness,
   visit: Pick<Visit, 'may'>,
   known: Readonly<Record<string, Known>> = KNOWN,
 ): Html {
-  const found = checks.filter(({ result }) => result !== 'pass').sort(byWeight);
+  const passed = checks.filter(({ result }) => result === 'pass');
+  const found = checks
+    .filter(({ result }) => result !== 'pass')
+    .sort((one, other) => Number(other.result === 'fail') - Number(one.result === 'fail'));
   return html`
     <div>
       ${found.length > 0 && html`<ul class="checks">${found.map((check) => checkOf(check, visit, known[check.id]))}</ul>`}
       <details class="passed">
-        <summary>${`${checks.length - found.length} of ${checks.length} checks passed`}</summary>
-        <ul>${checks.filter(({ result }) => result === 'pass').map(({ advice }) => html`<li>${advice}</li>`)}</ul>
-        <p class="hint">${`Looked at ${checked_at.slice(11, 19)} UTC.`}</p>
+        <summary>${`${passed.length} of ${checks.length} checks passed`}</summary>
+        <ul>${passed.map(({ advice }) => html`<li>${advice}</li>`)}</ul>
+        <p class="hint">${`Checked at ${checked_at.slice(11, 19)} UTC.`}</p>
       </details>
     </div>
   `;
@@ -88,21 +169,20 @@ export function checkList(
 function checkOf(check: Check, { may }: Pick<Visit, 'may'>, known: Known = { found: check.id }): Html {
   const { result, advice, count: number, examples } = check;
   const { found, scope, one, all } = known;
-  const linked = scope === undefined || may(scope);
-  // More is said only where the API names more: an example may be a count itself, `timestamp: 2`.
+  const isLinked = scope === undefined || may(scope);
   const shown = examples.slice(0, EXAMPLES_SHOWN);
   return html`
     <li>
       <p class="what">
         ${state(result)} <strong>${found}</strong>
         ${number > 1 && html`<span class="soft">${`(${count(number)})`}</span>`}
-        ${linked && all !== undefined && html`<a href=${all}>Look at them</a>`}
+        ${isLinked && all !== undefined && html`<a href=${all}>Show all</a>`}
       </p>
       <p>${advice}</p>
       ${
         shown.length > 0 &&
         html`<ul class="examples">
-          ${shown.map((example) => html`<li>${linked && one !== undefined ? one(example) : html`<code>${example}</code>`}</li>`)}
+          ${shown.map((example) => html`<li>${isLinked && one !== undefined ? one(example) : html`<code>${example}</code>`}</li>`)}
           ${examples.length > shown.length && html`<li class="soft">${`and ${count(number - shown.length)} more`}</li>`}
         </ul>`
       }
@@ -110,7 +190,27 @@ function checkOf(check: Check, { may }: Pick<Visit, 'may'>, known: Known = { fou
   `;
 }
 
-/** What fails stands before what warns. */
-function byWeight(one: Check, other: Check): number {
-  return Number(other.result === 'fail') - Number(one.result === 'fail');
+/** Explains why sending is paused; null while it is active, or for a user who may not see it. */
+export async function pausedNotice({ api, may, now }: Visit): Promise<Html | null> {
+  if (may('metrics:read')) {
+    const { gate } = need(await api.GET('/v1/activity'));
+    return gate.state === 'open' ? null : notice(gate.reason, gate.since && since(gate.since, now));
+  }
+  if (!may('ledger:read')) return null;
+  const { checks } = need(await api.GET('/v1/readiness'));
+  const check = checks.find(({ id }) => id === 'gate-closed');
+  // The example of this check includes the time.
+  return check === undefined || check.result === 'pass' ? null : notice(check.examples[0] ?? null, null);
+}
+
+function notice(reason: string | null, pausedSince: Html | '' | null): Html {
+  return html`
+    <section class="problem paused" aria-labelledby="sending-paused">
+      <h2 id="sending-paused">Sending is paused</h2>
+      <p>${reason}${pausedSince && [', since ', pausedSince]}</p>
+      <p>
+        ${'The service rejects the base address or the API key. Correct '}<code>BENEFITS_BASE_URL</code>${' or '}<code>BENEFITS_API_KEY</code>${'. Sending resumes automatically, and no request is lost.'}
+      </p>
+    </section>
+  `;
 }

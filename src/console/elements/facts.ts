@@ -1,7 +1,31 @@
-/** What is known of one thing, term by term. */
+/** Facts about one thing, states, empty states, and parts of a page that refresh. */
+import { BACKGROUND_HEADER } from '../../api/auth.ts';
 import { type Content, type Html, html } from '../html.ts';
 
-/** A term whose content is null, undefined or false is left out. */
+/** `good`: nothing to do. `warn`: look at it. `bad`: act. `plain`: in progress or over. */
+export type Tone = 'good' | 'warn' | 'bad' | 'plain';
+
+const TONES: Readonly<Record<string, Tone>> = {
+  applied: 'good',
+  quarantined: 'bad',
+  delivered: 'good',
+  rejected: 'bad',
+  waiting: 'warn',
+  completed: 'good',
+  failed: 'bad',
+  overdue: 'bad',
+  conflict: 'bad',
+  finalized: 'good',
+  pass: 'good',
+  warn: 'warn',
+  fail: 'bad',
+  paused: 'bad',
+  active: 'good',
+};
+
+const BACKGROUND = JSON.stringify({ [BACKGROUND_HEADER]: '1' });
+
+/** Renders a list of terms. Pairs whose content is null, undefined or false are left out. */
 export function facts(pairs: readonly (readonly [term: string, content: Content])[]): Html {
   const known = pairs.filter(([, content]) => content !== null && content !== undefined && content !== false);
   return html`
@@ -11,12 +35,28 @@ export function facts(pairs: readonly (readonly [term: string, content: Content]
   `;
 }
 
-/** `12,345`. For counts; money is shown as the API gives it. */
-export function count(value: number): string {
-  return value.toLocaleString('en-US');
+/** Renders a state as its word in the API; color only adds to it. */
+export function state(word: string, tone: Tone = TONES[word] ?? 'plain'): Html {
+  return toned(word, tone);
 }
 
-/** `1 line`, `2 lines`, `1,000 lines`. */
-export function counted(number: number, one: string, several = `${one}s`): string {
-  return `${count(number)} ${number === 1 ? one : several}`;
+export function toned(content: Content, tone: Tone): Html {
+  return html`<span class=${`state ${tone}`}>${content}</span>`;
+}
+
+/** Renders an empty state: what is missing, and what to do. */
+export function empty(missing: string, children: Content = null): Html {
+  return html`<div class="card empty"><p><strong>${missing}</strong></p>${children}</div>`;
+}
+
+/**
+ * Wraps a part that refreshes when something changed. `path` is the page's own; `id` is unique on it. A refresh
+ * discards what was typed in the part, so keep forms outside.
+ */
+export function live({ id, path }: { id: string; path: string }, content: Content): Html {
+  return html`
+    <div id=${id} class="live" hx-get=${path} hx-select=${`#${id}`} hx-swap="outerMorph" hx-trigger="news from:body throttle:1s" hx-headers=${BACKGROUND}>
+      ${content}
+    </div>
+  `;
 }

@@ -1,34 +1,53 @@
-/** Links from one thing to another, by their ids. Ids are payroll's or the service's own texts and may hold anything. */
+/** Addresses of pages. Ids are chosen by payroll or the benefits service and may contain any character. */
 import { type Content, type Html, html } from '../html.ts';
 import type { Visit } from '../page.ts';
-import { address } from './pager.ts';
 
-/** Browsers and servers take these two for steps in a path, percent-encoded or not. */
-const STEPS: readonly string[] = ['.', '..'];
+export type Query = Readonly<Record<string, string | undefined>>;
 
-/** Whether an id can be a part of an address. The API can't be asked about one that can't. */
-export function canStandInPath(id: string): boolean {
-  return !STEPS.includes(id);
+/** Adds a query to a path, without the parameters that are undefined or empty. */
+export function address(path: string, query: Query): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== '');
+  return given.length === 0 ? path : `${path}?${new URLSearchParams(given as [string, string][])}`;
 }
 
-/** `/employees/a%2Fb` of a folder and an id; null for an id that can't stand in a path. */
+/** Returns whether an id can be part of a path. Browsers resolve `.` and `..` even when percent-encoded. */
+export function fitsPath(id: string): boolean {
+  return id !== '.' && id !== '..';
+}
+
+/** Returns `/employees/a%2Fb` for a folder and an id, or null for an id that does not fit in a path. */
 export function pathOf(folder: string, id: string): string | null {
-  return canStandInPath(id) ? `${folder}/${encodeURIComponent(id)}` : null;
+  return fitsPath(id) ? `${folder}/${encodeURIComponent(id)}` : null;
 }
 
-/** Where a deduction is shown. Needs the scope `ledger:read`. */
+/** Renders an id, as a link where it has a path. */
+export function idLink(path: string | null, id: string): Html {
+  return path === null ? html`<span class="id">${id}</span>` : html`<a class="id" href=${path}>${id}</a>`;
+}
+
+/** Needs `ledger:read`. */
 export function deductionLink(id: string): Html {
   return idLink(pathOf('/deductions', id), id);
 }
 
-/** Where an employee is shown: an id that has no page of its own leads to its deductions. Needs `ledger:read`. */
+/** Needs `ledger:read`. An id without a page of its own leads to its deductions. */
 export function employeeLink(id: string): Html {
   return idLink(pathOf('/employees', id) ?? address('/ledger', { employee_id: id }), id);
 }
 
-/** The employee, with a link for who may see the page. */
+/** Renders an employee id, as a link for people who may open it. */
 export function employeeOf(id: string, { may }: Pick<Visit, 'may'>): Content {
   return may('ledger:read') ? employeeLink(id) : id;
+}
+
+/** Links to the deductions of an employer's employees. Needs `ledger:read`. */
+export function employerLink(id: string): Html {
+  return idLink(address('/ledger', { employer_id: id }), id);
+}
+
+/** An event without a page of its own is found in the list. */
+export function eventPath(id: string): string {
+  return pathOf('/events', id) ?? '/events';
 }
 
 /** Needs `events:read`. */
@@ -36,12 +55,29 @@ export function eventLink(id: string): Html {
   return idLink(pathOf('/events', id), id);
 }
 
-/** Deductions of an employer's employees. Needs `ledger:read`. */
-export function employerLink(id: string): Html {
-  return idLink(address('/ledger', { employer_id: id }), id);
+export function changePath(id: string): string {
+  return `/changes/${encodeURIComponent(id)}`;
 }
 
-/** An id as it is, where it leads somewhere as a link. */
-export function idLink(path: string | null, id: string): Html {
-  return path === null ? html`<span class="id">${id}</span>` : html`<a class="id" href=${path}>${id}</a>`;
+export function censusPath(employerId: string): string {
+  return `/census/${encodeURIComponent(employerId)}`;
+}
+
+/** Links an employer id to its census. */
+export function censusLink(employerId: string): Html {
+  return idLink(pathOf('/census', employerId), employerId);
+}
+
+/** The census in the API. */
+export function censusApiPath(employerId: string): string {
+  return `/v1/employers/${encodeURIComponent(employerId)}/census`;
+}
+
+/** A run's page, or a path below it. */
+export function runPath(runId: string, below = ''): string {
+  return `/runs/${encodeURIComponent(runId)}${below}`;
+}
+
+export function runLink(runId: string): Html {
+  return idLink(pathOf('/runs', runId), runId);
 }

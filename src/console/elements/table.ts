@@ -1,19 +1,21 @@
-/** A table that scrolls by itself where it is too wide, with the keyboard too. */
+/** Tables and the links between the pages of a list. */
 import { type Content, type Html, html } from '../html.ts';
+import { address, type Query } from './links.ts';
 
+/** Rows on one page of a list. */
+export const PAGE_ROWS = 50;
+
+/** `name`: the row header. `number`: right-aligned. `date`: not wrapped. `wide`, `picture`: in a stacked table, full width or hidden. */
+type Kind = 'text' | 'name' | 'number' | 'date' | 'wide' | 'picture';
 export type Column<Row> = {
   readonly title: Content;
   readonly cell: (row: Row) => Content;
-  /** `name`: what the row is about. `number`: to the right. `date`: never broken. */
   readonly kind?: Kind;
 };
-/** `wide`: a text that takes a line of its own where rows stand upright. `picture`: left out there. */
-type Kind = 'text' | 'name' | 'number' | 'date' | 'wide' | 'picture';
 
 /**
- * `caption` names the table; `captionHidden` where a heading above it says the same already. `stacked`: on a narrow
- * screen each row stands upright, its cells below one another with their titles, for tables whose last columns are what
- * one came for.
+ * Renders a table that scrolls sideways when it is too wide. `stacked`: on a narrow screen each row becomes a block.
+ * `captionHidden`: a heading above already names the table. `rowId` keeps what is selected in a row across refreshes.
  */
 export function table<Row>({
   caption,
@@ -21,7 +23,6 @@ export function table<Row>({
   stacked = false,
   columns,
   rows,
-  rowClass,
   rowId,
 }: {
   caption: string;
@@ -29,8 +30,6 @@ export function table<Row>({
   stacked?: boolean;
   columns: readonly Column<Row>[];
   rows: readonly Row[];
-  rowClass?: (row: Row) => string | undefined;
-  /** So that a row stays the same one, with what is ticked in it, where the table refreshes itself. */
   rowId?: (row: Row) => string;
 }): Html {
   return html`
@@ -43,7 +42,7 @@ export function table<Row>({
           </tr>
         </thead>
         <tbody>
-          ${rows.map((row) => html`<tr id=${rowId?.(row)} class=${rowClass?.(row)}>${columns.map((column) => cellOf(column, row))}</tr>`)}
+          ${rows.map((row) => html`<tr id=${rowId?.(row)}>${columns.map((column) => cellOf(column, row))}</tr>`)}
         </tbody>
       </table>
     </div>
@@ -59,4 +58,36 @@ function cellOf<Row>({ title, cell, kind }: Column<Row>, row: Row): Html {
 function classOf(kind: Kind | undefined): string | undefined {
   if (kind === 'picture') return 'pictured';
   return kind === 'text' || kind === 'name' ? undefined : kind;
+}
+
+/** Links to the first and the next page of the list at `path`; null for a list of one page. `query` has the filters and the cursor. */
+export function pager(path: string, query: Query, next: string | null): Html | null {
+  const { cursor, ...filters } = query;
+  if (cursor === undefined && next === null) return null;
+  return html`
+    <nav class="pager actions" aria-label="Pages of the list">
+      ${cursor !== undefined && html`<a class="button quiet" href=${address(path, filters)}>First page</a>`}
+      ${next !== null && html`<a class="button quiet" rel="next" href=${address(path, { ...filters, cursor: next })}>Next page</a>`}
+    </nav>
+  `;
+}
+
+/** Where a problem is in a file. */
+export type RowPlace = { readonly row: string; readonly field: string };
+
+/** Lists the problems of a file by row and field. */
+export function rowProblems(
+  problems: readonly { readonly path: string; readonly rule: string }[],
+  placeOf: (path: string) => RowPlace,
+): Html {
+  return table({
+    caption: 'Problems by row and field',
+    captionHidden: true,
+    columns: [
+      { title: 'Row', kind: 'name', cell: ({ row }) => row },
+      { title: 'Field', cell: ({ field }) => html`<code>${field}</code>` },
+      { title: 'Problem', cell: ({ rule }) => rule },
+    ],
+    rows: problems.map(({ path, rule }) => ({ ...placeOf(path), rule })),
+  });
 }

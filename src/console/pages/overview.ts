@@ -1,31 +1,35 @@
-/** The first page: can payroll trust the ledger, does anything come in, is anything stuck? */
+/** The overview: readiness, what is pending, the last hour, and the latest census syncs. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../api/problem.ts';
+import type { Schemas } from '../../client.ts';
 import type { Scope } from '../../security/tokens.ts';
-import { live } from '../elements/live.ts';
-import { whatHappened } from '../errors.ts';
+import { checkList } from '../elements/checks.ts';
+import { empty, live, state } from '../elements/facts.ts';
+import { instant } from '../elements/format.ts';
+import { censusLink } from '../elements/links.ts';
+import { table } from '../elements/table.ts';
+import { problemBody } from '../errors.ts';
 import { type Html, html } from '../html.ts';
-import { page, type Visit } from '../page.ts';
-import type { ConsoleParts } from '../parts.ts';
-import { charts, numbers } from './overview/activity.ts';
-import { firstSteps } from './overview/first-steps.ts';
-import { readinessCard } from './overview/readiness.ts';
-import { newestSyncs, SYNCS_LOOKED_AT } from './overview/syncs.ts';
+import { type ConsoleParts, page, type Visit } from '../page.ts';
+import { charts, numbers } from './activity.ts';
 
-/** What of the page each scope shows. */
+type Sync = Schemas['CensusSync'];
+
+/** The parts of the page by the scope they need. */
 const PARTS: readonly { scope: Scope; shows: string }[] = [
-  { scope: 'ledger:read', shows: 'whether payroll can trust the ledger' },
-  { scope: 'metrics:read', shows: 'what waits and the last hour' },
-  { scope: 'census:read', shows: 'the census syncs' },
+  { scope: 'ledger:read', shows: 'readiness' },
+  { scope: 'metrics:read', shows: 'activity' },
+  { scope: 'census:read', shows: 'census syncs' },
 ];
+/** The API lists syncs by time, so an employer's latest sync is searched among this many. */
+const SYNCS_READ = 100;
 
 export function overviewPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/', scope: 'any' }, async (visit) => {
-    const { readiness, activity, syncs, staged } = await asked(visit);
-    const isFresh = activity?.data !== undefined && activity.data.events.last_received_at === null;
-    const isCensusKnown = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
-    const isEmpty = isFresh && !isCensusKnown && activity.data.position === 0;
-    const hidden = PARTS.filter(({ scope }) => !visit.may(scope));
+    const { readiness, activity, syncs, staged } = await read(visit);
+    const hasNoEvents = activity?.data !== undefined && activity.data.events.last_received_at === null;
+    const hasCensus = [syncs, staged].some((list) => (list?.data?.data.length ?? 0) > 0);
+    const isEmpty = hasNoEvents && !hasCensus && activity.data.position === 0;
     return {
       title: 'Overview',
       place: 'overview',
@@ -33,12 +37,12 @@ export function overviewPages(app: FastifyInstance, parts: ConsoleParts): void {
         { id: 'overview', path: '/' },
         html`
         <div>
-          ${isFresh && firstSteps(!isEmpty, visit.origin)}
+          ${hasNoEvents && firstSteps(isEmpty)}
           ${part('Readiness', readiness, (found) => readinessCard(found, visit, isEmpty))}
-          ${part('What waits', activity, (found) => numbers(found, visit))}
-          ${part('The last hour', activity?.data === undefined ? null : activity, charts)}
-          ${part('Census syncs', syncs, ({ data }) => newestSyncs(data))}
-          ${hidden.length > 0 && html`<p class="hint">${hiddenInWords(hidden)}</p>`}
+          ${part('Activity', activity, (found) => numbers(found, visit))}
+          ${part('Last hour', activity?.data === undefined ? null : activity, charts)}
+          ${part('Census syncs', syncs, ({ data }) => latestSyncs(data))}
+          ${hiddenParts(visit)}
         </div>
       `,
       ),
@@ -46,39 +50,120 @@ export function overviewPages(app: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-/** Nobody should take what a token may not see for what there is not. */
-function hiddenInWords(hidden: typeof PARTS): string {
-  const parts = hidden.map(({ scope, shows }) => `${shows} (${scope})`);
-  const all = hidden.length === PARTS.length ? ' What it may see is in the navigation.' : '';
-  return `Not shown here, because your token lacks the scope: ${parts.join(', ')}.${all}`;
-}
-
-/** Each part with its own scope: null where the token lacks it. */
-async function asked({ api, may }: Visit) {
-  const query = { limit: SYNCS_LOOKED_AT };
+/** Reads each part with its own scope; null where the token lacks it. */
+async function read({ api, may }: Visit) {
   const [readiness, activity, syncs, staged] = await Promise.all([
     may('ledger:read') ? api.GET('/v1/readiness') : null,
     may('metrics:read') ? api.GET('/v1/activity') : null,
-    may('census:read') ? api.GET('/v1/census-syncs', { params: { query } }) : null,
+    may('census:read') ? api.GET('/v1/census-syncs', { params: { query: { limit: SYNCS_READ } } }) : null,
     may('census:read') ? api.GET('/v1/censuses', { params: { query: { limit: 1 } } }) : null,
   ]);
   return { readiness, activity, syncs, staged };
 }
 
-/** What can't be told now leaves the other parts standing: this page is looked at when something is wrong. */
+/** A part that cannot be read leaves the others visible: people open this page when something is wrong. */
 function part<T>(
   name: string,
-  answer: { data?: T; error?: unknown } | null,
+  response: { data?: T; error?: unknown } | null,
   show: (data: T) => Html,
 ): Html | null {
-  if (answer === null) return null;
-  if (answer.data !== undefined) return show(answer.data);
-  const problem = answer.error as ProblemDetails;
+  if (response === null) return null;
+  if (response.data !== undefined) return show(response.data);
+  const problem = response.error as ProblemDetails;
   return html`
     <section class="card bad">
       <h2>${name}</h2>
-      <p>${`Not known now: ${problem.title}.`}</p>
-      ${whatHappened(problem)}
+      <p>${`Unavailable: ${problem.title}.`}</p>
+      ${problemBody(problem)}
     </section>
+  `;
+}
+
+/** A hidden part must not look like an empty one. */
+function hiddenParts({ may }: Visit): Html | null {
+  const hidden = PARTS.filter(({ scope }) => !may(scope)).map(({ scope, shows }) => `${shows} (${scope})`);
+  if (hidden.length === 0) return null;
+  return html`<p class="hint">${`Hidden, because your token lacks the scope: ${hidden.join(', ')}.`}</p>`;
+}
+
+function firstSteps(isEmpty: boolean): Html {
+  return html`
+    <section class="card empty first-steps" aria-labelledby="first-title">
+      <h2 id="first-title">No events received yet</h2>
+      <ol>
+        <li>
+          <p>
+            <strong>Register the webhook endpoint</strong>
+            ${' in the provider’s portal: the public address of this sidecar followed by '}<code>/webhooks</code>${'. Set the signing secret from the portal as '}<code>WEBHOOK_SECRETS</code>${', then send a test event.'}
+          </p>
+        </li>
+        <li>
+          <p>
+            <strong>Upload the census of each employer</strong>${isEmpty ? ' on the page ' : '. One has been uploaded or requested: see '}<a href="/census">Census</a>.
+          </p>
+        </li>
+        <li>
+          <p><strong>Create an API token</strong> for each program and person, with the scopes they need.</p>
+        </li>
+      </ol>
+    </section>
+  `;
+}
+
+/** An installation without data passes every check but is not ready for payroll. */
+function readinessCard(readiness: Schemas['Readiness'], visit: Visit, isEmpty: boolean): Html {
+  const [title, explanation, tone] = !readiness.ready
+    ? ['Not ready', 'Fix these before you run payroll.', 'bad']
+    : isEmpty
+      ? [
+          'No data yet',
+          'No event and no census has arrived, so there is nothing to run payroll from.',
+          'plain',
+        ]
+      : ['Ready', 'Payroll runs can use the ledger.', 'good'];
+  return html`
+    <section class=${`card readiness ${tone}`} aria-labelledby="readiness-title">
+      <h2 id="readiness-title" class="figure">${title}</h2>
+      <p>${explanation}</p>
+      ${checkList(readiness, visit)}
+    </section>
+  `;
+}
+
+/** `syncs`: newest first. */
+function latestSyncs(syncs: readonly Sync[]): Html {
+  const latest = [...new Map(syncs.toReversed().map((sync) => [sync.employer_id, sync])).values()].sort(
+    (one, other) => (one.employer_id < other.employer_id ? -1 : 1),
+  );
+  return html`
+    <div>
+      <h2>Latest census sync by employer</h2>
+      ${
+        latest.length === 0
+          ? empty(
+              'No census syncs yet',
+              html`<p>${'The service requests a census when it needs one. You can '}<a href="/census">upload one</a> now.</p>`,
+            )
+          : table<Sync>({
+              caption: 'Latest census sync by employer',
+              stacked: true,
+              captionHidden: true,
+              columns: [
+                { title: 'Employer', kind: 'name', cell: ({ employer_id }) => censusLink(employer_id) },
+                {
+                  title: 'State',
+                  cell: (sync) =>
+                    html`<span>${state(sync.state)}${sync.overdue && html`<span> ${state('overdue')}</span>`}</span>`,
+                },
+                { title: 'Requested', kind: 'date', cell: ({ requested_at }) => instant(requested_at) },
+                { title: 'Uploaded', kind: 'date', cell: ({ uploaded_at }) => instant(uploaded_at) },
+                { title: 'Completed', kind: 'date', cell: ({ completed_at }) => instant(completed_at) },
+                { title: 'Reason', cell: ({ reason }) => reason },
+              ],
+              rows: latest,
+            })
+      }
+      ${syncs.length === SYNCS_READ && html`<p class="hint">${`From the latest ${SYNCS_READ} syncs. `}<a href="/census">All syncs</a></p>`}
+    </div>
   `;
 }

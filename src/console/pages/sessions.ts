@@ -1,13 +1,12 @@
-/** The sessions of the signed-in person's token. */
+/** The console sessions of the signed-in user's token. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../client.ts';
-import { PAGE_ROWS, pager } from '../elements/pager.ts';
-import { table } from '../elements/table.ts';
-import { instant, since } from '../elements/time.ts';
+import { found, need } from '../api-client.ts';
+import { instant, since } from '../elements/format.ts';
+import { PAGE_ROWS, pager, table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
-import { found, need } from '../own-api.ts';
+import type { ConsoleParts } from '../page.ts';
 import { action, page, type Visit } from '../page.ts';
-import type { ConsoleParts } from '../parts.ts';
 
 type Session = Schemas['Session'];
 
@@ -41,7 +40,7 @@ export function sessionPages(app: FastifyInstance, parts: ConsoleParts): void {
 
   action(app, parts, { url: `${PATH}/:session/end`, scope: 'self' }, async ({ api, params }) => {
     const path = { session_id: params.session ?? '' };
-    // A session that ended in the meantime is what the person wanted.
+    // The session may have ended in the meantime.
     found(await api.DELETE('/v1/sessions/{session_id}', { params: { path } }));
     return { go: PATH };
   });

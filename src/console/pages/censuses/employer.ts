@@ -1,51 +1,48 @@
-/** One employer's census: what is staged, a file to check and stage, and how its syncs went. */
+/** One employer's census: what is staged, the upload form, and the syncs. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { empty } from '../../elements/empty.ts';
-import { count, facts } from '../../elements/facts.ts';
-import { gateBox } from '../../elements/gate.ts';
-import { live } from '../../elements/live.ts';
-import { address, PAGE_ROWS, pager } from '../../elements/pager.ts';
-import { since } from '../../elements/time.ts';
+import { need } from '../../api-client.ts';
+import { pausedNotice } from '../../elements/checks.ts';
+import { empty, facts, live } from '../../elements/facts.ts';
+import { count, since } from '../../elements/format.ts';
+import { address, censusApiPath, censusPath } from '../../elements/links.ts';
+import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
-import { need } from '../../own-api.ts';
-import { page, type Visit } from '../../page.ts';
-import type { ConsoleParts } from '../../parts.ts';
-import { bringForm } from './bring-form.ts';
-import { censusPath, employerPath } from './paths.ts';
-import { pushing } from './pushing.ts';
-import { syncButton, takenOf } from './staged-table.ts';
-import { type Answered, timeline } from './syncs.ts';
+import { type ConsoleParts, page, type Visit } from '../../page.ts';
+import { lastUpload, syncButton } from './list.ts';
+import { type SyncResponse, timeline } from './syncs.ts';
+import { uploadForm } from './upload.ts';
 
 type Sync = Schemas['CensusSync'];
 type Staged = Schemas['StagedCensus'];
 
-/** All that the API names of one failed sync. */
+/** The API returns at most this many problems of a sync. */
 const PROBLEMS_SHOWN = 1_000;
+const SOURCES = {
+  dir: 'a folder (CENSUS_SOURCE=dir:…)',
+  http: 'an HTTP address (CENSUS_SOURCE=http…)',
+  function: 'the program that embeds the sidecar',
+} as const;
 
 export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/census/:employer', scope: 'census:read' }, async (visit) => {
     const { api, params, may } = visit;
-    const { answer: answerOf, ...query } = visit.query;
+    const { answer: responseOf, ...query } = visit.query;
     const employer_id = params.employer ?? '';
+    const path = censusPath(employer_id);
     const { data, source } = need(await api.GET('/v1/censuses', { params: { query: { employer_id } } }));
-    const syncs = need(
-      await api.GET('/v1/census-syncs', {
-        params: {
-          query: {
-            employer_id,
-            limit: PAGE_ROWS,
-            ...(query.cursor !== undefined && { cursor: query.cursor }),
-          },
-        },
-      }),
-    );
-    // Each read is recorded, so this runs only when a person asked for it.
-    const answered =
-      answerOf !== undefined && may('pii:read')
+    const list = {
+      employer_id,
+      limit: PAGE_ROWS,
+      ...(query.cursor !== undefined && { cursor: query.cursor }),
+    };
+    const syncs = need(await api.GET('/v1/census-syncs', { params: { query: list } }));
+    // Each read of a response is recorded, so this runs only when the user requested it.
+    const response =
+      responseOf !== undefined && may('pii:read')
         ? need(
             await api.GET('/v1/census-syncs/{sync_id}', {
-              params: { path: { sync_id: answerOf }, query: { answer: true } },
+              params: { path: { sync_id: responseOf }, query: { answer: true } },
             }),
           )
         : null;
@@ -54,14 +51,14 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
       place: 'census',
       body: html`
         <div>
-          ${await gateBox(visit)}
+          ${await pausedNotice(visit)}
           ${stagedNow(data[0] ?? null, employer_id, visit)}
-          ${source !== 'push' && fetched(source)}
-          ${may('census:write') && bringForm(employer_id)}
+          ${source !== 'push' && fetchedNotice(source)}
+          ${may('census:write') && uploadForm(employer_id)}
           <section aria-labelledby="syncs">
-            <h2 id="syncs">Syncs, the newest first</h2>
-            ${syncsOf(syncs.data, visit, address(employerPath(employer_id), query), answered)}
-            ${pager(employerPath(employer_id), query, syncs.next_cursor)}
+            <h2 id="syncs">Syncs, newest first</h2>
+            ${syncsOf(syncs.data, visit, address(path, query), response)}
+            ${pager(path, query, syncs.next_cursor)}
           </section>
         </div>
       `,
@@ -69,63 +66,56 @@ export function employerCensusPages(app: FastifyInstance, parts: ConsoleParts): 
   });
 }
 
-/** Live, unless there are row errors to be read: a list that somebody has opened would close. */
-function syncsOf(syncs: readonly Sync[], visit: Visit, path: string, answered: Answered | null): Html {
-  if (syncs.length === 0)
-    return live({ id: 'rounds', path }, empty('The service has asked for no census of this employer yet.'));
-  const list = html`<div class="card">${timeline(syncs, visit, PROBLEMS_SHOWN, answered)}</div>`;
-  // Nor beside a response: showing it again would record another read.
-  return answered !== null || syncs.some(({ problem_count }) => problem_count > 0)
-    ? list
-    : live({ id: 'rounds', path }, list);
+/** The list refreshes unless it shows problems or a response: those would close, and a read would be recorded again. */
+function syncsOf(syncs: readonly Sync[], visit: Visit, path: string, response: SyncResponse | null): Html {
+  const list =
+    syncs.length === 0
+      ? empty('The service has not requested a census of this employer yet')
+      : html`<div class="card">${timeline(syncs, visit, PROBLEMS_SHOWN, response)}</div>`;
+  const isStill = response !== null || syncs.some(({ problem_count }) => problem_count > 0);
+  return isStill ? list : live({ id: 'rounds', path }, list);
 }
 
-const SOURCES = {
-  dir: 'a folder (CENSUS_SOURCE=dir:…)',
-  http: 'an address (CENSUS_SOURCE=http…)',
-  function: 'a function of the program that the sidecar is embedded in',
-} as const;
-
-/** Before somebody stages a census that does not stay. */
-function fetched(source: keyof typeof SOURCES): Html {
+function fetchedNotice(source: keyof typeof SOURCES): Html {
   return html`
     <p class="notice" role="note">
-      <strong>${`Here censuses come from ${SOURCES[source]}. `}</strong>
-      ${'At the next sync the employer’s census is fetched from there, and takes the place of one that is brought here. That one serves only syncs that wait or failed: what is to last must be changed at the source.'}
+      <strong>${`Censuses of this sidecar come from ${SOURCES[source]}. `}</strong>
+      The next sync fetches the census from there and replaces one uploaded here. An upload helps only syncs that are waiting or failed; change the source to keep it.
     </p>
   `;
 }
 
-function stagedNow(staged: Staged | null, employerId: string, { now, may, query, origin }: Visit): Html {
+function stagedNow(staged: Staged | null, employerId: string, { now, may, query }: Visit): Html {
+  const mayWrite = may('census:write');
   if (staged === null) {
     return html`
       <section aria-labelledby="staged">
-        <h2 id="staged">Staged for the next upload</h2>
-        ${empty('No census of this employer is staged.', pushing(employerId, origin))}
-        ${may('census:write') && syncButton(employerId, 'Ask for a sync', 'employer')}
+        <h2 id="staged">Staged census</h2>
+        ${empty('No census of this employer is staged', html`<p>${mayWrite ? 'Upload the employer and all of its active employees below.' : 'To upload one, your token needs the scope census:write.'}</p>`)}
+        ${mayWrite && syncButton(employerId, 'Request a sync', 'employer')}
       </section>
     `;
   }
   const { census_id, employees, staged_at } = staged;
   return html`
     <section class="card" aria-labelledby="staged">
-      <h2 id="staged">Staged for the next upload</h2>
+      <h2 id="staged">Staged census</h2>
       ${
         query.staged === census_id &&
-        html`<p class="done" role="status">This is the census that you brought. Syncs that waited for one go on by themselves.</p>`
+        html`<p class="done" role="status">Your census is staged. Syncs that were waiting for it continue automatically.</p>`
       }
       ${facts([
         ['Employees', count(employees)],
         ['Staged', since(staged_at, now)],
-        ['The service took last', takenOf(now)(staged)],
-        ['Id', html`<code>${census_id}</code>`],
+        ['Last upload', lastUpload(staged, now)],
+        ['ID', html`<code>${census_id}</code>`],
         [
-          'What it says',
+          'Content',
           may('pii:read') &&
-            html`<a href=${censusPath(employerId)}>the whole census as raw JSON, with personal data; that you looked is written down</a>`,
+            html`<a href=${censusApiPath(employerId)}>Raw JSON with personal data (the read is recorded)</a>`,
         ],
       ])}
-      ${may('census:write') && html`<div class="actions">${syncButton(employerId, 'Sync now', 'employer')}</div>`}
+      ${mayWrite && html`<div class="actions">${syncButton(employerId, 'Sync now', 'employer')}</div>`}
     </section>
   `;
 }

@@ -1,33 +1,29 @@
-/** Every employer's census: what is staged, and how its syncs went. */
+/** The censuses of all employers: what is staged, and the syncs. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { empty } from '../../elements/empty.ts';
-import { type Choice, selectField, textField } from '../../elements/field.ts';
-import { gateBox } from '../../elements/gate.ts';
-import { canStandInPath } from '../../elements/links.ts';
-import { address, PAGE_ROWS, pager } from '../../elements/pager.ts';
-import { type Html, html } from '../../html.ts';
-import { need } from '../../own-api.ts';
-import { action, page, type Visit } from '../../page.ts';
-import type { ConsoleParts } from '../../parts.ts';
-import { censusLink, employerPath } from './paths.ts';
-import { pushing } from './pushing.ts';
-import { stagedTable } from './staged-table.ts';
+import { need } from '../../api-client.ts';
+import { pausedNotice } from '../../elements/checks.ts';
+import { empty } from '../../elements/facts.ts';
+import { ANY, filterForm, selectField, textField } from '../../elements/fields.ts';
+import { age, count, instant } from '../../elements/format.ts';
+import { address, censusLink, censusPath, fitsPath } from '../../elements/links.ts';
+import { type Column, PAGE_ROWS, pager, table } from '../../elements/table.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
 import { timeline } from './syncs.ts';
 
 type Sync = Schemas['CensusSync'];
 type Staged = Schemas['StagedCensus'];
 
-/** Of each failed sync, in the list of all; the employer's own page has more. */
+/** Problems shown of each failed sync; the employer's page shows more. */
 const PROBLEMS_SHOWN = 20;
 const STATES = ['requested', 'waiting', 'uploaded', 'completed', 'failed', 'overdue'] as const;
-const ANY: Choice = { value: '', label: 'in any state' };
-type Wished = (typeof STATES)[number];
+type State = Exclude<(typeof STATES)[number], 'overdue'>;
 
 export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void {
   page(app, parts, { url: '/census', scope: 'census:read' }, async (visit) => {
     const { state, cursor, employers } = visit.query;
-    // Who goes on in one of the two lists, or asks for a state of syncs, looks at that one.
+    // The page has two lists with a cursor each; a cursor or a state selects one of them.
     const staged = state === undefined && cursor === undefined ? await readStaged(visit) : null;
     const syncs = employers === undefined ? await readSyncs(visit) : null;
     const isEmpty = [staged, syncs].every((list) => list === null || list.data.length === 0);
@@ -36,8 +32,8 @@ export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void
       place: 'census',
       body: html`
         <div>
-          ${await gateBox(visit)}
-          ${filters(visit)}
+          ${await pausedNotice(visit)}
+          ${filters(visit.query)}
           ${isEmpty && nothing(visit)}
           ${!isEmpty && staged !== null && stagedPart(staged, visit)}
           ${!isEmpty && syncs !== null && syncPart(syncs.data, visit)}
@@ -47,7 +43,6 @@ export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void
     };
   });
 
-  // Back to the page that it was asked on: one of two, never an address that was sent.
   action(
     app,
     parts,
@@ -55,7 +50,7 @@ export function censusListPages(app: FastifyInstance, parts: ConsoleParts): void
     async ({ api, params, form }) => {
       const employer_id = params.employer ?? '';
       need(await api.POST('/v1/employers/{employer_id}/census/sync', { params: { path: { employer_id } } }));
-      return { go: form.from === 'list' ? '/census' : employerPath(employer_id) };
+      return { go: form.from === 'list' ? '/census' : censusPath(employer_id) };
     },
   );
 }
@@ -64,7 +59,8 @@ async function readSyncs({ api, query: { employer_id, state, cursor } }: Visit) 
   const query = {
     limit: PAGE_ROWS,
     ...(employer_id !== undefined && { employer_id }),
-    ...wishOf(state),
+    ...(state === 'overdue' && { overdue: true }),
+    ...(state !== undefined && state !== 'overdue' && { state: state as State }),
     ...(cursor !== undefined && { cursor }),
   };
   return need(await api.GET('/v1/census-syncs', { params: { query } }));
@@ -79,81 +75,85 @@ async function readStaged({ api, query: { employer_id, employers } }: Visit) {
   return need(await api.GET('/v1/censuses', { params: { query } }));
 }
 
-function wishOf(state: string | undefined): { state?: Exclude<Wished, 'overdue'>; overdue?: boolean } {
-  if (state === undefined) return {};
-  // What is none of them the API refuses by name.
-  return state === 'overdue' ? { overdue: true } : { state: state as Exclude<Wished, 'overdue'> };
+function filters({ employer_id = '', state = '' }: Visit['query']): Html {
+  const choices = [ANY, ...STATES.map((value) => ({ value, label: value }))];
+  return filterForm('/census', employer_id !== '' || state !== '', [
+    textField({ name: 'employer_id', label: 'Employer ID', value: employer_id }),
+    selectField({ name: 'state', label: 'Sync state', value: state, choices }),
+  ]);
 }
 
-function filters({ query }: Visit): Html {
-  const given = (name: 'employer_id' | 'state') => ({ name, value: query[name] ?? '' });
-  return html`
-    <form class="fields" method="get" action="/census" aria-label="Filters">
-      ${textField({ ...given('employer_id'), label: 'Employer id' })}
-      ${selectField({ ...given('state'), label: 'Syncs that are', choices: [ANY, ...STATES.map((value) => ({ value, label: value }))] })}
-      <button type="submit">Show</button>
-      ${(query.employer_id ?? query.state) !== undefined && html`<a class="button quiet" href="/census">Show all</a>`}
-    </form>
-  `;
-}
-
-function nothing({ query: { employer_id: employer, state }, origin }: Visit): Html {
-  const which = employer === undefined ? '' : ` of “${employer}”`;
-  if (state !== undefined) return empty(`No sync${which} is ${state}.`);
-  if (employer === undefined) {
-    return empty(
-      'No census was brought yet, and the service has asked for none.',
-      html`
-        <div>
-          ${pushing('maple-bakery', origin)}
-          <p>Or here: write the employer’s id above, and bring the file on the employer’s page.</p>
-        </div>
-      `,
-    );
-  }
-  return empty(
-    `No census${which} was brought, and the service has asked for none.`,
-    canStandInPath(employer)
-      ? html`<p><a href=${employerPath(employer)}>Bring a census of this employer</a></p>`
-      : undefined,
-  );
+function nothing({ query: { employer_id: employer, state }, may }: Visit): Html {
+  const which = employer === undefined ? '' : ` for “${employer}”`;
+  if (state !== undefined) return empty(`No ${state} syncs${which}`);
+  const mayUpload = may('census:write');
+  const advice = !mayUpload
+    ? 'To upload a census, your token needs the scope census:write.'
+    : employer === undefined
+      ? 'Enter an employer ID above to upload its census.'
+      : fitsPath(employer) && html`<a href=${censusPath(employer)}>Upload the census of this employer</a>`;
+  return empty(`No census and no sync${which} yet`, html`<p>${advice}</p>`);
 }
 
 function stagedPart(
   { data, next_cursor }: { data: Staged[]; next_cursor: string | null },
   visit: Visit,
 ): Html {
-  const { query, origin } = visit;
   return html`
     <section aria-labelledby="staged">
-      <h2 id="staged">Staged for the next upload</h2>
-      ${
-        data.length > 0
-          ? stagedTable(data, visit)
-          : empty('No census was brought yet.', pushing(query.employer_id ?? 'maple-bakery', origin))
-      }
+      <h2 id="staged">Staged censuses</h2>
+      ${data.length > 0 ? stagedTable(data, visit) : nothing(visit)}
       ${
         next_cursor !== null &&
-        html`<p><a class="button quiet" href=${address('/census', { ...query, employers: next_cursor })}>More employers</a></p>`
+        html`<p><a class="button quiet" href=${address('/census', { ...visit.query, employers: next_cursor })}>More employers</a></p>`
       }
     </section>
   `;
 }
 
-function syncPart(syncs: readonly Sync[], visit: Visit): Html {
+function stagedTable(data: readonly Staged[], { now, may }: Visit): Html {
+  const columns: Column<Staged>[] = [
+    { title: 'Employer', kind: 'name', cell: ({ employer_id }) => censusLink(employer_id) },
+    { title: 'Employees', kind: 'number', cell: ({ employees }) => count(employees) },
+    {
+      title: 'Staged',
+      kind: 'date',
+      cell: ({ staged_at }) => html`<span title=${staged_at}>${age(staged_at, now)}</span>`,
+    },
+    { title: 'Last upload', cell: (staged) => lastUpload(staged, now) },
+  ];
+  if (may('census:write')) {
+    columns.push({ title: 'Sync', cell: ({ employer_id }) => syncButton(employer_id, 'Sync now', 'list') });
+  }
+  return table({ caption: 'Staged censuses', captionHidden: true, columns, rows: data });
+}
+
+/** Describes the last upload, and whether it is the staged census. */
+export function lastUpload({ census_id, last_upload }: Staged, now: Date): Content {
+  if (last_upload === null) return html`<span class="soft">none yet</span>`;
+  const { uploaded_at, employees } = last_upload;
+  if (last_upload.census_id === census_id) return html`<span>this census, ${instant(uploaded_at)}</span>`;
+  return html`<span>an older census with ${count(employees)} employees, ${age(uploaded_at, now)}</span>`;
+}
+
+/** Requests a sync; `from` is the page to return to. */
+export function syncButton(employerId: string, label: string, from: 'list' | 'employer'): Html | null {
+  if (!fitsPath(employerId)) return null;
   return html`
-    <section aria-labelledby="syncs">
-      <h2 id="syncs">Syncs, the newest first</h2>
-      ${syncs.length > 0 ? byEmployer(syncs, visit) : empty('The service has asked for no census yet.')}
-    </section>
+    <form class="inline" hx-post=${`${censusPath(employerId)}/sync`}>
+      <input type="hidden" name="from" value=${from} />
+      <button type="submit" class="quiet" aria-label=${`${label}: ${employerId}`}>${label}</button>
+    </form>
   `;
 }
 
-/** The page's syncs, those of an employer together; first the one that has the newest. */
-function byEmployer(syncs: readonly Sync[], visit: Visit): Html {
+/** Groups the syncs by employer, the employer with the newest sync first. */
+function syncPart(syncs: readonly Sync[], visit: Visit): Html {
   const employers = Map.groupBy(syncs, ({ employer_id }) => employer_id);
   return html`
-    <div>
+    <section aria-labelledby="syncs">
+      <h2 id="syncs">Syncs, newest first</h2>
+      ${syncs.length === 0 && empty('The service has not requested a census yet')}
       ${[...employers].map(
         ([employerId, own]) => html`
           <section class="card" aria-label=${`Syncs of ${employerId}`}>
@@ -162,6 +162,6 @@ function byEmployer(syncs: readonly Sync[], visit: Visit): Html {
           </section>
         `,
       )}
-    </div>
+    </section>
   `;
 }

@@ -1,13 +1,12 @@
-/** Census syncs as a timeline: what each has come through, what it waits for, and what was wrong. */
+/** Census syncs as a timeline: the steps of each, its problems, and the service's response. */
 import type { Schemas } from '../../../client.ts';
-import { counted } from '../../elements/facts.ts';
-import { pathOf } from '../../elements/links.ts';
-import { state } from '../../elements/state.ts';
-import { age, instant } from '../../elements/time.ts';
+import { state } from '../../elements/facts.ts';
+import type { FieldProblem } from '../../elements/fields.ts';
+import { age, count, counted, instant } from '../../elements/format.ts';
+import { censusPath, pathOf } from '../../elements/links.ts';
+import { type RowPlace, rowProblems } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
 import type { Visit } from '../../page.ts';
-import { employerPath } from './paths.ts';
-import { problemTable } from './problems.ts';
 
 type Sync = Schemas['CensusSync'];
 type Step = {
@@ -16,47 +15,63 @@ type Step = {
   readonly tone: 'done' | 'now' | 'stuck' | 'open';
 };
 
-/** A sync with the response that the page was asked to show. */
-export type Answered = { readonly sync_id: string; readonly answer?: string | null };
+/** A sync with the response that the user requested to see. */
+export type SyncResponse = { readonly sync_id: string; readonly answer?: string | null };
 
-/** The syncs given, in their order. `problemsShown`: of each. */
+const STEP_STATES = { done: 'done', now: 'automatic', stuck: 'action needed', open: 'not yet' } as const;
+
+/** Lists the syncs in their order, with at most `problemsShown` problems each. */
 export function timeline(
   syncs: readonly Sync[],
   visit: Visit,
   problemsShown: number,
-  answered: Answered | null = null,
+  response: SyncResponse | null = null,
 ): Html {
   return html`
     <ol class="syncs">
-      ${syncs.map((sync) => html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, answered)}</li>`)}
+      ${syncs.map((sync) => html`<li class=${`sync ${sync.state}`}>${oneSync(sync, visit, problemsShown, response)}</li>`)}
     </ol>
   `;
 }
 
-function oneSync(sync: Sync, { now, may }: Visit, problemsShown: number, answered: Answered | null): Html {
-  const { event_id, sync_id } = sync;
+function oneSync(
+  sync: Sync,
+  { now, may }: Visit,
+  problemsShown: number,
+  response: SyncResponse | null,
+): Html {
+  const { event_id, sync_id, problem_count, problems } = sync;
   const event = event_id !== null && may('events:read') ? pathOf('/events', event_id) : null;
-  const asked = event_id === null ? 'asked for by hand' : 'asked for by the service';
+  const requested = event_id === null ? 'requested manually' : 'requested by the service';
+  const mayShowResponse = sync.state === 'failed' && problem_count === 0 && may('pii:read');
   return html`
     <article>
       <p class="headline">
-        ${state(sync.state)} ${sync.overdue && state('overdue')} <span class="soft">${event === null ? asked : html`<a href=${event}>${asked}</a>`}${` ${age(sync.requested_at, now)}`}</span>
+        ${state(sync.state)} ${sync.overdue && state('overdue')} <span class="soft">${event === null ? requested : html`<a href=${event}>${requested}</a>`}${` ${age(sync.requested_at, now)}`}</span>
       </p>
-      <ol class="steps" aria-label="How far it came">
+      <ol class="steps" aria-label="Steps">
         ${stepsOf(sync).map(stepOf)}
       </ol>
       ${sync.reason !== null && html`<p class="reason">${sync.reason}</p>`}
-      ${sync.problem_count > 0 && whatIsWrong(sync, problemsShown)}
-      ${sync.state === 'failed' && sync.problem_count === 0 && may('pii:read') && answerOf(sync, answered?.sync_id === sync_id ? answered : null)}
+      ${
+        problem_count > 0 &&
+        html`
+          <details>
+            <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
+            ${problemTable(problems.slice(0, problemsShown), problem_count)}
+          </details>
+        `
+      }
+      ${mayShowResponse && responseOf(sync, response?.sync_id === sync_id ? response : null)}
     </article>
   `;
 }
 
-/** The response that failed an upload. It may hold personal data and each read is recorded, so it needs a click. */
-function answerOf({ sync_id, employer_id }: Sync, answered: Answered | null): Html {
-  if (answered === null) {
+/** A response may contain personal data and each read is recorded, so it needs a click. */
+function responseOf({ sync_id, employer_id }: Sync, response: SyncResponse | null): Html {
+  if (response === null) {
     return html`
-      <form method="get" action=${employerPath(employer_id)}>
+      <form method="get" action=${censusPath(employer_id)}>
         <input type="hidden" name="answer" value=${sync_id} />
         <p>
           <button type="submit" class="quiet">Show the response</button>
@@ -65,7 +80,7 @@ function answerOf({ sync_id, employer_id }: Sync, answered: Answered | null): Ht
       </form>
     `;
   }
-  const { answer } = answered;
+  const { answer } = response;
   return html`
     <div>
       <h3>Response of the service</h3>
@@ -74,49 +89,55 @@ function answerOf({ sync_id, employer_id }: Sync, answered: Answered | null): Ht
   `;
 }
 
-const TOLD = { done: 'done', now: 'by itself', stuck: 'a person acts', open: 'not yet' } as const;
-
 function stepOf({ name, at, tone }: Step): Html {
   return html`
     <li class=${tone}>
       <span class="name">${name}</span>
-      <span class="at">${at === null ? TOLD[tone] : instant(at)}</span>
+      <span class="at">${at === null ? STEP_STATES[tone] : instant(at)}</span>
     </li>
   `;
 }
 
-/** Requested, uploaded, completed; in between what it is held up by. */
 function stepsOf({ state: now, requested_at, upload_started_at, uploaded_at, completed_at }: Sync): Step[] {
-  const requested: Step = { name: 'requested', at: requested_at, tone: 'done' };
-  const completed: Step = {
-    name: 'completed',
-    at: completed_at,
-    tone: completed_at !== null ? 'done' : now === 'uploaded' ? 'now' : 'open',
-  };
-  if (now === 'waiting')
-    return [requested, { name: 'waits for a census', at: null, tone: 'stuck' }, completed];
-  if (now === 'failed') return [requested, { name: 'failed', at: null, tone: 'stuck' }, completed];
-  if (uploaded_at !== null)
-    return [requested, { name: 'uploaded', at: uploaded_at, tone: 'done' }, completed];
-  // Its answer was lost, and the service said all the same that it has processed the census.
-  if (completed_at !== null)
-    return [requested, { name: 'upload began', at: upload_started_at, tone: 'done' }, completed];
+  const tone = completed_at !== null ? 'done' : now === 'uploaded' ? 'now' : 'open';
   return [
-    requested,
-    {
-      name: upload_started_at === null ? 'to be uploaded' : 'upload began',
-      at: upload_started_at,
-      tone: 'now',
-    },
-    completed,
+    { name: 'requested', at: requested_at, tone: 'done' },
+    uploadStep(),
+    { name: 'completed', at: completed_at, tone },
   ];
+
+  function uploadStep(): Step {
+    if (now === 'waiting') return { name: 'waiting for a census', at: null, tone: 'stuck' };
+    if (now === 'failed') return { name: 'failed', at: null, tone: 'stuck' };
+    if (uploaded_at !== null) return { name: 'uploaded', at: uploaded_at, tone: 'done' };
+    // Completed without an upload time: the upload's response was lost.
+    const begun = completed_at !== null || upload_started_at !== null;
+    return {
+      name: begun ? 'upload started' : 'upload',
+      at: upload_started_at,
+      tone: completed_at !== null ? 'done' : 'now',
+    };
+  }
 }
 
-function whatIsWrong({ problem_count, problems, employer_id }: Sync, shown: number): Html {
+/** Lists problems by row and field, never with values. `all`: how many there are. */
+export function problemTable(problems: readonly FieldProblem[], all: number): Html {
   return html`
-    <details>
-      <summary>${`${counted(problem_count, 'problem')} in the census`}</summary>
-      ${problemTable(problems.slice(0, shown), problem_count, employer_id)}
-    </details>
+    <div>
+      ${problems.length > 0 && rowProblems(problems, placeOf)}
+      <p class="hint">
+        ${'Row 1 is the first employee: '}<code>employees[0]</code>${' in JSON, line 2 in CSV.'}
+        ${all > problems.length && ` ${counted(all - problems.length, 'more problem')} not shown: fix these and check the file again.`}
+      </p>
+    </div>
   `;
+}
+
+/** `employees[17].address.state` as `18` and `address.state`. */
+function placeOf(path: string): RowPlace {
+  const [, index, field] = /^employees\[(\d+)\]\.?(.*)$/s.exec(path) ?? [];
+  if (index !== undefined) return { row: count(Number(index) + 1), field: field || 'whole row' };
+  const [, ofOrganization] = /^organization\.?(.*)$/s.exec(path) ?? [];
+  if (ofOrganization !== undefined) return { row: 'organization', field: ofOrganization || 'all' };
+  return { row: 'file', field: path || 'all' };
 }

@@ -1,28 +1,26 @@
 /**
- * A body for people: JSON on lines of its own, each value as it was received, digit for digit, and what is personal
- * masked. Pure. It is no guard: a token with `events:read` may read the body as it is; the screen need not show it.
+ * Formats a JSON body as lines. Values keep their digits as received, and personal fields are masked. The mask is no
+ * protection: the token may read the body through the API; it only keeps personal data off the screen.
  */
 
-/** `shown` is for the screen; `whole` tells two lines apart that are masked alike. */
+/** `shown` is masked; `whole` is for comparing lines. */
 export type Line = { readonly shown: string; readonly whole: string };
 
-/** An event of the service has some twenty lines. What goes on beyond this is cut. */
+/** Events have about 20 lines; more than this are cut. */
 export const LINES_MAX = 1_000;
-/** A value on one line is cut beyond this. */
 const LINE_CHARACTERS_MAX = 2_000;
 export const MASK = '•••';
 
 /**
- * Endings of the names of fields that hold what is personal, in small letters: `employee_name`, `homePhone`. A name
- * counts without digits at its end and in the singular too: `address1`, `names`. Whatever is in such a field is masked
- * whole. Better a plan's name masked than a person's shown.
+ * Endings of the names of personal fields, in lower case: `employee_name`, `homePhone`. Trailing digits and plurals are
+ * ignored: `address1`, `names`. Such a field is masked whole. Masking a plan's name is better than showing a person's.
  */
 const PERSONAL = [
-  // Who it is.
+  // Identity.
   ...['name', 'ssn', 'ssnlast', 'socialsecurity', 'socialsecuritynumber', 'taxid', 'taxpayerid', 'itin'],
   ...['nationalid', 'governmentid', 'passport', 'passportnumber', 'driverslicense', 'licensenumber'],
   ...['dob', 'dateofbirth', 'birth', 'birthdate', 'birthday', 'yearofbirth', 'signature', 'photo'],
-  // What the person is like.
+  // Characteristics and family.
   ...[
     'sex',
     'gender',
@@ -36,24 +34,23 @@ const PERSONAL = [
   ],
   ...['disability', 'veteranstatus', 'spouse', 'dependent', 'child', 'children'],
   ...['beneficiary', 'beneficiaries'],
-  // Where it is found.
+  // Contact.
   ...['address', 'addressline', 'street', 'line1', 'line2', 'line3', 'city', 'cities', 'zip', 'zipcode'],
   ...['postalcode', 'postcode', 'phone', 'phonenumber', 'mobile', 'mobilenumber', 'cell', 'fax', 'email'],
   ...['emailaddress', 'contact'],
-  // What it earns, and where that goes.
+  // Pay and bank accounts.
   ...['payrate', 'rateofpay', 'hourlyrate', 'dailyrate', 'weeklyrate', 'biweeklyrate', 'monthlyrate'],
   ...['annualrate', 'yearlyrate', 'baserate', 'salaryrate', 'wagerate', 'overtimerate', 'salary', 'salaries'],
   ...['wage', 'basepay', 'grosspay', 'netpay', 'hourlypay', 'annualpay', 'compensation', 'earnings'],
   ...['income', 'accountnumber', 'routingnumber', 'iban'],
 ] as const;
 
-/** Strings, signs, and what is neither: numbers, true, false, null. Right for a text that is JSON. */
+/** Strings, punctuation, and other values. Correct for valid JSON. */
 const TOKENS = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const INDENT = '  ';
-/** Deeper than any event that is understood: from here on lines go no further in. */
 const INDENTS_MAX = 32;
 
-/** The lines of a body, at most `LINES_MAX`; null when it is not JSON, where nothing tells what is personal. */
+/** Returns at most `LINES_MAX` lines; null for a body that is not JSON, where personal fields cannot be found. */
 export function linesOf(body: string): Line[] | null {
   try {
     JSON.parse(body);
@@ -117,7 +114,7 @@ function isPersonal(name: string): boolean {
   return spellings.some((spelling) => PERSONAL.some((ending) => spelling.endsWith(ending)));
 }
 
-/** Behind the last token of the value that begins at `from`. */
+/** Returns the index after the value that starts at `from`. */
 function endOfValue(tokens: readonly string[], from: number): number {
   let open = 0;
   for (let at = from; at < tokens.length; at += 1) {
@@ -132,4 +129,30 @@ function endOfValue(tokens: readonly string[], from: number): number {
 function cut(line: string): string {
   if (line.length <= LINE_CHARACTERS_MAX) return line;
   return `${line.slice(0, LINE_CHARACTERS_MAX)}… (${line.length - LINE_CHARACTERS_MAX} more characters)`;
+}
+
+export type Difference = { readonly one: readonly boolean[]; readonly other: readonly boolean[] };
+
+/** Marks the lines of two texts that are outside their longest common subsequence. Takes n × m steps. */
+export function differenceOf(one: readonly string[], other: readonly string[]): Difference {
+  const width = other.length + 1;
+  const common = new Uint16Array((one.length + 1) * width);
+  const at = (i: number, j: number): number => common[i * width + j] as number;
+  for (let i = one.length - 1; i >= 0; i -= 1) {
+    for (let j = other.length - 1; j >= 0; j -= 1) {
+      common[i * width + j] =
+        one[i] === other[j] ? at(i + 1, j + 1) + 1 : Math.max(at(i + 1, j), at(i, j + 1));
+    }
+  }
+  const differs = { one: one.map(() => true), other: other.map(() => true) };
+  for (let i = 0, j = 0; i < one.length && j < other.length; ) {
+    if (one[i] === other[j]) {
+      differs.one[i] = false;
+      differs.other[j] = false;
+      i += 1;
+      j += 1;
+    } else if (at(i + 1, j) >= at(i, j + 1)) i += 1;
+    else j += 1;
+  }
+  return differs;
 }

@@ -1,44 +1,42 @@
-/** A run beside payroll's own file: what only one of them has, and where the amounts differ. */
+/** Compares a run with payroll's own file, to the cent. */
 import type { FastifyInstance } from 'fastify';
 import type { Schemas } from '../../../client.ts';
-import { count, counted } from '../../elements/facts.ts';
-import { idLink } from '../../elements/links.ts';
-import { address } from '../../elements/pager.ts';
-import { plain } from '../../elements/plain.ts';
-import { toned } from '../../elements/state.ts';
+import { toned } from '../../elements/facts.ts';
+import { count, counted, money, plain } from '../../elements/format.ts';
+import { address, idLink, runPath } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
+import { upload } from '../../forms.ts';
 import { type Html, html } from '../../html.ts';
-import { page } from '../../page.ts';
-import type { ConsoleParts } from '../../parts.ts';
-import { upload } from '../../upload.ts';
-import { fileForm, sendFile } from './file.ts';
-import { refusedRows } from './refused-rows.ts';
+import { type ConsoleParts, page } from '../../page.ts';
+import { fileForm, sendFile } from './payroll-file.ts';
 import { outlineOf } from './run.ts';
-import { runPath } from './run-path.ts';
 
 type Audit = Schemas['Audit'];
-type Heap = Audit['only_here'];
-type Row = Heap['rows'][number];
+type Category = Audit['only_here'];
+type Row = Category['rows'][number];
+type Name = Audit['compared_by'][number];
 
-const HEAPS = [
-  ['amount_differs', 'The amount differs', 'Both have it, with other amounts.'],
-  ['only_here', 'Only here', 'The run has it, and payroll’s file does not.'],
-  ['only_in_payroll', 'Only in payroll', 'Payroll’s file has it, and the run does not.'],
-  [
-    'employee_unknown',
-    'Employee unknown',
-    'Payroll’s file has it for an employee of whom the roster knows nothing with this employer.',
-  ],
+const CATEGORIES = [
+  ['amount_differs', 'Different amount', 'Both have it, with different amounts.'],
+  ['only_here', 'Only in the run', 'The run has it, but payroll’s file does not.'],
+  ['only_in_payroll', 'Only in payroll', 'Payroll’s file has it, but the run does not.'],
+  ['employee_unknown', 'Unknown employee', 'This employer has no such employee in the roster.'],
 ] as const;
 
 const COLUMNS = [
-  ['employee_id', 'whose; required'],
-  ['member_amount', 'what payroll has for the employee’s side; required'],
-  ['payroll_code', 'what the amount is for, by payroll’s code,'],
-  ['line_of_coverage', 'or by line of coverage,'],
-  ['deduction_id', 'or by deduction: one of the three, the same in all rows'],
-  ['employer_amount', 'what payroll has for the employer’s side; compared where it is given'],
+  ['employee_id', 'Employee ID (required)'],
+  ['member_amount', 'Employee amount in payroll (required)'],
+  ['payroll_code', 'Payroll code, or'],
+  ['line_of_coverage', 'line of coverage, or'],
+  ['deduction_id', 'deduction ID: one of the three, the same in all rows'],
+  ['employer_amount', 'Employer amount in payroll; compared if given'],
 ] as const;
+
+const NAMES: Readonly<Record<string, string>> = {
+  payroll_code: 'Payroll code',
+  line_of_coverage: 'Line of coverage',
+  deduction_id: 'Deduction ID',
+};
 
 export function auditPages(app: FastifyInstance, parts: ConsoleParts): void {
   const scope = 'runs:read';
@@ -51,9 +49,9 @@ export function auditPages(app: FastifyInstance, parts: ConsoleParts): void {
       body: html`
         <div>
           <p>
-            ${`The run ${state === 'open' ? 'as it is computed now' : 'as it was frozen'} is compared with what payroll is going to deduct, to the cent. Nothing of the file is kept. `}<a href=${runPath(run_id)}>Back to the run</a>
+            ${`Compares ${state === 'open' ? 'the current run' : 'the run'} with the amounts that payroll is going to deduct. The file is not saved. `}<a href=${runPath(run_id)}>Back to the run</a>
           </p>
-          ${fileForm({ to: runPath(run_id, '/audit'), label: 'Payroll’s file', button: 'Compare', sends: true, columns: COLUMNS })}
+          ${fileForm({ to: runPath(run_id, '/audit'), label: 'File from payroll', button: 'Compare', submitsOnChoice: true, columns: COLUMNS })}
           <div id="outcome" aria-live="polite"></div>
         </div>
       `,
@@ -61,73 +59,66 @@ export function auditPages(app: FastifyInstance, parts: ConsoleParts): void {
   });
 
   upload(app, parts, { url: '/runs/:run_id/audit', scope, file: 'file' }, async (given) => {
-    const path = `/v1/payroll-runs/${encodeURIComponent(given.params.run_id ?? '')}/audit`;
-    const audit = await refusedRows(async () => (await sendFile(given, path)) as Audit);
-    return 'refused' in audit
-      ? audit.refused
-      : outcome(audit.answer, given.filename, runPath(given.params.run_id ?? ''));
+    const run_id = given.params.run_id ?? '';
+    const sent = await sendFile<Audit>(given, `/v1/payroll-runs/${encodeURIComponent(run_id)}/audit`);
+    return 'rejected' in sent ? sent.rejected : outcome(sent.response, given.filename, runPath(run_id));
   });
 }
 
 function outcome(audit: Audit, filename: string, path: string): Html {
-  const differing = HEAPS.reduce((sum, [heap]) => sum + audit[heap].count, 0);
+  const { compared_by } = audit;
+  const differing = CATEGORIES.reduce((sum, [category]) => sum + audit[category].count, 0);
+  const result =
+    differing === 0 ? toned('identical', 'good') : toned(counted(differing, 'difference'), 'bad');
   return html`
-    <section aria-labelledby="heaps">
-      <h2 id="heaps">
-        ${differing === 0 ? toned('They are the same', 'good') : toned(counted(differing, 'difference'), 'bad')}${` ${filename}`}
-      </h2>
-      <p class="hint">${`Compared by ${audit.compared_by.join(', ')}. Lines that are only shown are left out.`}</p>
+    <section aria-labelledby="result">
+      <h2 id="result">${result}${` ${filename}`}</h2>
+      <p class="hint">${`Compared by ${compared_by.map((name) => nameOf(name).toLowerCase()).join(', ')}. Lines that are shown only are left out.`}</p>
       ${sums(audit)}
-      ${HEAPS.filter(([heap]) => audit[heap].count > 0).map(([heap, title, says]) => heapOf(audit[heap], { title, says, by: audit.compared_by, path: heap === 'employee_unknown' ? null : path }))}
+      ${CATEGORIES.filter(([category]) => audit[category].count > 0).map(([category, title, meaning]) => differences(audit[category], { title, meaning, by: compared_by, path: category === 'employee_unknown' ? null : path }))}
     </section>
   `;
 }
 
-/** The five add up to the run and to the file: nothing is lost between them. */
+/** The categories add up to the run and to the file. */
 function sums(audit: Audit): Html {
   const rows = [
-    ...HEAPS.map(([heap, title]) => ({ title, ...audit[heap] })),
-    { title: 'The same in both', ...audit.matched },
+    ...CATEGORIES.map(([category, title]) => ({ title, ...audit[category] })),
+    { title: 'Identical', ...audit.matched },
   ];
-  return table({
-    caption: 'Heaps',
+  return table<(typeof rows)[number]>({
+    caption: 'Summary',
     stacked: true,
     columns: [
-      { title: 'Heap', kind: 'name', cell: (row: (typeof rows)[number]) => row.title },
-      { title: 'Count', kind: 'number', cell: (row) => count(row.count) },
-      { title: 'Employees, run', kind: 'number', cell: (row) => row.member_amount },
-      { title: 'Employees, payroll', kind: 'number', cell: (row) => row.payroll_member_amount },
-      { title: 'Employer, run', kind: 'number', cell: (row) => row.employer_amount },
+      { title: 'Category', kind: 'name', cell: (row) => row.title },
+      { title: 'Lines', kind: 'number', cell: (row) => count(row.count) },
+      { title: 'Employee, run', kind: 'number', cell: (row) => money(row.member_amount) },
+      { title: 'Employee, payroll', kind: 'number', cell: (row) => money(row.payroll_member_amount) },
+      { title: 'Employer, run', kind: 'number', cell: (row) => money(row.employer_amount) },
       {
         title: 'Employer, payroll',
         kind: 'number',
-        // A file without that side has no sum of it, which 0.00 would be.
-        cell: (row) => (audit.employer_compared ? row.payroll_employer_amount : '–'),
+        cell: (row) => money(audit.employer_compared ? row.payroll_employer_amount : null),
       },
     ],
     rows,
   });
 }
 
-/** Coverage in words, as everywhere else; codes and ids as they are. */
-function namingOf(row: Row, name: Audit['compared_by'][number]): string {
-  const value = row[name] ?? '–';
-  return name === 'line_of_coverage' ? plain(value) : value;
+function nameOf(name: Name): string {
+  return NAMES[name] ?? name;
 }
 
-function heapOf(
-  heap: Heap,
-  given: { title: string; says: string; by: Audit['compared_by']; path: string | null },
+/** `path`: the run's page, to link the lines that explain its amount. */
+function differences(
+  { count: all, rows }: Category,
+  { title, meaning, by, path }: { title: string; meaning: string; by: readonly Name[]; path: string | null },
 ): Html {
-  const { title, says, by, path } = given;
-  const { count: all, rows } = heap;
-  // To the lines that explain the run's amount, where there may be any.
-  const linesOf = (id: string) => idLink(path === null ? null : address(path, { employee_id: id }), id);
   return html`
     <section>
       <h3>${`${title}: ${count(all)}`}</h3>
-      <p class="hint">${`${says}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
-      ${table({
+      <p class="hint">${`${meaning}${rows.length < all ? ` The first ${count(rows.length)} are shown.` : ''}`}</p>
+      ${table<Row>({
         caption: title,
         stacked: true,
         captionHidden: true,
@@ -135,28 +126,16 @@ function heapOf(
           {
             title: 'Employee',
             kind: 'name',
-            cell: ({ employee_id }: Row) => linesOf(employee_id),
+            cell: ({ employee_id }) => idLink(path && address(path, { employee_id }), employee_id),
           },
           ...by.map((name) => ({
-            title: name.replaceAll('_', ' '),
-            cell: (row: Row) => namingOf(row, name),
+            title: nameOf(name),
+            cell: (row: Row) => (name === 'line_of_coverage' ? plain(row[name] ?? '–') : (row[name] ?? '–')),
           })),
-          {
-            title: 'Employee pays, run',
-            kind: 'number' as const,
-            cell: (row: Row) => row.member_amount ?? '–',
-          },
-          { title: 'Payroll', kind: 'number' as const, cell: (row: Row) => row.payroll_member_amount ?? '–' },
-          {
-            title: 'Employer pays, run',
-            kind: 'number' as const,
-            cell: (row: Row) => row.employer_amount ?? '–',
-          },
-          {
-            title: 'Payroll',
-            kind: 'number' as const,
-            cell: (row: Row) => row.payroll_employer_amount ?? '–',
-          },
+          { title: 'Employee, run', kind: 'number', cell: (row) => money(row.member_amount) },
+          { title: 'Employee, payroll', kind: 'number', cell: (row) => money(row.payroll_member_amount) },
+          { title: 'Employer, run', kind: 'number', cell: (row) => money(row.employer_amount) },
+          { title: 'Employer, payroll', kind: 'number', cell: (row) => money(row.payroll_employer_amount) },
         ],
         rows,
       })}

@@ -1,28 +1,73 @@
-/** The form that a run is put with: each choice with what it does, the rare ones out of the way. */
+/** The form of a payroll run, and its conversion to and from the API's body. */
 import type { ProblemDetails } from '../../../api/problem.ts';
+import { RUN_DEFAULTS } from '../../../api/run-schemas.ts';
+import type { paths } from '../../../client-types.ts';
 import {
   choiceField,
   choicesOf,
   type FieldProblem,
   linesField,
+  type Place,
+  problemSummary,
   selectField,
   textField,
-} from '../../elements/field.ts';
-import { type Place, problemSummary } from '../../elements/problem-summary.ts';
+} from '../../elements/fields.ts';
 import { type Content, type Html, html } from '../../html.ts';
-import { DEFAULTS, fieldOf, type Typed } from './form-body.ts';
-import * as words from './words.ts';
+import * as labels from './labels.ts';
 
-export type Shown = {
-  readonly typed: Typed;
-  readonly problem?: ProblemDetails;
-  /** What stands below the form: a preview. */
-  readonly below?: Html;
-  readonly maySave: boolean;
+/** The values of the fields, without empty ones. */
+export type Typed = Readonly<Record<string, string>>;
+type RunBody = paths['/v1/payroll-runs/{run_id}']['put']['requestBody']['content']['application/json'];
+type Field = (name: string) => { name: string; label: string; value: string; problems: FieldProblem[] };
+
+const OPTIONS = ['scheme', 'applies_on', 'remainder', 'extra_paycheck', 'adjustments', 'arrears'] as const;
+const WORDS = [
+  'employer_id',
+  'pay_frequency',
+  'period_start',
+  'period_end',
+  'pay_date',
+  'kind',
+  'pay_group',
+  ...OPTIONS,
+  'policy_reason',
+] as const;
+/** One id per line, because an id may contain a space or a comma. */
+const LISTS = ['employee_ids', 'deductions', 'final_checks'] as const;
+const FIELDS: readonly string[] = ['run_id', ...WORDS, ...LISTS, 'pay_dates'];
+
+const LABELS: Readonly<Record<string, string>> = {
+  run_id: 'Run ID',
+  employer_id: 'Employer ID',
+  pay_frequency: 'Pay frequency',
+  pay_group: 'Pay group',
+  period_start: 'Pay period start',
+  period_end: 'Pay period end',
+  pay_date: 'Pay date',
+  kind: 'Kind',
+  ...labels.OPTIONS,
+  policy_reason: 'Reason for a different policy',
+  pay_dates: 'Pay dates',
+  employee_ids: 'Only these employees',
+  deductions: 'Only these deductions',
+  final_checks: 'Final paychecks',
 };
 
-/** The form, what was refused of it, and what stands below it: what a press of its buttons is answered with. */
-export function runForm({ typed, problem, below, maySave }: Shown): Html {
+/** The values of a new form. */
+export const DEFAULTS: Typed = { pay_frequency: 'biweekly', ...RUN_DEFAULTS };
+
+/** Renders the form with its problems. `below`: a preview. */
+export function runForm({
+  typed,
+  problem,
+  below,
+  maySave,
+}: {
+  typed: Typed;
+  problem?: ProblemDetails;
+  below?: Html;
+  maySave: boolean;
+}): Html {
   const errors = Map.groupBy(problem?.errors ?? [], ({ path }) => fieldOf(path));
   const field: Field = (name) => ({
     name,
@@ -34,18 +79,18 @@ export function runForm({ typed, problem, below, maySave }: Shown): Html {
     <div id="run-form">
       ${problem !== undefined && problemSummary(problem, placeOf)}
       <form class="long" novalidate hx-post="/runs/new" hx-target="#run-form" hx-swap="outerHTML" hx-config="timeout:600s">
-        ${paidFields(field)}
+        ${basicFields(field)}
         ${earlierFields(field)}
-        ${rare('How amounts come about', ['scheme', 'remainder', 'extra_paycheck', 'applies_on', 'policy_reason'], field, amountFields(field))}
-        ${rare('The pay dates of the year', ['pay_dates'], field, calendarField(field))}
-        ${rare('Off-cycle, and only some employees', ['kind', 'employee_ids', 'deductions', 'final_checks'], field, narrowFields(field))}
+        ${rare('Calculation', ['scheme', 'remainder', 'extra_paycheck', 'applies_on', 'policy_reason'], field, amountFields(field))}
+        ${rare('Pay dates of the year', ['pay_dates'], field, calendarField(field))}
+        ${rare('Off-cycle runs and selected employees', ['kind', 'employee_ids', 'deductions', 'final_checks'], field, selectionFields(field))}
         <div class="actions">
           <button type="submit" name="do" value="preview" class=${maySave ? 'quiet' : undefined}>Preview</button>
           ${maySave && html`<button type="submit" name="do" value="save">Save the run</button>`}
           <span class="busy soft" role="status">Computing …</span>
         </div>
         <p class="hint">
-          ${maySave ? 'A preview keeps nothing. A saved run is open: it is computed anew until you finalize it, and can be deleted.' : 'A preview keeps nothing. To save a run, your token needs the scope runs:write.'}
+          ${maySave ? 'A preview saves nothing. A saved run stays open and up to date until you finalize or delete it.' : 'A preview saves nothing. To save a run, your token needs the scope runs:write.'}
         </p>
       </form>
       ${below}
@@ -53,7 +98,7 @@ export function runForm({ typed, problem, below, maySave }: Shown): Html {
   `;
 }
 
-/** `employee_ids[3]` is about the fourth line of its field. */
+/** `employee_ids[3]` is the fourth line of its field. */
 function placeOf(path: string): Place | null {
   const id = fieldOf(path);
   if (id === null) return null;
@@ -62,46 +107,18 @@ function placeOf(path: string): Place | null {
   return { id, label: index === undefined ? label : `${label}, line ${Number(index) + 1}` };
 }
 
-const LABELS: Readonly<Record<string, string>> = {
-  run_id: 'Run id',
-  employer_id: 'Employer id',
-  pay_frequency: 'Pay frequency',
-  pay_group: 'Pay group',
-  period_start: 'Pay period from',
-  period_end: 'Pay period to',
-  pay_date: 'Pay date',
-  adjustments: 'Adjustments',
-  arrears: 'Arrears',
-  scheme: 'Scheme',
-  remainder: 'Remainder',
-  extra_paycheck: 'Extra paycheck',
-  policy_reason: 'Reason to differ from the policy',
-  applies_on: 'Day that counts',
-  pay_dates: 'Pay dates',
-  kind: 'Kind',
-  employee_ids: 'Only these employees',
-  deductions: 'Only these deductions',
-  final_checks: 'Last paychecks',
-};
-
-type Field = (name: string) => { name: string; label: string; value: string; problems: FieldProblem[] };
-
-function paidFields(field: Field): Html {
+function basicFields(field: Field): Html {
   return html`
-    <section class="card" aria-labelledby="paid">
-      <h2 id="paid">What is paid</h2>
+    <section class="card" aria-labelledby="basics">
+      <h2 id="basics">Paycheck</h2>
       <div class="columns">
-        ${textField({ ...field('run_id'), required: true, hint: 'An id of your own, such as acme-2026-07-17: 1 to 128 of A-Z a-z 0-9 . _ -' })}
-        ${textField({ ...field('employer_id'), required: true, hint: 'Whose employees are paid, by the id of the census.' })}
-        ${selectField({
-          ...field('pay_frequency'),
-          choices: choicesOf(words.FREQUENCIES),
-          hint: 'How often these employees are paid. Only employees of this frequency are in the run.',
-        })}
-        ${textField({ ...field('pay_group'), hint: 'Only employees of this pay group. Leave it empty where there are none.' })}
-        ${textField({ ...field('period_start'), type: 'date', required: true, hint: 'The first day that this check pays.' })}
-        ${textField({ ...field('period_end'), type: 'date', required: true, hint: 'The last day that this check pays.' })}
-        ${textField({ ...field('pay_date'), type: 'date', required: true, hint: 'The day on which is paid. It tells the tax year, and the place of this check in it.' })}
+        ${textField({ ...field('run_id'), required: true, hint: 'Choose any ID, such as acme-2026-07-17: 1 to 128 of A-Z a-z 0-9 . _ -' })}
+        ${textField({ ...field('employer_id'), required: true, hint: 'The ID that the census is uploaded for.' })}
+        ${selectField({ ...field('pay_frequency'), choices: choicesOf(labels.FREQUENCIES), hint: 'Only employees with this pay frequency are included.' })}
+        ${textField({ ...field('pay_group'), hint: 'Only employees in this pay group. Leave empty if the employer has none.' })}
+        ${textField({ ...field('period_start'), type: 'date', required: true, hint: 'The first day that this paycheck covers.' })}
+        ${textField({ ...field('period_end'), type: 'date', required: true, hint: 'The last day that this paycheck covers.' })}
+        ${textField({ ...field('pay_date'), type: 'date', required: true, hint: 'The date employees are paid. It decides the tax year.' })}
       </div>
     </section>
   `;
@@ -110,18 +127,10 @@ function paidFields(field: Field): Html {
 function earlierFields(field: Field): Html {
   return html`
     <section class="card" aria-labelledby="earlier">
-      <h2 id="earlier">What earlier runs left</h2>
+      <h2 id="earlier">Earlier runs</h2>
       <div class="columns">
-        ${choiceField({
-          ...field('adjustments'),
-          hint: 'Differences of earlier finalized runs of the year, by what is known now: a change that came late.',
-          choices: ofPolicy(words.ADJUSTMENTS),
-        })}
-        ${choiceField({
-          ...field('arrears'),
-          hint: 'What payroll could not take of an earlier check, by its report.',
-          choices: ofPolicy(words.ARREARS),
-        })}
+        ${choiceField({ ...field('adjustments'), hint: 'Differences from earlier finalized runs of the year, caused by late changes.', choices: withPolicy(labels.ADJUSTMENTS) })}
+        ${choiceField({ ...field('arrears'), hint: 'Amounts that payroll reported as not taken in earlier runs.', choices: withPolicy(labels.ARREARS) })}
       </div>
     </section>
   `;
@@ -130,11 +139,11 @@ function earlierFields(field: Field): Html {
 function amountFields(field: Field): Html {
   return html`
     <div class="columns">
-      ${choiceField({ ...field('scheme'), hint: 'Which checks share which part of the year, where a deduction is for another period than this check.', choices: ofPolicy(words.SCHEMES) })}
-      ${choiceField({ ...field('remainder'), hint: 'Which check takes the cents that a division leaves.', choices: ofPolicy(words.REMAINDERS) })}
-      ${choiceField({ ...field('extra_paycheck'), hint: 'Some years have a check more than usual.', choices: ofPolicy(words.EXTRA_PAYCHECKS) })}
-      ${textField({ ...field('policy_reason'), hint: 'Required if the run differs from the employer’s payroll policy, also above.' })}
-      ${choiceField({ ...field('applies_on'), hint: 'A deduction is taken if it is in effect on this day.', choices: ofPolicy(words.APPLIES_ON) })}
+      ${choiceField({ ...field('scheme'), hint: 'How a deduction for another period is divided among paychecks.', choices: withPolicy(labels.SCHEMES) })}
+      ${choiceField({ ...field('remainder'), hint: 'Which paycheck takes the cents left over from a division.', choices: withPolicy(labels.REMAINDERS) })}
+      ${choiceField({ ...field('extra_paycheck'), hint: 'Some years have one more paycheck than usual.', choices: withPolicy(labels.EXTRA_PAYCHECKS) })}
+      ${choiceField({ ...field('applies_on'), hint: 'A deduction is taken if it is in effect on this day.', choices: withPolicy(labels.APPLIES_ON) })}
+      ${textField({ ...field('policy_reason'), hint: 'Required if an option here or above differs from the employer’s payroll policy.' })}
     </div>
   `;
 }
@@ -143,22 +152,22 @@ function calendarField(field: Field): Html {
   return linesField({
     ...field('pay_dates'),
     rows: 6,
-    hint: 'All regular pay dates of the calendar year, one on each line, such as 2026-07-17. Leave it empty to take those of the employer’s pay schedule; without one, a weekly or biweekly run steps them from its own pay date, and says so.',
+    hint: 'All regular pay dates of the calendar year, one per line, such as 2026-07-17. Leave empty to use the employer’s pay schedule. Without a schedule, weekly and biweekly dates are counted from the pay date of the run.',
   });
 }
 
-function narrowFields(field: Field): Html {
+function selectionFields(field: Field): Html {
   return html`
     <div class="columns">
-      ${choiceField({ ...field('kind'), choices: explained(words.RUN_KINDS) })}
-      ${linesField({ ...field('employee_ids'), hint: 'Employee ids, one on each line. A preview then shows the lines. Empty: everybody who is paid.' })}
-      ${linesField({ ...field('deductions'), hint: 'Deduction ids, one on each line. Empty: all that are in effect.' })}
-      ${linesField({ ...field('final_checks'), hint: 'Employees whose employment ended before this pay period and who are paid once more, one on each line.' })}
+      ${choiceField({ ...field('kind'), choices: explained(labels.RUN_KINDS) })}
+      ${linesField({ ...field('employee_ids'), hint: 'Employee IDs, one per line; a preview then shows their lines. Leave empty for all.' })}
+      ${linesField({ ...field('deductions'), hint: 'Deduction IDs, one per line. Leave empty for all.' })}
+      ${linesField({ ...field('final_checks'), hint: 'IDs of employees who left before this pay period and get a final paycheck, one per line.' })}
     </div>
   `;
 }
 
-/** Open when it says something else than a new form, or something in it was refused. */
+/** Fields that are rarely needed. Open when one differs from a new form or has a problem. */
 function rare(title: string, names: readonly string[], field: Field, content: Content): Html {
   const isOpen = names
     .map(field)
@@ -171,14 +180,56 @@ function rare(title: string, names: readonly string[], field: Field, content: Co
   `;
 }
 
-/** The choices of an option, which the employer's payroll policy decides unless the run states it. */
-function ofPolicy(said: Readonly<Record<string, string>>) {
+/** The employer's policy decides an option that the run does not set. */
+function withPolicy(meanings: Readonly<Record<string, string>>) {
   return [
-    { value: '', label: 'employer’s policy', hint: 'As the payroll policy of the employer says.' },
-    ...explained(said),
+    { value: '', label: 'Employer policy', hint: 'Uses the payroll policy of the employer.' },
+    ...explained(meanings),
   ];
 }
 
-function explained(said: Readonly<Record<string, string>>) {
-  return Object.entries(said).map(([value, hint]) => ({ value, label: value, hint }));
+export function explained(meanings: Readonly<Record<string, string>>) {
+  return Object.entries(meanings).map(([value, hint]) => ({ value, label: value, hint }));
+}
+
+/** Builds the API's body from the form. The API validates it. */
+export function bodyOf(typed: Typed): RunBody {
+  const words = WORDS.map((name) => [name, (typed[name] ?? '').trim()] as const);
+  const lists = LISTS.map((name) => [name, linesOf(typed[name])] as const);
+  const days = (typed.pay_dates ?? '').split(/[\s,;]+/).filter((day) => day !== '');
+  const given = [...words, ...lists, ['pay_dates', days] as const];
+  return Object.fromEntries(given.filter(([, value]) => value.length > 0)) as unknown as RunBody;
+}
+
+/** Fills the form from an earlier run, without its id, pay dates and final paychecks. */
+export function typedLike(
+  run: labels.Run,
+  dates: Pick<labels.Run, 'pay_date' | 'period_start' | 'period_end'> | null,
+): Typed {
+  const { employee_ids, deductions } = run;
+  const fields: Record<string, string | null> = {
+    ...Object.fromEntries(WORDS.map((name) => [name, run[name]])),
+    ...Object.fromEntries(
+      OPTIONS.map((name) => [name, run.stated_options.includes(name) ? run[name] : null]),
+    ),
+    ...(dates ?? { pay_date: null, period_start: null, period_end: null }),
+    employee_ids: employee_ids?.join('\n') ?? null,
+    deductions: deductions?.join('\n') ?? null,
+  };
+  return Object.fromEntries(
+    Object.entries(fields).filter((field): field is [string, string] => field[1] !== null),
+  );
+}
+
+/** Returns the field of an API path: `employee_ids` for `employee_ids[3]`. */
+function fieldOf(path: string): string | null {
+  const [name] = /^[a-z_]+/.exec(path) ?? [];
+  return name !== undefined && FIELDS.includes(name) ? name : null;
+}
+
+function linesOf(text = ''): string[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
 }

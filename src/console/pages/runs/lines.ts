@@ -1,49 +1,59 @@
-/** The lines of a run in pages: those of one employee, those that changed, or whatever else is asked for. */
+/** The lines of a run, by paycheck, with the explanation of each amount; and their CSV download. */
 import type { FastifyInstance } from 'fastify';
-import { empty } from '../../elements/empty.ts';
-import { ANY, choicesOf, selectField } from '../../elements/field.ts';
-import { address, PAGE_ROWS, pager } from '../../elements/pager.ts';
-import { problemSummary } from '../../elements/problem-summary.ts';
+import { need, streamFromApi } from '../../api-client.ts';
+import { empty, facts, toned } from '../../elements/facts.ts';
+import { ANY, choicesOf, problemSummary, selectField, textField } from '../../elements/fields.ts';
+import { money, plain, taxabilityWord } from '../../elements/format.ts';
+import { address, deductionLink, idLink, runLink, runPath } from '../../elements/links.ts';
+import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
-import { need } from '../../own-api.ts';
-import { part, type Visit } from '../../page.ts';
-import type { ConsoleParts } from '../../parts.ts';
-import { paychecks } from './line-list.ts';
-import { runPath } from './run-path.ts';
-import { CHANGES, FLAGS, flagWord, LINE_KINDS, type Line, type Run } from './words.ts';
+import { type ConsoleParts, part, type Visit } from '../../page.ts';
+import { CHANGES, FLAGS, flagLabel, LINE_KINDS, type Line, type Run } from './labels.ts';
 
-type Wish = { kind?: Line['kind']; change?: NonNullable<Line['change']>; flag?: Line['flags'][number] };
+type Filter = { kind?: Line['kind']; change?: NonNullable<Line['change']>; flag?: Line['flags'][number] };
+/** `path`: the run's page, to link an employee's lines; a preview has none. */
+type Options = { readonly path?: string; readonly mayLedger?: boolean };
 
 export function runLinePages(app: FastifyInstance, parts: ConsoleParts): void {
   part(app, parts, { url: '/runs/:run_id/lines', scope: 'runs:read' }, linePage);
+
+  const csv = { config: { scope: 'runs:read' as const }, schema: { hide: true } };
+  app.get('/runs/:run_id/lines.csv', csv, async (request, reply) => {
+    const { run_id } = request.params as { run_id: string };
+    const lines = `/v1/payroll-runs/${encodeURIComponent(run_id)}/lines`;
+    const path = address(lines, request.query as Record<string, string>);
+    const { stream, headers } = await streamFromApi(app, request, path, 'text/csv');
+    return reply
+      .header('content-type', headers['content-type'])
+      .header('content-disposition', `attachment; filename="${run_id}.csv"`)
+      .send(stream);
+  });
 }
 
-/**
- * The lines on a run's page. One page of all of them is there at once; to find those of a kind the whole run is read,
- * which takes its time for a large one, so they come by themselves.
- */
+/** A page of all lines is quick to read; a filter reads the whole run, so its lines load separately. */
 export async function linesOfRun(
   visit: Visit,
   { run_id, state }: Pick<Run, 'run_id' | 'state'>,
 ): Promise<Html> {
   const { query } = visit;
-  const isSearch = Object.keys(wishOf(query)).length > 0;
-  const below = runPath(run_id);
+  const filter = filterOf(query);
+  const isFiltered = Object.keys(filter).length > 0;
+  const path = runPath(run_id);
   return html`
     <section id="lines" aria-labelledby="lines-title">
       <h2 id="lines-title">Lines</h2>
-      ${kinds(query, below)}
-      ${filters(query, below)}
+      ${tabs(query, path)}
+      ${filters(query, path)}
       ${
-        isSearch
-          ? html`<div hx-get=${address(`${below}/lines`, query)} hx-trigger="load" hx-swap="outerHTML"><p class="soft" role="status">Looking through the whole run …</p></div>`
+        isFiltered
+          ? html`<div hx-get=${address(`${path}/lines`, query)} hx-trigger="load" hx-swap="outerHTML"><p class="soft" role="status">Searching the run …</p></div>`
           : await linePage(visit)
       }
       <div class="actions">
-        <a class="button quiet" href=${address(`${below}/lines.csv`, { ...wishOf(query), employee_id: query.employee_id })} download=${`${run_id}.csv`}>
-          ${isSearch || query.employee_id !== undefined ? 'These lines as CSV' : 'All lines as CSV'}
+        <a class="button quiet" href=${address(`${path}/lines.csv`, { ...filter, employee_id: query.employee_id })} download=${`${run_id}.csv`}>
+          ${isFiltered || query.employee_id !== undefined ? 'Download these lines (CSV)' : 'Download all lines (CSV)'}
         </a>
-        ${state === 'open' && html`<span class="hint">Of an open run: as it is computed now.</span>`}
+        ${state === 'open' && html`<span class="hint">An open run may still change.</span>`}
       </div>
     </section>
   `;
@@ -53,25 +63,25 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
   const run_id = params.run_id ?? '';
   const path = runPath(run_id);
   const { cursor, employee_id } = query;
-  const asked = {
+  const list = {
     limit: PAGE_ROWS,
-    ...wishOf(query),
+    ...filterOf(query),
     ...(employee_id !== undefined && { employee_id }),
     ...(cursor !== undefined && { cursor }),
   };
-  const answer = await api.GET('/v1/payroll-runs/{run_id}/lines', {
-    params: { path: { run_id }, query: asked },
+  const response = await api.GET('/v1/payroll-runs/{run_id}/lines', {
+    params: { path: { run_id }, query: list },
   });
-  // An open run may have become one that can't be computed, or a list have ended with its run's finalizing.
-  if (answer.error !== undefined && [409, 422].includes(answer.response.status)) {
+  // The run cannot be computed any more (422), or was finalized since the list began (409).
+  if (response.error !== undefined && [409, 422].includes(response.response.status)) {
     return html`
       <div>
-        ${problemSummary(answer.error)}
-        ${cursor !== undefined && html`<p><a href=${path}>Begin the list again</a></p>`}
+        ${problemSummary(response.error)}
+        ${cursor !== undefined && html`<p><a href=${path}>Back to the first page</a></p>`}
       </div>
     `;
   }
-  const { data, next_cursor } = need(answer);
+  const { data, next_cursor } = need(response);
   return html`
     <div>
       ${data.length === 0 ? none(query) : paychecks(data, { path, mayLedger: may('ledger:read') })}
@@ -81,16 +91,16 @@ async function linePage({ api, params, query, may }: Visit): Promise<Html> {
 }
 
 function none(query: Visit['query']): Html {
-  const isNarrowed = query.employee_id !== undefined || Object.keys(wishOf(query)).length > 0;
-  if (isNarrowed) return empty('This run has no such line.');
+  const isFiltered = query.employee_id !== undefined || Object.keys(filterOf(query)).length > 0;
+  if (isFiltered) return empty('No matching lines');
   return empty(
-    'Nobody in this run has anything to deduct.',
-    html`<p>A line is a deduction that is in effect on the day that counts. See above whether the run is ready: events may be pending, or the census be missing.</p>`,
+    'No deductions in this run',
+    html`<p>No employee has a deduction in effect. Check readiness above: events may be pending, or the census may be missing.</p>`,
   );
 }
 
-/** What the address asks for; what the API does not know is not asked. */
-function wishOf({ kind, change, flag }: Visit['query']): Wish {
+/** Returns the filters of the address that the API knows. */
+function filterOf({ kind, change, flag }: Visit['query']): Filter {
   return {
     ...(isKeyOf(LINE_KINDS, kind) && { kind }),
     ...(isKeyOf(CHANGES, change) && { change }),
@@ -105,53 +115,105 @@ function isKeyOf<Key extends string>(
   return given !== undefined && Object.hasOwn(known, given);
 }
 
-function kinds({ kind, employee_id }: Visit['query'], path: string): Html {
-  const links = [
-    { title: 'All lines', of: undefined },
-    ...Object.entries(LINE_KINDS).map(([of, title]) => ({ title, of })),
-  ];
+function tabs({ kind: current, employee_id }: Visit['query'], path: string): Html {
+  const tab = (title: string, kind?: string) => html`
+    <li>
+      <a href=${`${address(path, { employee_id, kind })}#lines`} aria-current=${kind === current ? 'true' : undefined}>${title}</a>
+    </li>
+  `;
   return html`
     <nav class="tabs" aria-label="Kinds of lines">
-      <ul>
-        ${links.map(
-          ({ title, of }) => html`
-            <li>
-              <a href=${`${address(path, { employee_id, kind: of })}#lines`} aria-current=${of === kind ? 'true' : undefined}>${title}</a>
-            </li>
-          `,
-        )}
-      </ul>
+      <ul>${tab('All lines')}${Object.entries(LINE_KINDS).map(([kind, title]) => tab(title, kind))}</ul>
     </nav>
   `;
 }
 
-function filters(query: Visit['query'], path: string): Html {
+function filters({ kind, employee_id = '', change = '', flag = '' }: Visit['query'], path: string): Html {
+  const flags = (Object.keys(FLAGS) as (keyof typeof FLAGS)[]).map((value) => ({
+    value,
+    label: flagLabel(value),
+  }));
   return html`
     <form class="fields" method="get" action=${`${path}#lines`} role="search">
-      ${query.kind !== undefined && html`<input type="hidden" name="kind" value=${query.kind} />`}
-      <div class="field">
-        <label for="employee_id">Employee id</label>
-        <input id="employee_id" name="employee_id" value=${query.employee_id} autocomplete="off" />
-      </div>
-      ${selectField({
-        name: 'change',
-        label: 'Against the run before',
-        value: query.change ?? '',
-        choices: [ANY, ...choicesOf(CHANGES)],
-      })}
-      ${selectField({
-        name: 'flag',
-        label: 'To look at',
-        value: query.flag ?? '',
-        choices: [
-          ANY,
-          ...(Object.keys(FLAGS) as (keyof typeof FLAGS)[]).map((value) => ({
-            value,
-            label: flagWord(value),
-          })),
-        ],
-      })}
+      ${kind !== undefined && html`<input type="hidden" name="kind" value=${kind} />`}
+      ${textField({ name: 'employee_id', label: 'Employee ID', value: employee_id })}
+      ${selectField({ name: 'change', label: 'Change since the previous run', value: change, choices: [ANY, ...choicesOf(CHANGES)] })}
+      ${selectField({ name: 'flag', label: 'Flag', value: flag, choices: [ANY, ...flags] })}
       <button type="submit" class="quiet">Show</button>
     </form>
   `;
+}
+
+/** Renders lines in their order, grouped by employee. */
+export function paychecks(lines: readonly Line[], options: Options = {}): Html {
+  const byEmployee = [...Map.groupBy(lines, (line) => line.employee_id)];
+  const titleOf = (employee_id: string) =>
+    options.path === undefined ? employee_id : idLink(address(options.path, { employee_id }), employee_id);
+  return html`
+    <div class="paychecks">
+      <div class="paycheck-heads" aria-hidden="true">
+        <span>Employee amount</span>
+        <span>Employer amount</span>
+      </div>
+      ${byEmployee.map(
+        ([employee, own]) => html`
+          <section class="card paycheck">
+            <h3>${titleOf(employee)}</h3>
+            ${own.map((line) => lineOf(line, options))}
+          </section>
+        `,
+      )}
+    </div>
+  `;
+}
+
+function lineOf(line: Line, options: Options): Html {
+  const { kind, change, flags } = line;
+  return html`
+    <details class=${flags.includes('reported') ? 'line reported' : 'line'}>
+      <summary>
+        <span class="of">${plain(line.line_of_coverage)}<span class="soft">${`, ${taxabilityWord(line.taxability)}`}</span></span>
+        <span class="says">
+          ${kind !== 'regular' && toned(kind, 'plain')}
+          ${change !== null && change !== 'same' && toned(changeOf(change, line.previous_amount), 'plain')}
+          ${flags.map((flag) => toned(flagLabel(flag), 'warn'))}
+        </span>
+        <span class="pays"><span class="hidden-label">${'employee amount '}</span>${money(line.member_amount)}</span>
+        <span class="pays soft"><span class="hidden-label">${'employer amount '}</span>${money(line.employer_amount)}</span>
+      </summary>
+      <div class="why">
+        <ol class="explanation">${line.explanation.split('; plus ').map((step) => html`<li>${step}</li>`)}</ol>
+        ${flags.length > 0 && html`<ul>${flags.map((flag) => html`<li>${FLAGS[flag]}</li>`)}</ul>`}
+        ${factsOf(line, options)}
+      </div>
+    </details>
+  `;
+}
+
+/** `changed from $57.69`. */
+function changeOf(change: NonNullable<Line['change']>, previous: string | null): string {
+  const label = CHANGES[change];
+  if (change === 'changed') return `${label} from ${money(previous)}`;
+  return change === 'ended' && previous !== null ? `${label}, was ${money(previous)}` : label;
+}
+
+function factsOf(line: Line, { mayLedger = false }: Options): Html {
+  const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
+  const deduction = mayLedger ? deductionLink(deduction_id) : html`<span class="id">${deduction_id}</span>`;
+  const contribution = (amount: string | null) => period !== null && `${money(amount)} ${period}`;
+  return facts([
+    ['Employee contribution', contribution(line.member_contribution)],
+    ['Employer contribution', contribution(line.employer_contribution)],
+    ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
+    ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
+    ['Deduction', version === null ? deduction : html`<span>${deduction}${`, version ${version}`}</span>`],
+    ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],
+    ['Payroll code', line.payroll_code],
+    [
+      'Employer payroll code',
+      employer_payroll_code !== null &&
+        `${employer_payroll_code}${employer_treatment === null ? '' : ` (${employer_treatment})`}`,
+    ],
+    ['Description', line.description],
+  ]);
 }

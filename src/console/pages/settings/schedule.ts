@@ -1,41 +1,45 @@
-/** One pay schedule of an employer, edited as a table of pay dates. */
+/** One pay schedule of an employer, edited as a table. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { DATES_MAX } from '../../../api/routes/payroll-settings.ts';
-import { choicesOf, selectField, textField } from '../../elements/field.ts';
-import { address } from '../../elements/pager.ts';
-import { type Place, problemSummary } from '../../elements/problem-summary.ts';
+import { need } from '../../api-client.ts';
+import { choicesOf, type Place, problemSummary, selectField, textField } from '../../elements/fields.ts';
+import { address } from '../../elements/links.ts';
 import {
+  byPlace,
+  changedMeanwhile,
   changedRows,
+  commandOf,
   type Focus,
+  hashOf,
+  loadedField,
+  loadedHash,
+  placeOfRow,
   type Row,
   type RowColumn,
   type RowList,
   rowsOf,
-  wishOf,
-} from '../../elements/row-form.ts';
-import { byPlace, placeOfRow, returnSaves, rowTable } from '../../elements/row-table.ts';
+  rowTable,
+  saveOnReturn,
+} from '../../elements/row-editor.ts';
 import { type Html, html } from '../../html.ts';
-import { need } from '../../own-api.ts';
+import type { ConsoleParts } from '../../page.ts';
 import { type Act, action, page } from '../../page.ts';
-import type { ConsoleParts } from '../../parts.ts';
-import { FREQUENCIES } from '../runs/words.ts';
-import { changedMeanwhile, loadedField, loadedOf, markOf } from './loaded.ts';
-import { dateTable, isFor, type Schedule, type ScheduleKey, schedulesOf, titleOf } from './pay-dates.ts';
+import { FREQUENCIES } from '../runs/labels.ts';
+import { dateTable, isFor, type Schedule, type ScheduleKey, schedulesOf, titleOf } from './overview.ts';
 
 const COLUMNS = [
   { name: 'pay_date', title: 'Pay date', kind: 'date' },
-  { name: 'period_start', title: 'Period from', kind: 'date' },
-  { name: 'period_end', title: 'Period to', kind: 'date' },
+  { name: 'period_start', title: 'Period start', kind: 'date' },
+  { name: 'period_end', title: 'Period end', kind: 'date' },
 ] as const satisfies readonly RowColumn[];
 const DATES: RowList = {
   rows: 'pay dates',
   columns: COLUMNS,
   max: DATES_MAX,
-  command: 'benefits-sidecar schedule put FILE --employer ID',
 };
 
-/** `known`: null of a schedule that is not there yet. */
+/** `known`: null for a new schedule. */
 type Of = {
   readonly employerId: string;
   readonly known: ScheduleKey | null;
@@ -46,9 +50,9 @@ type Shown = {
   readonly rows: readonly Row[];
   readonly loaded: string;
   readonly focus?: Focus;
-  /** What is there by now, where that is not what was loaded; null when it was taken away. */
-  readonly meanwhile?: Schedule | null;
-  readonly refused?: { readonly problem: ProblemDetails; readonly index: number };
+  /** The schedule by now, where it is not what was loaded; null when it was deleted. */
+  readonly current?: Schedule | null;
+  readonly rejected?: { readonly problem: ProblemDetails; readonly index: number };
 };
 
 export function schedulePages(app: FastifyInstance, parts: ConsoleParts): void {
@@ -69,7 +73,7 @@ export function schedulePages(app: FastifyInstance, parts: ConsoleParts): void {
         frequency: known?.pay_frequency ?? query.pay_frequency ?? 'biweekly',
         group: known?.pay_group ?? query.pay_group ?? '',
         rows: known?.pay_dates ?? [{}],
-        loaded: markOf(known ?? null),
+        loaded: hashOf(known ?? null),
       }),
     };
   });
@@ -81,14 +85,14 @@ export function schedulePages(app: FastifyInstance, parts: ConsoleParts): void {
       pay_frequency: form.known_frequency,
       pay_group: form.known_group,
     });
-    const wish = wishOf(form);
+    const command = commandOf(form).do;
     const typed = { frequency: form.pay_frequency ?? '', group: (form.pay_group ?? '').trim() };
-    if (wish.do === 'save' || wish.do === 'drop') return save(act, of, typed, wish.do === 'drop');
-    return scheduleForm(of, { ...typed, loaded: loadedOf(form), ...changedRows(form, DATES) });
+    if (command === 'save' || command === 'drop') return save(act, of, typed, command === 'drop');
+    return scheduleForm(of, { ...typed, loaded: loadedHash(form), ...changedRows(form, DATES) });
   });
 }
 
-/** The schedule in the place of the known one, or behind the others, or taken away. The others stay as they are. */
+/** Replaces, adds or deletes the schedule. The API takes all schedules of the employer; the others are sent unchanged. */
 async function save(
   { api, form }: Act,
   of: Of,
@@ -96,13 +100,13 @@ async function save(
   isDropped: boolean,
 ) {
   const { employerId } = of;
-  const loaded = loadedOf(form);
+  const loaded = loadedHash(form);
   const rows = rowsOf(form, DATES);
   const all = await schedulesOf(api, employerId);
   const at = all.findIndex((one) => isOf(one, of));
-  const now = all[at] ?? null;
-  if (markOf(now) !== loaded) {
-    return scheduleForm(of, { ...typed, rows, loaded: markOf(now), meanwhile: now });
+  const current = all[at] ?? null;
+  if (hashOf(current) !== loaded) {
+    return scheduleForm(of, { ...typed, rows, loaded: hashOf(current), current });
   }
   const index = at === -1 ? all.length : at;
   const own = isDropped
@@ -115,14 +119,14 @@ async function save(
         },
       ];
   const schedules = all.toSpliced(index, 1, ...(own as unknown as Schedule[]));
-  const answer = await api.PUT('/v1/employers/{employer_id}/pay-schedule', {
+  const response = await api.PUT('/v1/employers/{employer_id}/pay-schedule', {
     params: { path: { employer_id: employerId } },
     body: { schedules },
   });
-  if (answer.response.status === 422 && answer.error !== undefined && !isDropped) {
-    return scheduleForm(of, { ...typed, rows, loaded, refused: { problem: answer.error, index } });
+  if (response.response.status === 422 && response.error !== undefined && !isDropped) {
+    return scheduleForm(of, { ...typed, rows, loaded, rejected: { problem: response.error, index } });
   }
-  need(answer);
+  need(response);
   return { go: address('/settings', { employer_id: employerId, saved: 'schedule' }) };
 }
 
@@ -142,22 +146,22 @@ function isOf(one: Schedule, { known }: Of): boolean {
 
 function scheduleForm(
   { employerId, known }: Of,
-  { frequency, group, rows, loaded, focus, meanwhile, refused }: Shown,
+  { frequency, group, rows, loaded, focus, current, rejected }: Shown,
 ): Html {
   const own = (path: string) => {
     const [, index, rest] = /^schedules\[(\d+)\](.*)$/s.exec(path) ?? [];
-    return refused !== undefined && index === String(refused.index) ? (rest ?? '') : null;
+    return rejected !== undefined && index === String(rejected.index) ? (rest ?? '') : null;
   };
   const placeOf = (path: string) => placeOfRest(own(path));
-  const at = byPlace(refused?.problem.errors ?? [], placeOf);
-  // Beside a field its rule is enough.
+  const at = byPlace(rejected?.problem.errors ?? [], placeOf);
+  // A field already has a label, so its problem shows only the rule.
   const wrong = (id: string) => at(id).map(({ rule }) => ({ path: id, rule }));
   return html`
     <form id="schedule" novalidate hx-post="/settings/pay-schedule" hx-target="this" hx-swap="outerHTML">
-      ${returnSaves()}
-      ${refused !== undefined && problemSummary(refused.problem, placeOf)}
-      ${meanwhile !== undefined && changedMeanwhile('the pay schedule', meanwhile === null ? html`<p>No such pay schedule: it was taken away.</p>` : dateTable(meanwhile, `Pay dates now, ${titleOf(meanwhile)}`))}
-      <p>Each year of which there is a pay date must be complete: a check knows its place in the year by this list, and a run on another date is refused.</p>
+      ${saveOnReturn()}
+      ${rejected !== undefined && problemSummary(rejected.problem, placeOf)}
+      ${current !== undefined && changedMeanwhile('the pay schedule', current === null ? html`<p>The pay schedule was deleted.</p>` : dateTable(current, `Current pay dates, ${titleOf(current)}`))}
+      <p>List all pay dates of each year. Their number decides how annual amounts are divided, and a run on any other date is rejected.</p>
       <input type="hidden" name="employer_id" value=${employerId} />
       ${loadedField(loaded)}
       ${known !== null && html`<input type="hidden" name="known_frequency" value=${known.pay_frequency} />`}
@@ -170,34 +174,34 @@ function scheduleForm(
           choices: choicesOf(FREQUENCIES),
           problems: wrong('pay_frequency'),
         })}
-        ${textField({ name: 'pay_group', label: 'Pay group, if there are any', value: group, problems: wrong('pay_group') })}
+        ${textField({ name: 'pay_group', label: 'Pay group (optional)', value: group, problems: wrong('pay_group') })}
       </div>
       ${rowTable({
-        caption: 'Pay dates, in order',
+        caption: 'Pay dates',
         columns: COLUMNS,
         rows,
         focus,
         problems: (index, name) => wrong(placeOfRow(index, name, COLUMNS).id),
       })}
       <div class="actions">
-        <button type="submit" name="do" value="save">Save the schedule</button>
+        <button type="submit" name="do" value="save">Save pay schedule</button>
         <a class="button quiet" href=${address('/settings', { employer_id: employerId })}>Back</a>
         ${
           known !== null &&
-          html`<button type="button" class="danger" hx-post="/settings/pay-schedule" hx-target="#schedule" hx-swap="outerHTML" hx-vals=${JSON.stringify({ do: 'drop' })} hx-confirm="Take this pay schedule away? Open runs are then computed without it.">Take this schedule away</button>`
+          html`<button type="button" class="danger" hx-post="/settings/pay-schedule" hx-target="#schedule" hx-swap="outerHTML" hx-vals=${JSON.stringify({ do: 'drop' })} hx-confirm="Delete this pay schedule? Open runs are then computed without it.">Delete pay schedule</button>`
         }
       </div>
     </form>
   `;
 }
 
-/** What the rest of a path is about, behind `schedules[0]`. */
+/** Returns the place of a path without its `schedules[0]`. */
 function placeOfRest(rest: string | null): Place | null {
   if (rest === null) return null;
   const [, row, field] = /^\.pay_dates\[(\d+)\](?:\.(\w+))?$/.exec(rest) ?? [];
   if (row !== undefined) return placeOfRow(Number(row), field ?? null, COLUMNS);
   if (rest === '.pay_group') return { id: 'pay_group', label: 'Pay group' };
-  // Of the schedule as a whole: another one is for the same.
+  // A problem of the whole schedule: another one has the same key.
   if (rest === '' || rest === '.pay_frequency') return { id: 'pay_frequency', label: 'Pay frequency' };
   return { id: 'schedule', label: 'Pay dates' };
 }

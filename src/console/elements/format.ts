@@ -1,0 +1,80 @@
+/** Formats counts, money, times and the contract's names for people. */
+import { type Html, html } from '../html.ts';
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+/** A unit is used from two of it on, so that "1 d" never means 47 hours. */
+const UNITS = [
+  { ms: 24 * HOUR_MS, name: 'd' },
+  { ms: HOUR_MS, name: 'h' },
+  { ms: MINUTE_MS, name: 'min' },
+] as const;
+
+const ABBREVIATIONS: Readonly<Record<string, string>> = { fsa: 'FSA', hsa: 'HSA' };
+
+/** Formats a count: `12,345`. */
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** `1 line`, `2 lines`, `1,000 lines`. */
+export function counted(number: number, one: string, several = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : several}`;
+}
+
+/**
+ * Formats a decimal amount: `1205.27` as `$1,205.27`, `-3` as `-$3.00`. Works on the text, so no digit is lost; more
+ * than two decimals stay. A text that is no plain decimal is returned unchanged, a missing one as a dash.
+ */
+export function money(amount: string | null | undefined): string {
+  if (amount === null || amount === undefined) return '–';
+  const [, sign, whole = '', decimals = ''] = /^([+-]?)0*(\d+)(?:\.(\d+))?$/.exec(amount) ?? [];
+  if (sign === undefined) return amount;
+  return `${sign === '-' ? '-' : ''}$${whole.replace(/\B(?=(\d{3})+$)/g, ',')}.${decimals.padEnd(2, '0')}`;
+}
+
+/** `dependent_care_fsa` as `dependent care FSA`. */
+export function plain(name: string): string {
+  return name
+    .split('_')
+    .map((word) => ABBREVIATIONS[word] ?? word)
+    .join(' ');
+}
+
+/** `pre_tax` as `pre-tax`. */
+export function taxabilityWord(taxability: string): string {
+  return taxability.replace('_', '-');
+}
+
+/** `2026-01-31 09:30:00 UTC`, or a dash for null. */
+export function instant(text: string | null | undefined): Html {
+  if (text === null || text === undefined) return html`<span class="soft">–</span>`;
+  return html`<time datetime=${text} title=${text}>${written(text)}</time>`;
+}
+
+/** The same on two lines, for narrow columns. */
+export function narrowInstant(text: string): Html {
+  const [day = '', ...time] = written(text).split(' ');
+  return html`<time datetime=${text} title=${text}>${day} <span class="under">${time.join(' ')}</span></time>`;
+}
+
+/** The same with its age. */
+export function since(text: string | null | undefined, now: Date): Html {
+  if (text === null || text === undefined) return instant(text);
+  return html`<span>${instant(text)} <span class="soft">${`(${age(text, now)})`}</span></span>`;
+}
+
+/** `12 s ago`, `3 min ago`, `in 5 h`. */
+export function age(text: string, now: Date): string {
+  const ms = now.getTime() - Date.parse(text);
+  const unit = UNITS.find((one) => Math.abs(ms) >= 2 * one.ms) ?? { ms: SECOND_MS, name: 's' };
+  const long = `${Math.floor(Math.abs(ms) / unit.ms)} ${unit.name}`;
+  return ms < 0 ? `in ${long}` : `${long} ago`;
+}
+
+/** An event's time may be no instant; then it is shown as received. */
+function written(text: string): string {
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? text : `${at.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
+}

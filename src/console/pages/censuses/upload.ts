@@ -1,0 +1,225 @@
+/** Uploading a census: the file is checked and compared first, then the same file is staged. */
+import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
+import { Refusal } from '../../../api/problem.ts';
+import type { paths } from '../../../client-types.ts';
+import { count, counted, since } from '../../elements/format.ts';
+import { censusApiPath, censusPath, employeeOf } from '../../elements/links.ts';
+import { table } from '../../elements/table.ts';
+import { type Upload, upload } from '../../forms.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import type { ConsoleParts, Visit } from '../../page.ts';
+import { problemTable } from './syncs.ts';
+
+type Response<Path extends keyof paths, Method extends 'post' | 'put'> =
+  paths[Path] extends Record<Method, { responses: { 200: { content: { 'application/json': infer Json } } } }>
+    ? Json
+    : never;
+type Report = Response<'/v1/employers/{employer_id}/census/validate', 'post'>;
+type Staged = Response<'/v1/employers/{employer_id}/census', 'put'>;
+type Changes = NonNullable<Report['changes']>;
+type Checked = { readonly employerId: string; readonly digest: string; readonly visit: Visit };
+
+/** Ids and problems listed of each kind. */
+const LISTED = 200;
+/** As long as the listener takes to read a body. */
+const TIMEOUT = 'timeout:600s';
+
+export function censusUploads(app: FastifyInstance, parts: ConsoleParts): void {
+  const scope = 'census:write';
+
+  upload(app, parts, { url: '/census/:employer/check', scope, file: 'census' }, async (given) => {
+    const employerId = given.params.employer ?? '';
+    const { headers, body, digest } = contentOf(given);
+    const path = `${censusApiPath(employerId)}/validate`;
+    const report = (await given.send({ method: 'POST', path, headers, body })) as Report;
+    return outcome(report, { employerId, digest: digest(), visit: given });
+  });
+
+  upload(app, parts, { url: '/census/:employer/stage', scope, file: 'census' }, async (given) => {
+    const employerId = given.params.employer ?? '';
+    const { headers, body } = contentOf(given, given.query.checked ?? '');
+    const path = censusApiPath(employerId);
+    const staged = (await given.send({ method: 'PUT', path, headers, body })) as Staged;
+    return { go: `${censusPath(employerId)}?staged=${staged.census_id}` };
+  });
+}
+
+/**
+ * Prepares the file for the API. `digest` is complete once the API has responded. `checked` is the digest of the file
+ * that the user saw checked: another file fails before its last bytes are passed on, so it is not staged.
+ */
+function contentOf({ filename, file, small }: Upload, checked: string | null = null) {
+  const [, ending] = /\.(json|csv)$/i.exec(filename) ?? [];
+  if (ending === undefined) throw new Refusal('invalid-request', 'Choose a .json or .csv file.');
+  const isCsv = ending.toLowerCase() === 'csv';
+  const organization = isCsv ? small.organization : undefined;
+  const hash = createHash('sha256')
+    .update(isCsv ? 'csv\n' : 'json\n')
+    .update(organization ?? '')
+    .update('\n');
+  let digest = '';
+  async function* hashed(): AsyncGenerator<Buffer> {
+    let held: Buffer | null = null;
+    for await (const part of file as AsyncIterable<Buffer>) {
+      hash.update(part);
+      if (held !== null) yield held;
+      held = part;
+    }
+    digest = hash.digest('base64url');
+    if (checked !== null && checked !== digest) {
+      throw new Refusal('conflict', 'This is not the file that was checked. Check it first.');
+    }
+    if (held !== null) yield held;
+  }
+  return {
+    headers: {
+      'content-type': isCsv ? 'text/csv' : 'application/json',
+      // Headers arrive over the network as bytes, so this one is passed the same way.
+      ...(organization !== undefined && { 'census-organization': organization.toString('latin1') }),
+    },
+    body: Readable.from(hashed(), { objectMode: false }),
+    digest: () => digest,
+  };
+}
+
+/** The file stays in the form until it is staged; the result of the check is shown below the form. */
+export function uploadForm(employerId: string): Html {
+  return html`
+    <section class="card" aria-labelledby="upload">
+      <h2 id="upload">Upload a census</h2>
+      <p>Each row is checked and compared with the last upload before anything is saved. Staging sends the file again and stores it encrypted.</p>
+      <form
+        id="upload-form"
+        hx-post=${`${censusPath(employerId)}/check`}
+        hx-encoding="multipart/form-data"
+        hx-target="#outcome"
+        hx-config=${TIMEOUT}
+      >
+        <details class="field">
+          <summary>For a CSV file: add the organization</summary>
+          <label for="organization">Organization (JSON file)</label>
+          <input id="organization" name="organization" type="file" accept=".json,application/json" />
+          <p class="hint">A CSV file has one row per employee and no row for the employer.</p>
+        </details>
+        <div class="field">
+          <label for="census">Census (JSON or CSV file)</label>
+          <input id="census" class="drop" name="census" type="file" accept=".json,.csv,application/json,text/csv" required />
+          <p class="hint">Choose a file or drop it here. At most 256 MiB.</p>
+        </div>
+        <div class="actions">
+          <button type="submit">Check</button>
+          <span class="busy soft" role="status">Checking every row …</span>
+        </div>
+      </form>
+      <div id="outcome"></div>
+    </section>
+  `;
+}
+
+/** Shows the result of a check with ids and field names, never values. */
+function outcome(report: Report, given: Checked): Html {
+  const { valid, employees, problem_count, problems } = report;
+  const title = valid
+    ? `No problems in ${counted(employees, 'employee')}`
+    : `${counted(problem_count, 'problem')} in ${counted(employees, 'employee')}`;
+  return html`
+    <section class="outcome" aria-labelledby="outcome-title">
+      <h3 id="outcome-title" tabindex="-1" autofocus>${title}</h3>
+      ${
+        valid
+          ? html`
+              <div>
+                ${changesOf(report, given)}
+                <div class="actions">
+                  <button
+                    type="button"
+                    form="upload-form"
+                    hx-post=${`${censusPath(given.employerId)}/stage?checked=${given.digest}`}
+                    hx-encoding="multipart/form-data"
+                    hx-config=${TIMEOUT}
+                  >Stage this census</button>
+                  <span class="hint">Stores the file, encrypted, for the next upload.</span>
+                </div>
+              </div>
+            `
+          : html`
+              <div>
+                <p>Nothing was saved. Fix the file, choose it again, and check it again.</p>
+                ${problemTable(problems.slice(0, LISTED), problem_count)}
+              </div>
+            `
+      }
+    </section>
+  `;
+}
+
+function changesOf({ last_upload, changes }: Report, given: Checked): Html {
+  if (last_upload === null) return html`<p>This is the first census of this employer.</p>`;
+  const uploaded = since(last_upload.uploaded_at, given.visit.now);
+  if (changes === null) {
+    return html`<p>${'The census cannot be compared with the last upload, '}${uploaded}${': its hash key is missing.'}</p>`;
+  }
+  const { added, changed, absent, unchanged, organization } = changes;
+  return html`
+    <div>
+      <p>${'Compared with the upload of '}${uploaded}${`, ${counted(last_upload.employees, 'employee')}:`}</p>
+      <dl class="tally">
+        ${tallyOf('added', added.count)} ${tallyOf('changed', changed.count)} ${tallyOf('absent', absent.count)}
+        ${tallyOf('unchanged', unchanged)}
+      </dl>
+      ${
+        absent.count > 0 &&
+        html`
+          <p class="problem">
+            <strong>${absent.count === 1 ? '1 employee is absent.' : `${count(absent.count)} employees are absent.`}</strong>
+            ${' The service may treat them as terminated. Stage this census only if they have left.'}
+          </p>
+        `
+      }
+      ${organization.length > 0 && html`<p>${'Changed fields of the organization: '}${fieldNames(organization)}</p>`}
+      ${listOf('Absent', absent, given)} ${listOf('Added', added, given)} ${changedTable(changed, given)}
+    </div>
+  `;
+}
+
+function tallyOf(what: string, number: number): Html {
+  const tone = number === 0 ? 'none' : what === 'absent' ? 'loud' : undefined;
+  return html`<div class=${tone}><dt>${what}</dt><dd>${count(number)}</dd></div>`;
+}
+
+function listOf(title: string, { count: all, employee_ids }: Changes['added'], given: Checked): Content {
+  const ids = employee_ids.slice(0, LISTED);
+  const items = ids.map((id) => html`<li>${employeeOf(id, given.visit)}</li>`);
+  return folded(title, all, ids.length, html`<ul class="ids">${items}</ul>`);
+}
+
+function changedTable({ count: all, employees }: Changes['changed'], given: Checked): Content {
+  const rows = employees.slice(0, LISTED);
+  const content = table({
+    caption: 'Changed employees and fields',
+    captionHidden: true,
+    columns: [
+      { title: 'Employee', kind: 'name', cell: ({ employee_id }) => employeeOf(employee_id, given.visit) },
+      { title: 'Fields', cell: ({ fields }) => fieldNames(fields) },
+    ],
+    rows,
+  });
+  return folded('Changed', all, rows.length, content);
+}
+
+function folded(title: string, all: number, shown: number, content: Html): Content {
+  if (all === 0) return null;
+  return html`
+    <details open=${all <= 20}>
+      <summary>${`${title}: ${count(all)}`}</summary>
+      ${content}
+      ${all > shown && html`<p class="hint">${`The first ${count(shown)} are shown.`}</p>`}
+    </details>
+  `;
+}
+
+function fieldNames(fields: readonly string[]): Content {
+  return fields.map((field, index) => [index > 0 && ', ', html`<code>${field}</code>`]);
+}

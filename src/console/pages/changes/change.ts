@@ -1,0 +1,209 @@
+/** One employment change: its state, attempts, the changes waiting for it, and its content. */
+import type { FastifyInstance } from 'fastify';
+import type { Schemas } from '../../../client.ts';
+import { need } from '../../api-client.ts';
+import { pausedNotice } from '../../elements/checks.ts';
+import { facts, live, state } from '../../elements/facts.ts';
+import { count, instant, since } from '../../elements/format.ts';
+import { changePath, employeeOf } from '../../elements/links.ts';
+import { table } from '../../elements/table.ts';
+import { type Html, html } from '../../html.ts';
+import { type ConsoleParts, page, type Visit } from '../../page.ts';
+import { decisions } from './decisions.ts';
+import { KINDS } from './list.ts';
+
+type Change = Schemas['EmployeeChange'];
+type Attempt = Change['last_attempts'][number];
+
+/** Waiting changes of one employee that are read. */
+const WAITING_READ = 50;
+
+export function changePages(app: FastifyInstance, parts: ConsoleParts): void {
+  page(app, parts, { url: '/changes/:change', scope: 'changes:read' }, async (visit) => {
+    const { api, params, query, may } = visit;
+    // Each read of personal data is recorded, so this runs only when the user requested it.
+    const isBodyShown = query.body === 'true' && may('pii:read');
+    const change = need(
+      await api.GET('/v1/employee-changes/{change_id}', {
+        params: { path: { change_id: params.change ?? '' }, query: isBodyShown ? { body: true } : {} },
+      }),
+    );
+    const body = html`
+      <div>
+        ${await pausedNotice(visit)}
+        ${summary(change, visit)}
+        ${may('changes:write') && decisions(change, query)}
+        ${await waitingChanges(change, visit)}
+        ${attempts(change)}
+        ${may('pii:read') && content(change)}
+      </div>
+    `;
+    return {
+      title: `${KINDS[change.kind]} of ${change.employee_id}`,
+      place: 'changes',
+      // A refresh would record another read.
+      body: isBodyShown ? body : live({ id: 'change', path: changePath(change.change_id) }, body),
+    };
+  });
+}
+
+function summary(change: Change, visit: Visit): Html {
+  const { now } = visit;
+  return html`
+    <section class="card" aria-label="Summary">
+      <p class="headline">${state(change.state)} ${meaningOf(change)}</p>
+      ${change.may_have_been_applied && html`<p>${lostResponse(change)}</p>`}
+      ${facts([
+        ['Employee', employeeOf(change.employee_id, visit)],
+        ['Accepted', since(change.created_at, now)],
+        ['Effective for payroll', change.effective_on],
+        [change.state === 'cancelled' ? 'Reason' : 'Last response', change.reason],
+        ['Next attempt', change.due_at && change.waits_behind === null && since(change.due_at, now)],
+        [
+          'Waiting for',
+          change.waits_behind &&
+            html`<a href=${changePath(change.waits_behind)}>another change of the employee</a>`,
+        ],
+        ['Finished', change.finished_at && since(change.finished_at, now)],
+        ['ID', html`<code>${change.change_id}</code>`],
+      ])}
+    </section>
+  `;
+}
+
+function meaningOf({ state, holding, waits_behind }: Change): string {
+  switch (state) {
+    case 'pending':
+      return waits_behind === null
+        ? 'It is sent automatically, and retried until the service responds.'
+        : 'It is sent automatically after another change of the employee.';
+    case 'sending':
+      return 'It is being sent now.';
+    case 'delivered':
+      return 'The service accepted it. Its contents have been deleted here.';
+    case 'rejected':
+      return holding
+        ? 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.'
+        : 'The service rejected it. Decide below what to do.';
+    case 'cancelled':
+      return 'It will not be sent, and its contents have been deleted.';
+  }
+}
+
+function lostResponse({ finished_at }: Change): string {
+  const lost = 'The service may have received it: the response to an attempt was lost or unclear.';
+  return finished_at === null
+    ? `${lost} It is sent again with the same idempotency key, so there is nothing to do.`
+    : `${lost} Check with the service before you report it again.`;
+}
+
+/** Lists the employee's changes that cannot be sent before this one. */
+async function waitingChanges(change: Change, visit: Visit): Promise<Html | null> {
+  const { employee_id, change_id, state, holding } = change;
+  if (state === 'delivered' || state === 'cancelled' || (state === 'rejected' && !holding)) return null;
+  const query = { employee_id, state: 'pending' as const, limit: WAITING_READ };
+  const { data } = need(await visit.api.GET('/v1/employee-changes', { params: { query } }));
+  const blocked = new Set([change_id]);
+  // Oldest first: each waits for the one before it.
+  for (const { change_id: id, waits_behind } of data.toReversed()) {
+    if (waits_behind !== null && blocked.has(waits_behind)) blocked.add(id);
+  }
+  const waiting = data.filter(({ change_id: id }) => id !== change_id && blocked.has(id));
+  if (waiting.length === 0) return null;
+  return html`
+    <section aria-labelledby="waiting">
+      <h2 id="waiting">Waiting for this change</h2>
+      ${table({
+        caption: 'Changes waiting for this one',
+        captionHidden: true,
+        columns: [
+          {
+            title: 'Change',
+            kind: 'name',
+            cell: ({ change_id: id, kind }) => html`<a href=${changePath(id)}>${KINDS[kind]}</a>`,
+          },
+          { title: 'Accepted', kind: 'date', cell: ({ created_at }) => instant(created_at) },
+        ],
+        rows: waiting,
+      })}
+    </section>
+  `;
+}
+
+function attempts({ attempts: all, last_attempts }: Change): Html {
+  const hidden = all - last_attempts.length;
+  return html`
+    <section aria-labelledby="attempts">
+      <h2 id="attempts">Attempts</h2>
+      ${
+        last_attempts.length === 0
+          ? html`<p class="soft">Not sent yet.</p>`
+          : table<Attempt>({
+              caption: 'Attempts, newest first',
+              captionHidden: true,
+              columns: [
+                { title: 'No.', kind: 'number', cell: ({ attempt }) => count(attempt) },
+                { title: 'Started', kind: 'date', cell: ({ started_at }) => instant(started_at) },
+                {
+                  title: 'Finished',
+                  kind: 'date',
+                  cell: ({ finished_at }) => (finished_at === null ? 'in progress' : instant(finished_at)),
+                },
+                { title: 'Status', kind: 'number', cell: ({ status }) => status ?? '–' },
+                {
+                  title: 'Result',
+                  cell: ({ finished_at, reason }) => reason ?? (finished_at === null ? '' : 'delivered'),
+                },
+              ],
+              rows: last_attempts,
+            })
+      }
+      ${hidden > 0 && html`<p class="hint">${`${count(hidden)} earlier attempts are not shown.`}</p>`}
+    </section>
+  `;
+}
+
+/** Shows the change's personal data and the service's response when the user requested them. */
+function content({ change_id, body, body_absent, answer }: Change): Html {
+  return html`
+    <section aria-labelledby="content">
+      <h2 id="content">Content</h2>
+      ${
+        body === undefined
+          ? html`
+              <form method="get" action=${changePath(change_id)}>
+                <input type="hidden" name="body" value="true" />
+                <p>
+                  <button type="submit" class="quiet">Show the personal data</button>
+                  <span class="hint">${' The read is recorded.'}</span>
+                </p>
+              </form>
+            `
+          : body === null
+            ? html`<p class="soft">${body_absent}</p>`
+            : html`<div class="card">${facts(fieldsOf(body))}</div>`
+      }
+      ${
+        answer !== undefined &&
+        answer !== null &&
+        html`
+          <div>
+            <h3>Response of the service</h3>
+            <pre tabindex="0"><code>${answer}</code></pre>
+          </div>
+        `
+      }
+    </section>
+  `;
+}
+
+/** Returns each value with its path, named like the columns of a file. */
+function fieldsOf(value: unknown, path = ''): [string, string][] {
+  if (Array.isArray(value)) return value.flatMap((one, index) => fieldsOf(one, `${path}[${index}]`));
+  if (typeof value === 'object' && value !== null) {
+    return Object.entries(value).flatMap(([name, one]) =>
+      fieldsOf(one, path === '' ? name : `${path}.${name}`),
+    );
+  }
+  return [[path, String(value)]];
+}

@@ -1,0 +1,157 @@
+/** One event: what was received, its result, what can be done about it, and its body. */
+import type { FastifyInstance } from 'fastify';
+import { REASON_MAX_CHARACTERS } from '../../../api/routes/event-work.ts';
+import type { Schemas } from '../../../client.ts';
+import { CENSUS_SYNC_COMPLETE } from '../../../contract/events.ts';
+import { need } from '../../api-client.ts';
+import { facts, live, state } from '../../elements/facts.ts';
+import { counted, instant } from '../../elements/format.ts';
+import { deductionLink, eventPath, idLink, pathOf } from '../../elements/links.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import { action, type ConsoleParts, page, type Visit } from '../../page.ts';
+import { bodies } from './body.ts';
+
+type Event = Schemas['WholeEvent'];
+
+export function eventPages(app: FastifyInstance, parts: ConsoleParts): void {
+  page(app, parts, { url: '/events/:event_id', scope: 'events:read' }, async (visit) => {
+    const { event_id = '' } = visit.params;
+    const event = need(await visit.api.GET('/v1/events/{event_id}', { params: { path: { event_id } } }));
+    return {
+      title: `Event ${event_id}`,
+      place: 'events',
+      body: html`
+        <div>
+          ${live(
+            { id: 'event', path: eventPath(event_id) },
+            html`
+              <div class="cards wide">
+                <section class="card" aria-labelledby="received-title">
+                  <h2 id="received-title">Received</h2>
+                  ${received(event)}
+                </section>
+                <section class="card" aria-labelledby="result-title">
+                  <h2 id="result-title">Result</h2>
+                  ${resultOf(event, visit)}
+                </section>
+              </div>
+            `,
+          )}
+          ${visit.may('events:write') && decisions(event)}
+          ${bodies(event)}
+        </div>
+      `,
+    };
+  });
+
+  const scope = 'events:write';
+  const one = '/events/:event_id';
+  action(app, parts, { url: `${one}/reprocess`, scope }, async ({ api, params: { event_id = '' } }) => {
+    need(await api.POST('/v1/events/{event_id}/reprocess', { params: { path: { event_id } } }));
+    return { go: eventPath(event_id) };
+  });
+  action(app, parts, { url: `${one}/dismiss`, scope }, async ({ api, params: { event_id = '' }, form }) => {
+    const body = { reason: form.reason ?? '' };
+    need(await api.POST('/v1/events/{event_id}/dismiss', { params: { path: { event_id } }, body }));
+    return { go: eventPath(event_id) };
+  });
+}
+
+function received({ event_id, envelope_id, event_type, source, received_at }: Event): Html {
+  return facts([
+    ['Event ID', html`<code>${event_id}</code>`],
+    ['ID in the body', envelope_id === null ? 'none' : html`<code>${envelope_id}</code>`],
+    ['Type', event_type ?? 'unknown'],
+    ['Received', instant(received_at)],
+    ['Signature', source === 'import' ? 'none: the event was imported' : 'verified'],
+  ]);
+}
+
+function resultOf(event: Event, { may }: Visit): Html {
+  return facts([
+    ['State', html`<span>${state(event.state)}${event.reason !== null && ` ${event.reason}`}</span>`],
+    ['Finished', event.finished_at !== null && instant(event.finished_at)],
+    ['Effect', effectOf(event, may)],
+    [
+      'Dismissed',
+      event.dismissed_at !== null &&
+        html`<span>${instant(event.dismissed_at)}${`: ${event.dismissed_reason}`}</span>`,
+    ],
+    ['Conflicts', event.conflicts.length > 0 && conflictsOf(event.conflicts)],
+  ]);
+}
+
+function effectOf(
+  { state, event_type, led_to: { version, census_sync } }: Event,
+  may: Visit['may'],
+): Content {
+  if (version !== null) {
+    const { deduction_id, late, tie_changed, ahead } = version;
+    return html`
+      <div>
+        <p>
+          ${`Version ${version.version} of deduction `}
+          ${may('ledger:read') ? deductionLink(deduction_id) : html`<code>${deduction_id}</code>`}
+          ${`, at position ${version.position} of the ledger.`}
+        </p>
+        ${late && html`<p>It arrived late. A newer version stays the latest.</p>`}
+        ${tie_changed && html`<p>Another event with the same time has different content. The one received later applies.</p>`}
+        ${ahead && html`<p>Its time is in the future. Until then, events with an earlier time are recorded but do not apply.</p>`}
+      </div>
+    `;
+  }
+  if (census_sync !== null) {
+    const { employer_id } = census_sync;
+    const path = may('census:read') ? pathOf('/census', employer_id) : null;
+    return html`<span>${'A census sync of '}${idLink(path, employer_id)}</span>`;
+  }
+  if (state === 'pending') return 'Not applied yet.';
+  if (state === 'applied' && event_type === CENSUS_SYNC_COMPLETE) {
+    return 'The uploaded census syncs of the employer are completed.';
+  }
+  return 'None.';
+}
+
+function conflictsOf(conflicts: Event['conflicts']): string {
+  const isOpen = conflicts.some(({ dismissed_at }) => dismissed_at === null);
+  const bodies = counted(conflicts.length, 'other body', 'other bodies');
+  return isOpen ? `${bodies} with the same ID. Compare them below, then dismiss.` : `${bodies}, dismissed.`;
+}
+
+/** Renders the actions that the API would accept; null when there are none. */
+function decisions(event: Event): Html | null {
+  const path = pathOf('/events', event.event_id);
+  const mayReprocess = event.state !== 'pending' && event.body !== null;
+  const mayDismiss = needsDecision(event);
+  if (path === null || (!mayReprocess && !mayDismiss)) return null;
+  return html`
+    <section class="card" aria-labelledby="decide">
+      <h2 id="decide">Actions</h2>
+      ${
+        mayReprocess &&
+        html`<form class="decision" hx-post=${`${path}/reprocess`}>
+          <button type="submit" class=${event.state === 'quarantined' ? undefined : 'quiet'}>Reprocess</button>
+          <p class="hint">Reads and applies the event again, for example after an upgrade. Nothing takes effect twice.</p>
+        </form>`
+      }
+      ${
+        mayDismiss &&
+        html`<form class="decision" hx-post=${`${path}/dismiss`}>
+          <div class="field">
+            <label for="reason">Reason for dismissing</label>
+            <input id="reason" name="reason" required maxlength=${REASON_MAX_CHARACTERS} autocomplete="off" />
+          </div>
+          <button type="submit" class="quiet">Dismiss</button>
+          <p class="hint">Readiness no longer fails for this event. It stays in the list with your reason.</p>
+        </form>`
+      }
+    </section>
+  `;
+}
+
+/** Returns whether readiness fails for the event. */
+function needsDecision({ state, dismissed_at, conflicts, led_to: { version } }: Event): boolean {
+  const isOpen = conflicts.some((conflict) => conflict.dismissed_at === null);
+  const isMarked = state === 'quarantined' || version?.tie_changed === true || version?.ahead === true;
+  return isOpen || (isMarked && dismissed_at === null);
+}

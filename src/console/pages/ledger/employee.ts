@@ -1,0 +1,243 @@
+/** One employee: employment, deductions, arrears, changes and roster reports. Shows no names or SSN. */
+import type { FastifyInstance } from 'fastify';
+import type { Schemas } from '../../../client.ts';
+import { found } from '../../api-client.ts';
+import { empty, state, type Tone } from '../../elements/facts.ts';
+import { instant, money, plain } from '../../elements/format.ts';
+import {
+  address,
+  changePath,
+  deductionLink,
+  employerLink,
+  idLink,
+  pathOf,
+  runLink,
+} from '../../elements/links.ts';
+import { PAGE_ROWS, table } from '../../elements/table.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import { type ConsoleParts, type Page, page, type Visit } from '../../page.ts';
+import { KINDS } from '../changes/list.ts';
+import { notFound } from './find.ts';
+import { deductionTable, employerAdvice, employerOf } from './terms.ts';
+
+type Employee = Schemas['Employee'];
+type Fact = Employee['roster'][number];
+type Employment = Employee['employments'][number];
+type Spell = Employment['spells'][number];
+
+/** Changes shown here; the list of changes has all. */
+const CHANGES_SHOWN = 10;
+/** Roster reports shown at first. */
+const FACTS_SHOWN = 50;
+
+const FACT_NAMES = {
+  hire_date: 'hire date',
+  termination_date: 'termination date',
+  employment_status: 'status',
+  pay_frequency: 'pay frequency',
+  pay_group: 'pay group',
+  effective_on: 'effective',
+} as const satisfies Partial<Record<keyof Fact, string>>;
+
+export function employeePages(app: FastifyInstance, parts: ConsoleParts): void {
+  page(app, parts, { url: '/employees/:employee_id', scope: 'ledger:read' }, showEmployee);
+}
+
+async function showEmployee(visit: Visit): Promise<Page> {
+  const { api, params, query, now, may } = visit;
+  const { employee_id: id = '' } = params;
+  const path = pathOf('/employees', id);
+  const employee =
+    path === null
+      ? null
+      : found(await api.GET('/v1/employees/{employee_id}', { params: { path: { employee_id: id } } }));
+  if (path === null || employee === null) return notFound('employee', id, visit);
+  const today = now.toISOString().slice(0, 10);
+  const { roster } = employee;
+  return {
+    title: `Employee ${id}`,
+    place: 'ledger',
+    body: html`
+      <div>
+        ${employerNotice(employee)}
+        ${roster.length > 0 && employments(employee.employments, today)}
+        ${deductionsOf(employee, today)}
+        ${arrearsOf(employee)}
+        ${changesOf(employee)}
+        ${roster.length > 0 && rosterTable(roster, { path, all: query.roster === 'all', mayChanges: may('changes:read') })}
+        ${hiddenParts(employee)}
+      </div>
+    `,
+  };
+}
+
+function employerNotice({ employer_id, roster }: Employee): Html | null {
+  if (employer_id !== null) return null;
+  const matching = { employer_id, matched: roster.length > 0 };
+  return html`<p class="notice">${employerOf(matching)}${' '}${employerAdvice(matching)}</p>`;
+}
+
+/** Lists each period of employment with its state today. */
+function employments(list: readonly Employment[], today: string): Html {
+  const rows = list.flatMap((employment) => employment.spells.map((spell) => ({ employment, spell })));
+  return table<(typeof rows)[number]>({
+    caption: 'Employment',
+    columns: [
+      { title: 'Employer', kind: 'name', cell: ({ employment }) => employerLink(employment.employer_id) },
+      { title: 'State', cell: (row) => employmentState(row, today) },
+      { title: 'Hired', kind: 'date', cell: ({ spell }) => spell.hire_date ?? 'unknown' },
+      { title: 'Terminated', kind: 'date', cell: ({ spell }) => lastDay(spell) },
+      { title: 'Status', cell: ({ employment }) => plain(employment.employment_status ?? 'unknown') },
+      { title: 'Pay frequency', cell: ({ employment }) => employment.pay_frequency ?? 'unknown' },
+      { title: 'Pay group', cell: ({ employment }) => employment.pay_group ?? 'none' },
+    ],
+    rows,
+  });
+}
+
+function lastDay({ termination_date, contradicted_on }: Spell): string {
+  if (contradicted_on !== null) return `no (a census of ${contradicted_on} canceled a termination)`;
+  return termination_date ?? 'no';
+}
+
+function employmentState(
+  { employment, spell }: { employment: Employment; spell: Spell },
+  today: string,
+): Html {
+  const { hire_date, termination_date } = spell;
+  const [word, tone]: [string, Tone] =
+    hire_date !== null && today < hire_date
+      ? ['starts later', 'plain']
+      : termination_date !== null && termination_date < today
+        ? ['ended', 'plain']
+        : employment.absent
+          ? ['not in the newest census', 'warn']
+          : ['employed', 'good'];
+  return state(word, tone);
+}
+
+function deductionsOf({ employee_id, deductions }: Employee, today: string): Html {
+  const { data, next_cursor } = deductions;
+  if (data.length === 0) return empty('No deductions');
+  const isMore = next_cursor !== null || data.length > PAGE_ROWS;
+  return html`
+    <section>
+      ${deductionTable(data.slice(0, PAGE_ROWS), { caption: 'Deductions', day: today, ofEmployee: true })}
+      ${isMore && html`<p><a href=${address('/ledger', { employee_id })}>All deductions of this employee</a></p>`}
+    </section>
+  `;
+}
+
+function arrearsOf({ arrears }: Employee): Html | null {
+  if (arrears === undefined) return null;
+  if (arrears.length === 0) return html`<p class="soft">No arrears.</p>`;
+  return table<(typeof arrears)[number]>({
+    caption: 'Arrears: amounts that payroll did not take, and no later run has collected',
+    stacked: true,
+    columns: [
+      { title: 'Deduction', kind: 'name', cell: ({ deduction_id }) => deductionLink(deduction_id) },
+      { title: 'Line of coverage', cell: ({ line_of_coverage }) => plain(line_of_coverage) },
+      { title: 'Employer', cell: ({ employer_id }) => employer_id },
+      { title: 'Run', cell: ({ run_id }) => runLink(run_id) },
+      { title: 'Amount', kind: 'number', cell: ({ amount }) => money(amount) },
+      { title: 'Explanation', cell: ({ explanation }) => explanation },
+    ],
+    rows: arrears,
+  });
+}
+
+function changesOf({ employee_id, changes }: Employee): Html | null {
+  if (changes === undefined) return null;
+  if (changes.data.length === 0) return html`<p class="soft">No employment changes.</p>`;
+  const shown = changes.data.slice(0, CHANGES_SHOWN);
+  return html`
+    <section>
+      ${table<(typeof shown)[number]>({
+        caption: 'Employment changes, newest first',
+        stacked: true,
+        columns: [
+          {
+            title: 'Change',
+            kind: 'name',
+            cell: ({ kind, change_id }) => html`<a href=${changePath(change_id)}>${KINDS[kind]}</a>`,
+          },
+          { title: 'State', cell: ({ state: now }) => state(now) },
+          { title: 'Reason', cell: ({ reason }) => reason },
+          { title: 'Accepted', kind: 'date', cell: ({ created_at }) => instant(created_at) },
+        ],
+        rows: shown,
+      })}
+      ${shown.length < changes.data.length && html`<p><a href=${address('/changes', { employee_id })}>All changes of this employee</a></p>`}
+    </section>
+  `;
+}
+
+type Difference = { readonly what: string; readonly before: string | null; readonly after: string };
+
+/** Lists the roster reports, newest first: all, or the first `FACTS_SHOWN`. */
+function rosterTable(
+  facts: readonly Fact[],
+  { path, all, mayChanges }: { path: string; all: boolean; mayChanges: boolean },
+): Html {
+  const rows = facts
+    .map((fact, index) => ({ fact, differences: differencesOf(fact, facts.slice(0, index)) }))
+    .toReversed();
+  const shown = all ? rows : rows.slice(0, FACTS_SHOWN);
+  return html`
+    <section>
+      ${table<(typeof rows)[number]>({
+        caption: 'Roster reports, newest first',
+        columns: [
+          { title: 'Position', kind: 'number', cell: ({ fact }) => fact.position },
+          { title: 'Employer', kind: 'name', cell: ({ fact }) => fact.employer_id },
+          { title: 'Changes', cell: ({ differences }) => differenceList(differences) },
+          { title: 'Source', cell: ({ fact }) => sourceOf(fact, mayChanges) },
+          { title: 'Recorded', kind: 'date', cell: ({ fact }) => instant(fact.recorded_at) },
+        ],
+        rows: shown,
+      })}
+      ${shown.length < rows.length && html`<p><a href=${`${path}?roster=all`}>${`Show all ${rows.length}`}</a></p>`}
+    </section>
+  `;
+}
+
+/** Returns what a report states that differs from the employer's earlier reports. */
+function differencesOf(fact: Fact, earlier: readonly Fact[]): Difference[] {
+  const known = earlier.filter(({ employer_id }) => employer_id === fact.employer_id);
+  const lastOf = <K extends keyof Fact>(field: K) =>
+    known.findLast((one) => one[field] !== null)?.[field] ?? null;
+  const fields = (Object.keys(FACT_NAMES) as (keyof typeof FACT_NAMES)[]).flatMap((field) => {
+    const [before, after] = [field === 'effective_on' ? null : lastOf(field), fact[field]];
+    if (after === null || after === before) return [];
+    return [{ what: FACT_NAMES[field], before: before === null ? null : plain(before), after: plain(after) }];
+  });
+  if (fact.absent === null || fact.absent === (lastOf('absent') ?? false)) return fields;
+  const after = fact.absent ? 'without the employee' : 'with the employee again';
+  return [...fields, { what: 'census', before: null, after }];
+}
+
+function differenceList(differences: readonly Difference[]): Content {
+  if (differences.length === 0) return html`<span class="soft">no changes</span>`;
+  return html`
+    <ul class="changed">
+      ${differences.map(({ what, before, after }) =>
+        before === null
+          ? html`<li>${`${what}: ${after}`}</li>`
+          : html`<li>${`${what}: `}<del>${before}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${after}</ins></li>`,
+      )}
+    </ul>
+  `;
+}
+
+/** Only changes have pages. */
+function sourceOf({ source, source_id }: Fact, mayChanges: boolean): Html {
+  const path = source === 'census' || !mayChanges ? null : changePath(source_id);
+  return html`<span>${`${source} `}${idLink(path, source_id)}</span>`;
+}
+
+/** A hidden part must not look like an empty one. */
+function hiddenParts({ left_out }: Employee): Html | null {
+  if (left_out.length === 0) return null;
+  const parts = left_out.map(({ part, scope }) => `${part} (${scope})`).join(' and ');
+  return html`<p class="soft">${`Hidden, because your token lacks the scope: ${parts}.`}</p>`;
+}

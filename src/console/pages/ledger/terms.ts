@@ -1,0 +1,197 @@
+/** The terms of a deduction in words, its employer, and the table of deductions. */
+import type { Schemas } from '../../../client.ts';
+import { dayOf } from '../../../contract/instant.ts';
+import { state, type Tone } from '../../elements/facts.ts';
+import { money, plain, taxabilityWord } from '../../elements/format.ts';
+import { deductionLink, employeeLink, employerLink } from '../../elements/links.ts';
+import { type Column, table } from '../../elements/table.ts';
+import { type Content, type Html, html } from '../../html.ts';
+
+type Deduction = Schemas['Deduction'];
+
+/** The fields that a deduction and its versions share. */
+export type Terms = Pick<
+  Deduction,
+  | 'employee_id'
+  | 'line_of_coverage'
+  | 'member_contribution'
+  | 'employer_contribution'
+  | 'period'
+  | 'taxability'
+  | 'coverage_type'
+  | 'description'
+  | 'effective_start'
+  | 'effective_end'
+>;
+
+/** The first and last effective days (`YYYY-MM-DD`), or null where the deduction is open. */
+export type Span = { readonly from: string | null; readonly until: string | null };
+
+const PERIODS: Readonly<Record<Terms['period'], string>> = {
+  weekly: 'weekly',
+  biweekly: 'every two weeks',
+  semimonthly: 'twice a month',
+  monthly: 'monthly',
+};
+const ZERO = /^[+-]?0+(\.0+)?$/;
+
+/** Only the date parts of the effective times count, as written. */
+export function spanOf({ effective_start, effective_end }: Terms): Span {
+  return { from: dayIn(effective_start), until: dayIn(effective_end) };
+}
+
+function dayIn(text: string | null | undefined): string | null {
+  return text === null || text === undefined ? null : dayOf(text);
+}
+
+export function isNeverInEffect({ from, until }: Span): boolean {
+  return from !== null && until !== null && until < from;
+}
+
+/** `$150.00 monthly from the employee, pre-tax, medical, from 2026-01-01 on`. */
+export function sentence(terms: Terms): string {
+  const { member_contribution, employer_contribution, period, taxability, line_of_coverage } = terms;
+  const { coverage_type } = terms;
+  const covered = coverage_type === undefined || coverage_type === null ? '' : ` (${plain(coverage_type)})`;
+  return [
+    `${money(member_contribution)} ${PERIODS[period]} from the employee`,
+    ...(ZERO.test(employer_contribution) ? [] : [`${money(employer_contribution)} from the employer`]),
+    taxabilityWord(taxability),
+    plain(line_of_coverage) + covered,
+    spanWords(spanOf(terms)),
+  ].join(', ');
+}
+
+function spanWords(span: Span): string {
+  const { from, until } = span;
+  if (isNeverInEffect(span)) return `never in effect: it ends on ${until}, before it starts on ${from}`;
+  if (until === null) return from === null ? 'with no start or end date' : `from ${from} on`;
+  return from === null ? `through ${until}` : `from ${from} through ${until}`;
+}
+
+/** Returns the state of a deduction on a day. */
+export function stateOn(span: Span, day: string): { word: string; tone: Tone } {
+  const { from, until } = span;
+  if (isNeverInEffect(span)) return { word: 'never in effect', tone: 'warn' };
+  if (from !== null && day < from) return { word: `starts ${from}`, tone: 'plain' };
+  if (until !== null && until < day) return { word: `ended ${until}`, tone: 'plain' };
+  return { word: 'in effect', tone: 'good' };
+}
+
+const FIELDS = {
+  member_contribution: 'employee contribution',
+  employer_contribution: 'employer contribution',
+  period: 'period',
+  taxability: 'taxability',
+  line_of_coverage: 'line of coverage',
+  coverage_type: 'coverage type',
+  effective_start: 'start date',
+  effective_end: 'end date',
+  employee_id: 'employee',
+  description: 'description',
+} as const satisfies Partial<Record<keyof Terms, string>>;
+
+/** A field that differs between two versions; null: it is absent. */
+export type Change = { readonly what: string; readonly before: string | null; readonly after: string | null };
+
+/** Returns the fields that differ. Amounts and days are compared as shown: `150.0` equals `150.00`. */
+export function changesBetween(before: Terms, after: Terms): Change[] {
+  return (Object.keys(FIELDS) as (keyof typeof FIELDS)[]).flatMap((field) => {
+    const [one, other] = [shownAs(before, field), shownAs(after, field)];
+    return one === other ? [] : [{ what: FIELDS[field], before: one, after: other }];
+  });
+}
+
+function shownAs(terms: Terms, field: keyof typeof FIELDS): string | null {
+  const text = terms[field] ?? null;
+  if (text === null) return null;
+  if (field === 'effective_start' || field === 'effective_end') return dayIn(text);
+  return field === 'member_contribution' || field === 'employer_contribution' ? money(text) : text;
+}
+
+type Matching = Pick<Deduction, 'employer_id' | 'matched'>;
+
+const UNMATCHED =
+  'This employee is in no census and no reported hire, so payroll runs skip the deduction. Upload a census with this employee ID, or report the hire. If payroll has no such employee, contact the benefits service.';
+const SEVERAL =
+  'Two employers have this employee at the same time, so payroll runs skip the deduction. Open the employee to see both. Then report the termination with one of them, or upload its census.';
+
+/** Renders the employer, or why it is unknown. */
+export function employerOf({ employer_id, matched }: Matching): Html {
+  if (employer_id !== null) return employerLink(employer_id);
+  return matched ? state('two employers', 'warn') : state('unmatched', 'warn');
+}
+
+/** Returns what to do about an unknown employer; null for a known one. */
+export function employerAdvice({ employer_id, matched }: Matching): Content {
+  if (employer_id !== null) return null;
+  return html`<span class="soft">${matched ? SEVERAL : UNMATCHED}</span>`;
+}
+
+/** Returns the advice for a list, once per case. */
+export function employerAdviceFor(deductions: readonly Matching[]): Html[] {
+  const unknown = deductions.filter(({ employer_id }) => employer_id === null);
+  return [false, true].flatMap((matched) => {
+    const one = unknown.find((deduction) => deduction.matched === matched);
+    return one === undefined
+      ? []
+      : [html`<p class="notice">${employerOf(one)}${' '}${employerAdvice(one)}</p>`];
+  });
+}
+
+/** Lists deductions with their state on `day`. `ofEmployee`: all are of one employee, who is not repeated. */
+export function deductionTable(
+  deductions: readonly Deduction[],
+  { caption, day, ofEmployee = false }: { caption: string; day: string; ofEmployee?: boolean },
+): Html {
+  const owner: Column<Deduction>[] = [
+    { title: 'Employee', cell: ({ employee_id }) => employeeLink(employee_id) },
+    { title: 'Employer', cell: employerOf },
+  ];
+  const columns: Column<Deduction>[] = [
+    { title: 'Deduction', kind: 'name', cell: ({ id }) => deductionLink(id) },
+    ...(ofEmployee ? [] : owner),
+    { title: 'Coverage', cell: coverageOf },
+    { title: 'Taxability', kind: 'date', cell: ({ taxability }) => taxabilityWord(taxability) },
+    {
+      title: 'Employee contribution',
+      kind: 'number',
+      cell: ({ member_contribution }) => money(member_contribution),
+    },
+    {
+      title: 'Employer contribution',
+      kind: 'number',
+      cell: ({ employer_contribution }) => money(employer_contribution),
+    },
+    { title: 'Period', cell: ({ period }) => period },
+    { title: 'Effective', kind: 'date', cell: datesOf },
+    {
+      title: `On ${day}`,
+      cell: (deduction) => {
+        const { word, tone } = stateOn(spanOf(deduction), day);
+        return state(word, tone);
+      },
+    },
+    { title: 'Version', kind: 'number', cell: ({ version }) => version },
+  ];
+  return table({ caption, stacked: true, columns, rows: deductions });
+}
+
+function coverageOf({ line_of_coverage, coverage_type }: Deduction): Html {
+  return html`
+    <span>
+      ${plain(line_of_coverage)}
+      ${typeof coverage_type === 'string' && html`<span class="soft under">${plain(coverage_type)}</span>`}
+    </span>
+  `;
+}
+
+export function datesOf(terms: Terms): Html {
+  const { from, until } = spanOf(terms);
+  return html`
+    <span>
+      ${from === null ? 'no start date' : `from ${from}`}
+      <span class="under">${until === null ? 'no end date' : `to ${until}`}</span>
+    </span>
+  `;
+}

@@ -1,0 +1,160 @@
+/** A deduction's versions as a table: what each changed, and when it was sent and recorded. */
+import type { Schemas } from '../../../client.ts';
+import { type Tone, toned } from '../../elements/facts.ts';
+import { money, narrowInstant } from '../../elements/format.ts';
+import { eventLink } from '../../elements/links.ts';
+import { table } from '../../elements/table.ts';
+import { type Content, type Html, html } from '../../html.ts';
+import { type Change, changesBetween, datesOf } from './terms.ts';
+
+export type Version = Schemas['Version'];
+
+/** A time that the user asked about, and the version in effect then; null: none was. */
+export type Then = {
+  readonly on: string | null;
+  /** In milliseconds UTC, like `recorded_at`. */
+  readonly knownAt: string | null;
+  readonly version: number | null;
+};
+
+/** `unknown`: the previous version may be one that was not read. Null: there is none. */
+type Previous = Version | 'unknown' | null;
+export type VersionRow = { readonly version: Version; readonly previous: Previous };
+
+/** A description may have 4,000 characters; the event's page shows all of it. */
+const CHANGE_CHARACTERS = 160;
+/** Longer changes may wrap. */
+const UNBROKEN_CHARACTERS = 24;
+
+type Mark = { readonly word: string; readonly tone: Tone };
+
+/** Returns whether the ledger knew the version at the time asked about. */
+export function wasKnown({ recorded_at }: Version, { knownAt }: Then): boolean {
+  return knownAt === null || recorded_at <= knownAt;
+}
+
+/** Returns the labels of a version, the most important first. `latest` is the number of the version that applies. */
+export function marksOf(version: Version, latest: number, then: Then | null): Mark[] {
+  const marks: (Mark | false)[] = [
+    version.version === latest && { word: 'latest', tone: 'good' },
+    then !== null &&
+      version.version === then.version && {
+        word: then.on === null ? 'latest then' : 'in effect then',
+        tone: 'good',
+      },
+    then !== null && !wasKnown(version, then) && { word: 'not known then', tone: 'plain' },
+    version.late && { word: 'late', tone: 'warn' },
+  ];
+  return marks.filter((mark) => mark !== false);
+}
+
+/**
+ * Finds the version that a version replaced: the one before it by event time, then position, which is not always the one
+ * recorded before it. `older`: the versions recorded before it, newest first; `isAll`: whether those are all.
+ */
+export function previousVersion(version: Version, older: readonly Version[], isAll: boolean): Previous {
+  // A version that is not late replaced the latest one, which is the newest that was not late.
+  const [found] = version.late
+    ? older
+        .filter(({ event_time }) => event_time <= version.event_time)
+        .toSorted((one, other) =>
+          one.event_time > other.event_time ? -1 : one.event_time < other.event_time ? 1 : 0,
+        )
+    : older.filter(({ late }) => !late);
+  // A late version that was not read may be in between.
+  if (!isAll && (version.late || found === undefined)) return 'unknown';
+  return found ?? null;
+}
+
+export function versionTable(
+  rows: readonly VersionRow[],
+  { latest, then, mayEvents }: { latest: number; then: Then | null; mayEvents: boolean },
+): Html {
+  return html`
+    <section class="versions">
+      <h2>Versions</h2>
+      ${table<VersionRow>({
+        stacked: true,
+        caption: 'Versions, newest first',
+        captionHidden: true,
+        columns: [
+          { title: 'Version', kind: 'name', cell: ({ version }) => nameOf(version, latest, then) },
+          { title: 'Event', kind: 'wide', cell: ({ version }) => eventOf(version, mayEvents) },
+          { title: 'Changes', kind: 'wide', cell: (row) => changesOf(row, latest) },
+          {
+            title: 'Employee contribution',
+            kind: 'number',
+            cell: ({ version }) => withNote(money(version.member_contribution), version.period),
+          },
+          {
+            title: 'Employer contribution',
+            kind: 'number',
+            cell: ({ version }) => money(version.employer_contribution),
+          },
+          { title: 'Effective', kind: 'date', cell: ({ version }) => datesOf(version) },
+          {
+            title: 'Event time',
+            kind: 'date',
+            cell: ({ version }) => withNote(narrowInstant(version.event_time), version.decided_by),
+          },
+          {
+            title: 'Recorded',
+            kind: 'date',
+            cell: ({ version }) =>
+              withNote(narrowInstant(version.recorded_at), `position ${version.position}`),
+          },
+        ],
+        rows,
+      })}
+      <p class="hint">
+        ${'The version with the latest event time applies. Below the time is its source: '}<code>created_at</code>${', sent by the service; '}<code>tie</code>${', the same time as another version, so the one received later applies; '}<code>receipt</code>${', the time of receipt, because the service sent none.'}
+      </p>
+    </section>
+  `;
+}
+
+function nameOf(version: Version, latest: number, then: Then | null): Html {
+  return html`
+    <span class="version" id=${`version-${version.version}`}>
+      ${version.version}${marksOf(version, latest, then).map(({ word, tone }) => [' ', toned(word, tone)])}
+    </span>
+  `;
+}
+
+function eventOf({ event_id }: Version, mayEvents: boolean): Html {
+  return mayEvents ? eventLink(event_id) : html`<span class="id">${event_id}</span>`;
+}
+
+function withNote(content: Content, note: string): Html {
+  return html`<span>${content}<span class="soft under">${note}</span></span>`;
+}
+
+function changesOf({ version, previous }: VersionRow, latest: number): Content {
+  const late = version.late ? `Late: version ${latest} stays the latest. ` : '';
+  if (previous === 'unknown') return html`<span class="soft">${late}</span>`;
+  if (previous === null)
+    return html`<span class="soft">${late === '' ? 'first version' : `${late}No version is older.`}</span>`;
+  const changes = changesBetween(previous, version);
+  const isNextRow = previous.version === version.version - 1;
+  const comparedWith = isNextRow ? '' : `Compared with version ${previous.version}:`;
+  return html`
+    <div>
+      ${late + comparedWith !== '' && html`<span class="soft">${late + comparedWith}</span>`}
+      ${changes.length === 0 ? html`<span class="soft"> no changes</span>` : html`<ul class="changed">${changes.map(changeOf)}</ul>`}
+    </div>
+  `;
+}
+
+function changeOf({ what, before, after }: Change): Html {
+  const isShort = (before?.length ?? 0) + (after?.length ?? 0) <= UNBROKEN_CHARACTERS;
+  return html`
+    <li class=${isShort ? 'whole' : undefined}>
+      ${`${what}: `}<del>${shortened(before)}</del>${' '}<span aria-hidden="true">→</span>${' '}<ins>${shortened(after)}</ins>
+    </li>
+  `;
+}
+
+function shortened(text: string | null): string {
+  if (text === null) return 'none';
+  return text.length > CHANGE_CHARACTERS ? `${text.slice(0, CHANGE_CHARACTERS)}…` : text;
+}
