@@ -31,27 +31,26 @@ const stateOf = async ({ call }: Staged, id: string): Promise<string> =>
 const names = (page: Page) => page.locator('main tbody th').allTextContents();
 
 t.test(
-  'changes are listed newest first and found by state, kind, employee and time; nothing in them is markup',
+  'changes are listed newest first and filtered by state, kind, employee and time; nothing in them is markup',
   async (t) => {
     const stage = await staged(t);
     const { db, answers, send, clock } = stage;
     const page = await stage.signedIn();
     await page.goto('/changes');
-    await page.getByText('Payroll has reported no employment change yet.').waitFor();
-    t.equal(await page.getByText('benefits-sidecar change termination --file leavers.csv').count(), 1);
+    await page.getByText('No employment changes yet').waitFor();
     await held(stage, HOSTILE);
     clock.advance(60_000);
     const lost = await report(db, 'termination', 'lee', { clock });
     answers.set(lost, null);
     await send();
-    await page.getByText('the service may know of it all the same').waitFor();
+    await page.getByText('the service may have received it').waitFor();
     t.strictSame(
       await names(page),
-      ['Termination', 'Change of pay or status', 'Move', 'New hire'],
+      ['Termination', 'Pay or status change', 'Address change', 'New hire'],
       'without a reload',
     );
-    t.equal(await page.getByText('waits for another change').count(), 2);
-    t.equal(await page.getByText('holds others').count(), 1);
+    t.equal(await page.getByText('waiting for another change').count(), 2);
+    t.equal(await page.getByText('blocks others').count(), 1);
     t.equal(await page.title(), 'Employment changes · benefits-sidecar');
     t.equal(await page.locator('main img, main script').count(), 0);
     await assertGood(t, page, 'the changes');
@@ -61,18 +60,20 @@ t.test(
       return names(page);
     };
     t.strictSame(await found('state=rejected'), ['New hire']);
-    t.strictSame(await found(`employee_id=${encodeURIComponent(HOSTILE)}&kind=demographic`), ['Move']);
+    t.strictSame(await found(`employee_id=${encodeURIComponent(HOSTILE)}&kind=demographic`), [
+      'Address change',
+    ]);
     await page.goto('/changes');
     await page.getByLabel('Accepted from (UTC)').fill('2026-01-31T09:31');
     await click(page, 'Show');
     t.strictSame(await names(page), ['Termination']);
     await page.getByLabel('Employee id').fill('nobody');
     await click(page, 'Show');
-    await page.getByText('No change is like that.').waitFor();
+    await page.getByText('No matching changes').waitFor();
   },
 );
 
-t.test('more changes than a page has go on by a link', async (t) => {
+t.test('a long list of changes continues on the next page', async (t) => {
   const stage = await staged(t);
   for (let number = 0; number < 51; number += 1) await report(stage.db, 'termination', `e-${number}`);
   const page = await stage.signedIn();
@@ -83,51 +84,54 @@ t.test('more changes than a page has go on by a link', async (t) => {
   t.strictSame(await page.locator('main tbody td').first().textContent(), 'e-0');
 });
 
-t.test('a rejected hire shows its attempts and what it holds; retried, it and the others go', async (t) => {
-  const stage = await staged(t);
-  const { hire, raise } = await held(stage, HOSTILE);
-  const page = await stage.signedIn();
-  await page.goto(`/changes/${hire}`);
-  t.equal(await page.getByText('the employee’s later changes wait for it: a person decides.').count(), 1);
-  t.strictSame(
-    await page
-      .getByRole('table', { name: 'Changes of the employee' })
-      .locator('th[scope=row]')
-      .allTextContents(),
-    ['Change of pay or status', 'Move'],
-  );
-  t.match(
-    await page.getByRole('table', { name: 'Attempts' }).locator('tbody').textContent(),
-    /422.*answered 422/,
-  );
-  t.equal(await page.locator('main img, main script').count(), 0);
-  await assertGood(t, page, 'a rejected hire');
-  stage.answers.delete(hire);
-  await click(page, 'Retry');
-  await page.getByText('It is sent by itself').waitFor();
-  await stage.send();
-  await page.getByText('The service has it.').waitFor();
-  t.equal(await stateOf(stage, raise), 'delivered');
-  t.equal(
-    await page.getByRole('heading', { name: 'What to do' }).count(),
-    0,
-    'there is nothing to decide any more',
-  );
-});
+t.test(
+  'a rejected hire shows its attempts and the changes it blocks; a retry sends all of them',
+  async (t) => {
+    const stage = await staged(t);
+    const { hire, raise } = await held(stage, HOSTILE);
+    const page = await stage.signedIn();
+    await page.goto(`/changes/${hire}`);
+    t.equal(await page.getByText('later changes of the employee wait for it.').count(), 1);
+    t.strictSame(
+      await page
+        .getByRole('table', { name: 'Changes waiting for this one' })
+        .locator('th[scope=row]')
+        .allTextContents(),
+      ['Pay or status change', 'Address change'],
+    );
+    t.match(
+      await page.getByRole('table', { name: 'Attempts' }).locator('tbody').textContent(),
+      /422.*answered 422/,
+    );
+    t.equal(await page.locator('main img, main script').count(), 0);
+    await assertGood(t, page, 'a rejected hire');
+    stage.answers.delete(hire);
+    await click(page, 'Retry');
+    await page.getByText('It is sent automatically').waitFor();
+    await stage.send();
+    await page.getByText('The service accepted it.').waitFor();
+    t.equal(await stateOf(stage, raise), 'delivered');
+    t.equal(
+      await page.getByRole('heading', { name: 'Actions' }).count(),
+      0,
+      'there is nothing to decide any more',
+    );
+  },
+);
 
-t.test('what waits behind a rejected hire is released by hand', async (t) => {
+t.test('changes blocked by a rejected hire can be released', async (t) => {
   const stage = await staged(t);
   const { hire, move } = await held(stage, 'ines');
   const page = await stage.signedIn();
   await page.goto(`/changes/${move}`);
   await page.getByRole('link', { name: 'another change of the employee' }).click();
-  await click(page, 'Release the others');
-  await page.getByText('The service said no: a person decides.').waitFor();
+  await click(page, 'Release waiting changes');
+  await page.getByText('The service rejected it. Decide below what to do.').waitFor();
   await stage.send();
   t.strictSame([await stateOf(stage, hire), await stateOf(stage, move)], ['rejected', 'delivered']);
 });
 
-t.test('a retry that may undo a newer change is explained first, and then made all the same', async (t) => {
+t.test('a retry that may undo a newer change needs a confirmation', async (t) => {
   const stage = await staged(t);
   const { db, answers, send } = stage;
   const [older, newer] = [await report(db, 'demographic', 'lee'), await report(db, 'demographic', 'lee')];
@@ -140,49 +144,46 @@ t.test('a retry that may undo a newer change is explained first, and then made a
   await page.getByText('Not retried: a newer change of this employee was delivered.').waitFor();
   t.equal(await stateOf(stage, older), 'rejected');
   await assertGood(t, page, 'a retry that is refused');
-  await click(page, 'Retry it all the same');
-  await page.getByText('It is sent by itself').waitFor();
+  await click(page, 'Retry anyway');
+  await page.getByText('It is sent automatically').waitFor();
   t.equal(await stateOf(stage, older), 'pending');
 });
 
-t.test('a change is cancelled with a reason, which stays', async (t) => {
+t.test('a change is canceled with a reason, which is kept', async (t) => {
   const stage = await staged(t);
   const { hire } = await held(stage, 'ines');
   const page = await stage.signedIn({ refusals: true });
   await page.goto(`/changes/${hire}`);
   await click(page, 'Cancel the change');
   t.equal(await stateOf(stage, hire), 'rejected', 'not without a reason');
-  await page.getByLabel('Why it is cancelled').fill('   ');
+  await page.getByLabel('Reason for canceling').fill('   ');
   await click(page, 'Cancel the change');
-  await page.locator('#said').getByText('must say why').waitFor();
-  await page.getByLabel('Why it is cancelled').fill(HOSTILE);
+  await page.locator('#message').getByText('must say why').waitFor();
+  await page.getByLabel('Reason for canceling').fill(HOSTILE);
   await page.keyboard.press('Enter');
-  await page.getByText('Somebody gave it up.').waitFor();
+  await page.getByText('It will not be sent').waitFor();
   t.equal(await page.getByText(HOSTILE, { exact: true }).count(), 1);
   t.equal(await stateOf(stage, hire), 'cancelled');
   await page.goto('/changes/nobody');
   await page.getByText('there is no employment change with this id').waitFor();
 });
 
-t.test(
-  'what a change says is shown only when a person who may asks for it, and written down once',
-  async (t) => {
-    const stage = await staged(t);
-    const { hire } = await held(stage, 'ines');
-    const reads = () => stage.db.selectFrom('pii_reads').select('what_id').execute();
-    const page = await stage.signedIn();
-    await page.goto(`/changes/${hire}`);
-    t.notMatch(await page.content(), SECRET);
-    t.strictSame(await reads(), []);
-    await click(page, 'Show the personal data');
-    await page.getByText(SECRET).waitFor();
-    t.equal(await page.getByText('***-**-4321').count(), 1);
-    t.notMatch(await page.content(), '987-65');
-    t.equal(await page.locator('[hx-trigger]').count(), 0, 'it does not look again by itself');
-    t.strictSame(await reads(), [{ what_id: hire }]);
-    await assertGood(t, page, 'what a change says');
-  },
-);
+t.test('personal data of a change is shown on request, and the read is recorded once', async (t) => {
+  const stage = await staged(t);
+  const { hire } = await held(stage, 'ines');
+  const reads = () => stage.db.selectFrom('pii_reads').select('what_id').execute();
+  const page = await stage.signedIn();
+  await page.goto(`/changes/${hire}`);
+  t.notMatch(await page.content(), SECRET);
+  t.strictSame(await reads(), []);
+  await click(page, 'Show the personal data');
+  await page.getByText(SECRET).waitFor();
+  t.equal(await page.getByText('***-**-4321').count(), 1);
+  t.notMatch(await page.content(), '987-65');
+  t.equal(await page.locator('[hx-trigger]').count(), 0, 'it does not look again by itself');
+  t.strictSame(await reads(), [{ what_id: hire }]);
+  await assertGood(t, page, 'what a change says');
+});
 
 t.test('a token that only reads sees no button and no personal data', async (t) => {
   const stage = await staged(t);
@@ -206,7 +207,7 @@ t.test('a token that only reads sees no button and no personal data', async (t) 
   }
 });
 
-t.test('a closed gate is told on top, with why and since when, to who may know it', async (t) => {
+t.test('paused sending is shown with its reason and time to users who may see it', async (t) => {
   const stage = await staged(t);
   await transact(stage.db, (trx) => pauseSending(trx, `answered 401 ${HOSTILE}`, START));
   const told = async (...scopes: string[]) => {
@@ -216,9 +217,9 @@ t.test('a closed gate is told on top, with why and since when, to who may know i
     const texts: string[] = [];
     for (const path of ['/changes', '/census', '/census/maple']) {
       await page.goto(path);
-      texts.push((await page.locator('.gate').allTextContents()).join());
+      texts.push((await page.locator('.paused').allTextContents()).join());
     }
-    if (scopes.length > 0) await assertGood(t, page, 'a closed gate');
+    if (scopes.length > 0) await assertGood(t, page, 'the notice that sending is paused');
     return texts;
   };
   const why = /answered 401 <img .*2026-01-31.09:30:00/s;

@@ -1,10 +1,10 @@
 import t from 'tap';
-import { plain } from '../../src/console/elements/format.ts';
+import { money, plain } from '../../src/console/elements/format.ts';
 import {
   changesBetween,
   sentence,
   spanOf,
-  standing,
+  stateOn,
   type Terms,
 } from '../../src/console/pages/ledger/terms.ts';
 
@@ -19,11 +19,8 @@ const TERMS: Terms = {
 };
 const says = (fields: Partial<Terms>) => sentence({ ...TERMS, ...fields });
 
-t.test('a deduction is said in one sentence, with amounts as they came', async (t) => {
-  t.equal(
-    sentence(TERMS),
-    '150.00 a month from the employee, pre-tax, medical, from 2026-01-01 until further notice',
-  );
+t.test('a deduction is described in one sentence', async (t) => {
+  t.equal(sentence(TERMS), '$150.00 monthly from the employee, pre-tax, medical, from 2026-01-01 on');
   t.equal(
     says({
       member_contribution: '+15.5',
@@ -34,29 +31,29 @@ t.test('a deduction is said in one sentence, with amounts as they came', async (
       coverage_type: 'member_family',
       effective_end: '2026-12-31',
     }),
-    '+15.5 every two weeks from the employee, 350 from the employer, post-tax, dependent care FSA (member family), ' +
-      'from 2026-01-01 to 2026-12-31, that day included',
+    '$15.50 every two weeks from the employee, $350.00 from the employer, post-tax, dependent care FSA (member family), ' +
+      'from 2026-01-01 through 2026-12-31',
   );
-  t.match(says({ period: 'weekly' }), '150.00 a week');
-  t.match(says({ period: 'semimonthly' }), '150.00 twice a month');
-  t.match(says({ effective_start: null }), 'without a first day until further notice');
-  t.match(says({ effective_end: '2025-12-31' }), 'never in effect: it ends on 2025-12-31, before it begins');
+  t.match(says({ period: 'weekly' }), '$150.00 weekly');
+  t.match(says({ period: 'semimonthly' }), '$150.00 twice a month');
+  t.match(says({ effective_start: null }), 'with no start or end date');
+  t.match(says({ effective_end: '2025-12-31' }), 'never in effect: it ends on 2025-12-31, before it starts');
 });
 
-t.test('names of the contract are words', async (t) => {
+t.test('names of the contract are shown as words', async (t) => {
   t.equal(plain('hsa'), 'HSA');
   t.equal(plain('voluntary_accidental_death'), 'voluntary accidental death');
 });
 
-t.test('how it stands on a day: both ends are included', async (t) => {
+t.test('a deduction is in effect from its first through its last day', async (t) => {
   const span = { from: '2026-01-01', until: '2026-01-31' };
-  const on = (day: string) => standing(span, day).word;
-  t.equal(on('2025-12-31'), 'begins 2026-01-01');
+  const on = (day: string) => stateOn(span, day).word;
+  t.equal(on('2025-12-31'), 'starts 2026-01-01');
   t.equal(on('2026-01-01'), 'in effect');
   t.equal(on('2026-01-31'), 'in effect');
   t.equal(on('2026-02-01'), 'ended 2026-01-31');
-  t.equal(standing({ from: null, until: null }, '0001-01-01').word, 'in effect');
-  t.equal(standing({ from: '2026-02-01', until: '2026-01-01' }, '2026-01-15').word, 'never in effect');
+  t.equal(stateOn({ from: null, until: null }, '0001-01-01').word, 'in effect');
+  t.equal(stateOn({ from: '2026-02-01', until: '2026-01-01' }, '2026-01-15').word, 'never in effect');
 });
 
 t.test('only the date parts of effective times count, as written', async (t) => {
@@ -66,17 +63,33 @@ t.test('only the date parts of effective times count, as written', async (t) => 
   });
 });
 
-t.test('what changed is named field by field, also what came or went', async (t) => {
+t.test('each changed field is listed, including those added or removed', async (t) => {
   t.strictSame(changesBetween(TERMS, TERMS), []);
-  const after: Terms = { ...TERMS, member_contribution: '150.0', effective_end: '2026-12-31' };
+  t.strictSame(changesBetween(TERMS, { ...TERMS, member_contribution: '150.0' }), [], 'the same amount');
+  const after: Terms = { ...TERMS, member_contribution: '175.0', effective_end: '2026-12-31' };
   t.strictSame(changesBetween(TERMS, after), [
-    { what: 'employee pays', before: '150.00', after: '150.0' },
-    { what: 'until', before: null, after: '2026-12-31' },
+    { what: 'employee contribution', before: '$150.00', after: '$175.00' },
+    { what: 'end date', before: null, after: '2026-12-31' },
   ]);
   t.strictSame(changesBetween(after, { ...after, effective_end: null }), [
-    { what: 'until', before: '2026-12-31', after: null },
+    { what: 'end date', before: '2026-12-31', after: null },
   ]);
   t.strictSame(changesBetween(TERMS, { ...TERMS, employee_id: 'emp-2' }), [
     { what: 'employee', before: 'emp-1', after: 'emp-2' },
   ]);
+});
+
+t.test('money is formatted without losing a digit', async (t) => {
+  for (const [amount, shown] of [
+    ['1205.27', '$1,205.27'],
+    ['-3', '-$3.00'],
+    ['+0015.5', '$15.50'],
+    ['0.00', '$0.00'],
+    ['1234567.8955', '$1,234,567.8955'],
+    ['9'.repeat(20), '$99,999,999,999,999,999,999.00'],
+    ['n/a', 'n/a'],
+    [null, '–'],
+  ] as const) {
+    t.equal(money(amount), shown);
+  }
 });

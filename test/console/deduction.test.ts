@@ -39,25 +39,31 @@ const places = (page: Page) =>
     }),
   );
 
-t.test('the latest state is said in words, and its versions are a picture and a table', async (t) => {
+t.test('a deduction shows its latest state, a timeline and its versions', async (t) => {
   const { db, signedIn } = await openConsole(t);
   await threeVersions(db);
   const page = await signedIn();
   await page.goto('/deductions/ded-1');
   const said = await page.getByRole('main').textContent();
-  t.match(said, '175.00 a month from the employee, 350 from the employer, pre-tax, medical, from 2026-03-01');
-  t.match(said, 'begins 2026-03-01');
+  t.match(
+    said,
+    '$175.00 monthly from the employee, $350.00 from the employer, pre-tax, medical, from 2026-03-01 on',
+  );
+  t.match(said, 'starts 2026-03-01');
   t.strictSame(await bars(page), ['bar late', 'bar latest', 'bar']);
-  t.match(await picture(page).getAttribute('aria-label'), /^3 versions .*Version 2 applies: 175\.00 a month/);
+  t.match(
+    await picture(page).getAttribute('aria-label'),
+    /^3 versions .*Version 2 applies: \$175\.00 monthly/,
+  );
   t.match(await rows(page), [
     [
       ...['3 late', 'evt-3'],
-      'Late: version 2 stays the latest. Against version 1, the one before it in time:employee pays: 150.00 → 160.00from: 2026-01-01 → 2026-02-01until: none → 2026-02-28',
-      ...['160.00monthly', '350', 'from 2026-02-01to 2026-02-28'],
+      'Late: version 2 stays the latest. Compared with version 1:employee contribution: $150.00 → $160.00start date: 2026-01-01 → 2026-02-01end date: none → 2026-02-28',
+      ...['$160.00monthly', '$350.00', 'from 2026-02-01to 2026-02-28'],
       ...['2026-01-10 00:00:00 UTCcreated_at', '2026-01-25 00:00:00 UTCposition 4'],
     ],
-    ['2 latest', 'evt-2', 'employee pays: 150.00 → 175.00from: 2026-01-01 → 2026-03-01'],
-    ['1', 'evt-1', 'the first version'],
+    ['2 latest', 'evt-2', 'employee contribution: $150.00 → $175.00start date: 2026-01-01 → 2026-03-01'],
+    ['1', 'evt-1', 'first version'],
   ]);
   t.equal(await page.getByRole('link', { name: 'evt-2' }).getAttribute('href'), '/events/evt-2');
   await assertAccessible(t, page, 'a deduction');
@@ -68,7 +74,7 @@ t.test('the latest state is said in words, and its versions are a picture and a 
   await page.waitForFunction(() => (document.activeElement?.scrollLeft ?? 0) > 0);
 });
 
-t.test('events are named, and linked only for who may read them', async (t) => {
+t.test('events are linked only for users who may read them', async (t) => {
   const { db, signedIn, tokenWith } = await openConsole(t);
   await threeVersions(db);
   const page = await signedIn({ token: await tokenWith('ledger:read') });
@@ -77,22 +83,22 @@ t.test('events are named, and linked only for who may read them', async (t) => {
   t.equal(await page.getByRole('link', { name: 'evt-2' }).count(), 0);
 });
 
-t.test('a day and a time of knowledge mark which version answers, and which was not known', async (t) => {
+t.test('a day and a known-at time mark the version in effect and those not known then', async (t) => {
   const { db, signedIn } = await openConsole(t);
   await threeVersions(db);
   const page = await signedIn();
   await page.goto('/deductions/ded-1');
-  await page.getByLabel('On', { exact: true }).fill('2026-02-15');
+  await page.getByLabel('In effect on', { exact: true }).fill('2026-02-15');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForURL('**/deductions/ded-1?*');
-  t.match(await page.getByRole('note').textContent(), /On 2026-02-15: 160\.00 a month .*\(version 3\)/);
+  t.match(await page.getByRole('note').textContent(), /On 2026-02-15: \$160\.00 monthly .*\(version 3\)/);
   t.strictSame(await bars(page), ['bar late then', 'bar latest', 'bar']);
   await page.getByLabel('As known at (UTC)').fill('2026-01-22T00:00');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForURL('**/deductions/ded-1?*known_at*');
   t.match(
     await page.getByRole('note').textContent(),
-    /On 2026-02-15, as known at 2026-01-22 00:00:00 UTC: 150\.00 .*\(version 1\)/,
+    /On 2026-02-15, as known at 2026-01-22 00:00:00 UTC: \$150\.00 .*\(version 1\)/,
   );
   t.strictSame(await bars(page), ['bar late unknown', 'bar latest', 'bar then']);
   t.strictSame(
@@ -100,19 +106,16 @@ t.test('a day and a time of knowledge mark which version answers, and which was 
     ['3 not known then late', '2 latest', '1 in effect then'],
   );
   await page.goto('/deductions/ded-1?known_at=2026-01-22T00:00');
-  t.match(
-    await page.getByRole('note').textContent(),
-    /The latest state, as known at .*175\.00 .*\(version 2\)/,
-  );
+  t.match(await page.getByRole('note').textContent(), /Latest state, as known at .*175\.00 .*\(version 2\)/);
   await page.goto('/deductions/ded-1?on=2025-06-01');
-  t.match(await page.getByRole('note').textContent(), 'it is not in effect');
+  t.match(await page.getByRole('note').textContent(), 'not in effect');
   await page.goto('/deductions/ded-1?known_at=2025-06-01T00:00');
-  t.match(await page.getByRole('note').textContent(), 'nothing was known of it yet');
+  t.match(await page.getByRole('note').textContent(), 'not known yet');
   await follow(page, page.getByRole('link', { name: 'Back to today' }));
   t.equal(await page.getByRole('note').count(), 0);
 });
 
-t.test('any days can be drawn: open ends, one day, an end before its start, far years', async (t) => {
+t.test('the timeline handles open ends, single days, reversed spans and distant years', async (t) => {
   const { db, signedIn } = await openConsole(t);
   const spans = [
     { effective_start: '0001-01-01', effective_end: '9999-12-31' },
@@ -136,7 +139,7 @@ t.test('any days can be drawn: open ends, one day, an end before its start, far 
   await assertAccessible(t, page, 'a deduction with odd days');
 });
 
-t.test('of many versions the newest are shown, and the others are a link away', async (t) => {
+t.test('a long list of versions continues on the next page', async (t) => {
   const { db, signedIn } = await openConsole(t);
   await deliver(
     db,
@@ -152,10 +155,10 @@ t.test('of many versions the newest are shown, and the others are a link away', 
   await page.goto('/deductions/ded-1');
   const names = async () => (await rows(page)).map(([name]) => Number.parseInt(name ?? '', 10));
   const seen = await names();
-  t.match((await rows(page)).at(-1)?.[2], '70.00 → 71.00', 'what changed is told over the end of the page');
+  t.match((await rows(page)).at(-1)?.[2], '$70.00 → $71.00', 'what changed is told over the end of the page');
   while ((await page.getByRole('link', { name: 'Next page' }).count()) > 0) {
     await page.getByRole('link', { name: 'Next page' }).click();
-    t.match(await page.getByRole('figure').textContent(), 'Version 120 applies; it is on another page');
+    t.match(await page.getByRole('figure').textContent(), 'Version 120 applies. It is on another page');
     seen.push(...(await names()));
   }
   t.strictSame(
@@ -164,7 +167,7 @@ t.test('of many versions the newest are shown, and the others are a link away', 
   );
 });
 
-t.test('what the service wrote stays text', async (t) => {
+t.test('received text is never markup', async (t) => {
   const { db, signedIn } = await openConsole(t);
   const fields = { employee_id: HOSTILE, description: HOSTILE };
   await version(db, HOSTILE, fields, '2026-01-01');

@@ -20,4 +20,4 @@ export const cells = (page: Page, caption: string) =>
     .locator('tbody tr')
     .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? '')));
 /** The ids of the ledger's page. */
-export const listed = async (page: Page) => (await cells(page, 'Deductions, by employee')).map(([id]) => id);
+export const listed = async (page: Page) => (await cells(page, 'Deductions by employee')).map(([id]) => id);

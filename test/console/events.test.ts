@@ -28,7 +28,7 @@ async function oneOfEach({ db }: Stage): Promise<void> {
 const shown = (page: Page) => page.locator('#events tbody th').allTextContents();
 const all = ['evt_pending', HOSTILE, 'evt_ignored', 'evt_applied'];
 
-t.test('events are listed newest first and filtered; the address says which', async (t) => {
+t.test('events are listed newest first, and the filters are kept in the address', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   const page = await stage.signedIn();
@@ -42,17 +42,17 @@ t.test('events are listed newest first and filtered; the address says which', as
   await page.getByRole('link', { name: 'Show all' }).click();
   await page.waitForURL('**/events');
   await page.getByLabel('Type').fill('moon.landed');
-  await page.getByLabel('Before (UTC)').fill('2026-01-31T00:00');
+  await page.getByLabel('Received before (UTC)').fill('2026-01-31T00:00');
   await show();
   await page.waitForURL(/event_type=moon/);
   t.strictSame(await shown(page), ['evt_ignored']);
   await page.goto('/events?conflict=true');
   t.strictSame(await shown(page), ['evt_applied']);
   await page.goto('/events?state=pending&dismissed=true');
-  t.match(await page.locator('#events').textContent(), 'No event is like that');
+  t.match(await page.locator('#events').textContent(), 'No matching events');
 });
 
-t.test('one event is found by its whole id', async (t) => {
+t.test('an event is found by its whole id', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   const page = await stage.signedIn();
@@ -65,11 +65,11 @@ t.test('one event is found by its whole id', async (t) => {
   };
   t.strictSame(await find(HOSTILE), [HOSTILE]);
   t.strictSame(await find('evt_appl'), []);
-  t.match(await page.locator('#events').textContent(), 'No event has this id');
+  t.match(await page.locator('#events').textContent(), 'No event has this ID');
   t.strictSame(await find('..'), []);
 });
 
-t.test('a list goes on on the next page, with its filter', async (t) => {
+t.test('the next page of a list keeps its filter', async (t) => {
   const { signedIn, db } = await openConsole(t);
   await deliver(
     db,
@@ -86,7 +86,7 @@ t.test('a list goes on on the next page, with its filter', async (t) => {
   await page.waitForURL('**/events?event_type=x');
 });
 
-t.test('an event tells what it did, and its body shows nothing personal', async (t) => {
+t.test('an event shows its effect, and its body hides personal fields', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   const page = await stage.signedIn();
@@ -105,33 +105,33 @@ t.test('an event tells what it did, and its body shows nothing personal', async 
   await page.waitForURL('**/deductions/d1');
 });
 
-t.test('an event is dismissed with a reason, and applied again', async (t) => {
+t.test('an event can be dismissed with a reason and reprocessed', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   const page = await stage.signedIn();
   await page.goto(`/events/${encodeURIComponent(HOSTILE)}`);
   t.match(await page.locator('pre.body').textContent(), '<script>alert(3)</script>', 'markup is text');
-  await page.getByLabel('Why nothing is to be done').fill('sent <i>by</i> mistake');
+  await page.getByLabel('Reason for dismissing').fill('sent <i>by</i> mistake');
   await page.keyboard.press('Enter');
   await page.getByText('sent <i>by</i> mistake').waitFor();
   t.equal(await page.getByRole('button', { name: 'Dismiss' }).count(), 0, 'there is nothing to dismiss now');
   await page.getByRole('button', { name: 'Reprocess' }).click();
-  await page.getByText('Nothing yet: it waits to be applied.').waitFor();
+  await page.getByText('Not applied yet.').waitFor();
   t.equal(stage.woken.apply, 1);
   await apply(stage.db);
   await page.locator('#event').getByText('quarantined').waitFor();
 });
 
-t.test('the selected events are applied again, and stand still while somebody selects', async (t) => {
+t.test('selected events are reprocessed, and the list does not refresh during a selection', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   const page = await stage.signedIn({ refusals: true });
   const listening = page.waitForResponse('**/live');
   await page.goto('/events');
   await listening;
-  const button = page.getByRole('button', { name: 'Reprocess the selected' });
+  const button = page.getByRole('button', { name: 'Reprocess selected' });
   await button.click();
-  await page.getByRole('alert').getByText('select at least one event').waitFor();
+  await page.getByRole('alert').getByText('Select at least one event.').waitFor();
   await page.getByLabel('Select evt_ignored').check();
   await page.getByLabel('Select evt_applied').check();
   const told = page.evaluate(async () => {
@@ -153,11 +153,11 @@ t.test('the selected events are applied again, and stand still while somebody se
   await page.getByRole('link', { name: 'evt_newer' }).waitFor();
   await page.getByLabel('Select evt_ignored').check();
   await button.click();
-  await page.getByText('1 event is applied again.').waitFor();
+  await page.getByText('Reprocessing 1 event.').waitFor();
   t.match(await page.getByRole('row', { name: /evt_ignored/ }).textContent(), 'pending');
 });
 
-t.test('all that pass a filter are applied again after a confirmation, and only then', async (t) => {
+t.test('all matching events are reprocessed after a confirmation', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   const page = await stage.signedIn();
@@ -167,7 +167,7 @@ t.test('all that pass a filter are applied again after a confirmation, and only 
     asked.push(dialog.message());
     return confirms ? dialog.accept() : dialog.dismiss();
   });
-  const button = page.getByRole('button', { name: 'Reprocess all of them' });
+  const button = page.getByRole('button', { name: 'Reprocess all' });
   for (const path of ['/events', '/events?state=pending', '/events?state=quarantined&dismissed=true']) {
     await page.goto(path);
     t.equal(await button.count(), 0, path);
@@ -175,16 +175,16 @@ t.test('all that pass a filter are applied again after a confirmation, and only 
   await page.goto('/events?state=quarantined&from=2026-01-31T00:00');
   await button.click();
   t.strictSame(asked, [
-    'Apply again all events that are quarantined and came at 2026-01-31 00:00 UTC or later?\n\nWhat they did already is not done twice. Dismissed ones are left alone.',
+    'Reprocess all events in state quarantined, received at 2026-01-31 00:00 UTC or later?\n\nNothing takes effect twice. Dismissed events are skipped.',
   ]);
   confirms = true;
   await button.click();
-  await page.getByText('1 event is applied again.').waitFor();
+  await page.getByText('Reprocessing 1 event.').waitFor();
   t.equal((await stage.call({ url: `/v1/events/${encodeURIComponent(HOSTILE)}` })).json.state, 'pending');
   t.equal((await stage.call({ url: '/v1/events/evt_ignored' })).json.state, 'ignored');
 });
 
-t.test('who may only read events gets no buttons, and no answer to what they would do', async (t) => {
+t.test('a read-only token sees no button and cannot change anything', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   const page = await stage.signedIn({ token: await stage.tokenWith('events:read') });
@@ -214,7 +214,7 @@ t.test('who may only read events gets no buttons, and no answer to what they wou
   }
 });
 
-t.test('an event whose body retention dropped says so, and is not offered to be applied again', async (t) => {
+t.test('an event whose body was deleted shows that and cannot be reprocessed', async (t) => {
   const { signedIn, db } = await openConsole(t);
   await deliver(db, [deductionOf('evt_old', { id: 'd1' })]);
   await transact(db, (trx) =>
@@ -226,11 +226,11 @@ t.test('an event whose body retention dropped says so, and is not offered to be 
   const page = await signedIn();
   await page.goto('/events/evt_old');
   t.match(await page.getByRole('main').textContent(), 'its SHA-256 was 0101');
-  t.equal(await page.getByText('stands for a personal field').count(), 0, 'nothing is masked in nothing');
+  t.equal(await page.getByText('hides personal fields').count(), 0, 'nothing is masked in nothing');
   t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
 });
 
-t.test('a long reason is cut in the list, and whole on its event', async (t) => {
+t.test('a long reason is shortened in the list and complete on the event', async (t) => {
   const { signedIn, db } = await openConsole(t);
   await deliver(db, [eventOf('evt_wrong', 'employee.deduction-updated', {})]);
   const { reason } = await db.selectFrom('inbox').select('reason').executeTakeFirstOrThrow();
@@ -244,14 +244,17 @@ t.test('a long reason is cut in the list, and whole on its event', async (t) => 
   t.match(await page.getByRole('main').textContent(), reason ?? '');
 });
 
-t.test('an inbox without an event says what to do first', async (t) => {
+t.test('an empty inbox shows the first step', async (t) => {
   const { signedIn } = await openConsole(t);
   const page = await signedIn();
   await page.goto('/events');
-  t.match(await page.locator('#events').textContent(), 'Register the endpoint in the provider’s portal');
+  t.match(
+    await page.locator('#events').textContent(),
+    'Register the webhook endpoint in the provider’s portal',
+  );
 });
 
-t.test('everybody can use the pages of events, in light and dark, on a telephone too', async (t) => {
+t.test('the event pages are accessible, in light and dark, and fit a phone', async (t) => {
   const stage = await openConsole(t);
   await oneOfEach(stage);
   await deliver(stage.db, [{ eventId: 'evt_text', body: Buffer.from('not JSON') }]);

@@ -1,4 +1,4 @@
-/** Forms that no person would send, those that are sent twice, and those of two people at once. */
+/** Malformed forms, forms sent twice, and concurrent edits. */
 import t, { type Test } from 'tap';
 import { CODES_MAX, DATES_MAX } from '../../src/api/routes/payroll-settings.ts';
 import { FORM_FIELDS_MAX } from '../../src/console/forms.ts';
@@ -41,36 +41,35 @@ async function opened(t: Test) {
 
 async function typeCode(page: Page, code: string): Promise<void> {
   await page.getByLabel('Line of coverage, row 1').selectOption('medical');
-  await page.getByLabel('Side, row 1').selectOption('employee');
+  await page.getByLabel('Paid by, row 1').selectOption('employee');
   await page.getByLabel('Code, row 1').fill(code);
 }
 
 const lines = (count: number, line: string) => encodeURIComponent(`${line}\n`.repeat(count));
 const fields = (count: number) => Array.from({ length: count }, (_, row) => `row-${row}-code=a`).join('&');
 
-t.test('a list longer than the API takes is refused in words before it is drawn', async (t) => {
+t.test('a list longer than the API accepts is rejected before it is rendered', async (t) => {
   const { post } = await opened(t);
   const codes = await post(
     '/settings/payroll-codes',
     `employer_id=acme&do=paste&pasted=${lines(30_000, 'hsa')}`,
   );
   t.equal(codes.status, 413);
-  t.match(codes.text, `at most ${CODES_MAX} payroll codes in a list, and this would be 30,000 rows`);
-  t.match(codes.text, 'benefits-sidecar codes put FILE');
+  t.match(codes.text, `at most ${CODES_MAX} payroll codes, and this one would have 30,000`);
   const dates = await post(
     '/settings/pay-schedule',
     `employer_id=acme&do=paste&pasted=${lines(30_000, '1')}`,
   );
-  t.match(dates.text, `at most ${DATES_MAX} pay dates in a list`);
+  t.match(dates.text, `at most ${DATES_MAX} pay dates`);
   const many = await post('/settings/payroll-codes', `employer_id=acme&do=add&${fields(12_000)}`);
   t.equal(many.status, 413);
   t.match(many.text, `at most ${FORM_FIELDS_MAX.toLocaleString('en-US')} fields`);
   const more = await post('/settings/payroll-codes', `employer_id=acme&do=add&${fields(CODES_MAX)}`);
-  t.match(more.text, `this would be ${CODES_MAX + 1} rows`);
+  t.match(more.text, `this one would have ${CODES_MAX + 1}`);
   for (const { ms } of [codes, dates, many, more]) t.ok(ms < QUICK_MS, `answered in ${ms} ms`);
 });
 
-t.test('the longest lists are drawn quickly, and an employer with a hundred schedules too', async (t) => {
+t.test('the longest lists and 100 schedules render quickly', async (t) => {
   const { stage, page } = await opened(t);
   const codes = LINES_OF_COVERAGE.flatMap((line_of_coverage) =>
     [null, ...TAXABILITIES].flatMap((taxability) =>
@@ -111,28 +110,28 @@ t.test('the longest lists are drawn quickly, and an employer with a hundred sche
     t.ok(Math.min(...took) < QUICK_MS, `${path} took ${took.map(Math.round)} ms`);
   }
   await page.goto('/settings?employer_id=acme');
-  const rest = page.getByRole('link', { name: 'Show those of this schedule' });
-  t.equal(await rest.count(), 98, 'what the page can not bear is a link');
+  const rest = page.getByRole('link', { name: 'Show the dates of this schedule' });
+  t.equal(await rest.count(), 98, 'the other schedules are links');
   await rest.last().click();
   await page.locator('details[open]').getByRole('table').waitFor();
   t.equal(await page.locator('details[open] tbody tr').count(), DATES_MAX);
 });
 
-t.test('a form without its rows takes no code away', async (t) => {
+t.test('a form without its rows deletes no code', async (t) => {
   const { stage, post } = await opened(t);
   const codes = [{ line_of_coverage: 'medical', side: 'employee', code: 'M1' }];
   await stage.call({ method: 'PUT', url: CODES, body: { codes } });
   for (const body of ['', '&rows-shown=1', '&rows-shown=2&row-0-shown=yes&row-0-code=M1']) {
     const { status, text } = await post('/settings/payroll-codes', `employer_id=acme&do=save${body}`);
     t.equal(status, 400);
-    t.match(text, 'the form came without all of its payroll codes');
+    t.match(text, 'the form arrived without all of its payroll codes');
   }
   const unmarked = await post('/settings/payroll-codes', 'employer_id=acme&do=save&rows-shown=0');
   t.match(unmarked.text, 'Not saved: the payroll codes changed');
   t.match((await stage.call({ url: CODES })).json.codes, codes);
 });
 
-t.test('a file that is cut off on its way is refused in words, and is no failure of ours', async (t) => {
+t.test('an interrupted upload is rejected and logs no error', async (t) => {
   const { stage, post } = await opened(t);
   const part = (name: string, file: string) =>
     `--b\r\ncontent-disposition: form-data; name="${name}"${file === '' ? '' : `; filename="${file}"`}\r\n\r\n{"a":`;
@@ -146,7 +145,7 @@ t.test('a file that is cut off on its way is refused in words, and is no failure
   for (const [type, body] of cut) {
     const { status, text } = await post('/census/maple/check', body, type);
     t.equal(status, 400);
-    t.match(text, 'can not be read to its end');
+    t.match(text, 'The upload was interrupted');
   }
   const other = await post('/runs/r/audit', part('file', 'c.txt'), 'multipart/form-data; boundary=b');
   t.equal(other.status, 400);
@@ -156,7 +155,7 @@ t.test('a file that is cut off on its way is refused in words, and is no failure
   );
 });
 
-t.test('a double click asks once', async (t) => {
+t.test('a double click submits once', async (t) => {
   const { stage, page } = await opened(t);
   const body = { organization, employees: [employee] };
   await stage.call({ method: 'PUT', url: '/v1/employers/maple/census', body });
@@ -167,7 +166,7 @@ t.test('a double click asks once', async (t) => {
   });
   await page.goto('/census/maple');
   await page.getByRole('button', { name: 'Sync now' }).dblclick();
-  await page.getByText('asked for by hand').first().waitFor();
+  await page.getByText('requested manually').first().waitFor();
   t.equal(posts, 1);
   t.equal((await stage.call({ url: '/v1/census-syncs' })).json.data.length, 1);
   posts = 0;
@@ -177,19 +176,19 @@ t.test('a double click asks once', async (t) => {
   });
   await page.goto('/settings/payroll-codes?employer_id=acme');
   await typeCode(page, 'M1');
-  await page.getByRole('button', { name: 'Save the codes' }).dblclick();
+  await page.getByRole('button', { name: 'Save payroll codes' }).dblclick();
   await page.getByText('Saved.').waitFor();
   t.equal(posts, 1);
 });
 
-t.test('who saves second learns what the first one saved, and keeps what was typed', async (t) => {
+t.test('a second user sees what the first one saved, and keeps their input', async (t) => {
   const { stage, page } = await opened(t);
   const open = (other: Page) => other.goto('/settings/payroll-codes?employer_id=acme');
   await open(page);
   await typeCode(page, 'MINE');
   const codes = [{ line_of_coverage: 'dental', side: 'employee', code: 'THEIRS' }];
   await stage.call({ method: 'PUT', url: CODES, body: { codes } });
-  const save = page.getByRole('button', { name: 'Save the codes' });
+  const save = page.getByRole('button', { name: 'Save payroll codes' });
   await save.click();
   const said = page.getByRole('alert').filter({ hasText: 'changed since you opened this page' });
   await said.getByRole('cell', { name: 'THEIRS' }).waitFor();
@@ -202,7 +201,7 @@ t.test('who saves second learns what the first one saved, and keeps what was typ
   t.match((await stage.call({ url: CODES })).json.codes, [{ code: 'MINE' }]);
 });
 
-t.test('a pay schedule that another changed meanwhile is neither saved over nor taken away', async (t) => {
+t.test('a pay schedule that changed meanwhile is neither overwritten nor deleted', async (t) => {
   const { stage, page } = await opened(t);
   await schedules(stage.db, [schedule()]);
   await page.goto('/settings?employer_id=acme');
@@ -210,12 +209,12 @@ t.test('a pay schedule that another changed meanwhile is neither saved over nor 
   const theirs = { ...schedule(), pay_group: 'night' };
   await schedules(stage.db, [theirs]);
   page.on('dialog', (dialog) => dialog.accept());
-  await page.getByRole('button', { name: 'Take this schedule away' }).click();
-  await page.getByText('No such pay schedule: it was taken away.').waitFor();
+  await page.getByRole('button', { name: 'Delete pay schedule' }).click();
+  await page.getByText('The pay schedule was deleted.').waitFor();
   await page.goto('/settings/pay-schedule?employer_id=acme&pay_frequency=biweekly&pay_group=night');
   await page.getByLabel('Pay group').fill('mine');
   await schedules(stage.db, [{ ...theirs, pay_dates: theirs.pay_dates.slice(1) }]);
-  await page.getByRole('button', { name: 'Save the schedule' }).click();
+  await page.getByRole('button', { name: 'Save pay schedule' }).click();
   await page.getByText('Not saved: the pay schedule changed since you opened this page').waitFor();
   t.equal(await page.getByRole('textbox', { name: 'Pay group' }).inputValue(), 'mine');
   const { json } = await stage.call({ url: '/v1/employers/acme/pay-schedule' });
@@ -223,7 +222,7 @@ t.test('a pay schedule that another changed meanwhile is neither saved over nor 
   t.equal(json.schedules[0].pay_dates.length, theirs.pay_dates.length - 1);
 });
 
-t.test('who removes a row goes on at the next one, or where one is added', async (t) => {
+t.test('removing a row moves the focus to the next one, or to the button that adds one', async (t) => {
   const { page } = await opened(t);
   await page.goto('/settings/pay-schedule?employer_id=acme');
   await page.getByText('Paste rows from a spreadsheet').click();
@@ -248,7 +247,7 @@ t.test('who removes a row goes on at the next one, or where one is added', async
   t.equal(await page.getByLabel('Pay date, row 1').inputValue(), '2026-01-09');
 });
 
-t.test('a page that may not listen asks ever more rarely', async (t) => {
+t.test('a page whose stream is rejected retries less and less often', async (t) => {
   const page = await (await openConsole(t)).signedIn({ refusals: true });
   let asked = 0;
   await page.clock.install();

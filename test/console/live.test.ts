@@ -3,36 +3,33 @@ import { closeListener } from '../../src/security/listener.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
 import { openConsole } from './stage.ts';
 
-t.test(
-  'a page shows what came in by itself, and keeps what a person has opened and where they are',
-  async (t) => {
-    const { signedIn, db } = await openConsole(t);
-    await deliver(db, [eventOf('evt_1', 'employee.deduction-updated', {})]);
-    const page = await signedIn({ width: 360 });
-    const listening = page.waitForResponse('**/live');
-    await page.goto('/');
-    await listening;
-    const passed = page.locator('details.passed');
-    await passed.getByText('checks passed').click();
-    await page.getByText('checks passed').focus();
-    const before = await page.evaluate(() => {
-      window.scrollTo(0, 300);
-      (window as unknown as { mark: boolean }).mark = true;
-      return window.scrollY;
-    });
-    await deliver(db, [eventOf('evt_2', 'employee.deduction-updated', {})]);
-    await page.getByRole('link', { name: 'evt_2' }).waitFor();
-    t.equal(await passed.getAttribute('open'), '');
-    t.ok(
-      await page.evaluate(() => (window as unknown as { mark?: boolean }).mark),
-      'the page was not loaded again',
-    );
-    t.equal(await page.evaluate(() => document.activeElement?.textContent?.includes('checks passed')), true);
-    t.equal(await page.evaluate(() => window.scrollY), before);
-  },
-);
+t.test('a page refreshes automatically and keeps open sections, focus and scroll position', async (t) => {
+  const { signedIn, db } = await openConsole(t);
+  await deliver(db, [eventOf('evt_1', 'employee.deduction-updated', {})]);
+  const page = await signedIn({ width: 360 });
+  const listening = page.waitForResponse('**/live');
+  await page.goto('/');
+  await listening;
+  const passed = page.locator('details.passed');
+  await passed.getByText('checks passed').click();
+  await page.getByText('checks passed').focus();
+  const before = await page.evaluate(() => {
+    window.scrollTo(0, 300);
+    (window as unknown as { mark: boolean }).mark = true;
+    return window.scrollY;
+  });
+  await deliver(db, [eventOf('evt_2', 'employee.deduction-updated', {})]);
+  await page.getByRole('link', { name: 'evt_2' }).waitFor();
+  t.equal(await passed.getAttribute('open'), '');
+  t.ok(
+    await page.evaluate(() => (window as unknown as { mark?: boolean }).mark),
+    'the page was not loaded again',
+  );
+  t.equal(await page.evaluate(() => document.activeElement?.textContent?.includes('checks passed')), true);
+  t.equal(await page.evaluate(() => window.scrollY), before);
+});
 
-t.test('a page says that its connection is lost, and catches up when it is back', async (t) => {
+t.test('a page reports a lost connection and catches up afterward', async (t) => {
   const { signedIn, db, app } = await openConsole(t);
   const page = await signedIn({ refusals: true });
   const listening = page.waitForResponse('**/live');
@@ -47,7 +44,7 @@ t.test('a page says that its connection is lost, and catches up when it is back'
   await sign.waitFor({ state: 'hidden' });
 });
 
-t.test('a page that is open does not hold up the stop of the listener', async (t) => {
+t.test('an open page does not delay the listener’s shutdown', async (t) => {
   const { signedIn, app, base } = await openConsole(t);
   const page = await signedIn({ refusals: true });
   const listening = page.waitForResponse('**/live');
@@ -61,7 +58,7 @@ t.test('a page that is open does not hold up the stop of the listener', async (t
   await page.locator('#lost').waitFor();
 });
 
-t.test('the stream of a session ends with the session; without one there is none', async (t) => {
+t.test('the stream of a session ends with the session; without one it is rejected', async (t) => {
   const { signedIn, base } = await openConsole(t);
   const page = await signedIn();
   await page.goto('/');

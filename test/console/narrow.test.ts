@@ -17,7 +17,7 @@ t.test('on a telephone the header is small, with the brand and the person in one
   const [header, brand, out, pages] = [
     await box('header.top'),
     await box('.brand'),
-    await box('.person button'),
+    await box('.user button'),
     await box('nav[aria-label="Pages"]'),
   ];
   t.ok(header !== null && header.height <= HEADER_HEIGHT_MAX, `it is ${header?.height} px high`);
@@ -43,7 +43,7 @@ t.test('on a telephone the ledger shows coverage and amounts without scrolling',
   const page = await signedIn({ width: 360 });
   await page.setViewportSize(TELEPHONE);
   await page.goto('/ledger');
-  for (const text of ['medical', '123.45', '350']) {
+  for (const text of ['medical', '$123.45', '$350.00']) {
     const at = await page.getByRole('table').getByText(text, { exact: true }).boundingBox();
     t.ok(at !== null && at.x + at.width <= TELEPHONE.width && at.y < TELEPHONE.height, `${text} is seen`);
   }
@@ -51,7 +51,7 @@ t.test('on a telephone the ledger shows coverage and amounts without scrolling',
   await assertAccessible(t, page, 'the ledger on a telephone');
   await page.goto('/ledger?taxability=pre_tax&employer_id=acme');
   await page.getByText('Filters: employer acme, pre-tax').waitFor();
-  t.equal(await page.getByLabel('Employer id').isVisible(), true, 'what is filtered stands open');
+  t.equal(await page.getByLabel('Employer id').isVisible(), true, 'active filters are open');
 });
 
 t.test('on a telephone a run shows what employees pay in each of its tables', async (t) => {
@@ -60,7 +60,7 @@ t.test('on a telephone a run shows what employees pay in each of its tables', as
   const page = await signedIn({ width: 360 });
   await page.setViewportSize(TELEPHONE);
   await page.goto('/runs/run-1');
-  const pays = page.locator('.stacked [data-title="Employees pay"]');
+  const pays = page.locator('.stacked [data-title="Employee amount"]');
   await pays.first().waitFor();
   for (const cell of await pays.all()) {
     const at = await cell.boundingBox();

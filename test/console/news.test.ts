@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import t, { type Test } from 'tap';
-import { createNews, LISTENERS } from '../../src/console/live.ts';
+import { createNotifier, LISTENERS_MAX } from '../../src/console/live.ts';
 import { eventually } from '../support/eventually.ts';
 
 const LOOK_EVERY_MS = 30;
@@ -20,25 +20,25 @@ async function seen(world: World, mark: string): Promise<void> {
 /** News of a mark that the test changes. */
 function stage(t: Test) {
   const world: World = { mark: '0', looks: 0, seen: [], mayListen: true };
-  const news = createNews(async () => {
+  const notifier = createNotifier(async () => {
     world.looks += 1;
     world.seen.push(world.mark);
     if (world.mark === 'away') throw new Error('the database is away');
     return world.mark;
   }, LOOK_EVERY_MS);
-  t.teardown(() => news.close());
+  t.teardown(() => notifier.close());
   const listen = () => {
-    const stream = news.listen(async () => world.mayListen) as Readable;
+    const stream = notifier.subscribe(async () => world.mayListen) as Readable;
     const heard = { text: '' };
     stream.on('data', (bytes: Buffer) => {
       heard.text += bytes.toString();
     });
     return { stream, heard };
   };
-  return { world, news, listen };
+  return { world, notifier, listen };
 }
 
-t.test('whoever listens hears that something changed, and that only', async (t) => {
+t.test('a subscriber receives one message per change', async (t) => {
   const { world, listen } = stage(t);
   const [one, other] = [listen(), listen()];
   await until(() => world.looks >= 2);
@@ -48,7 +48,7 @@ t.test('whoever listens hears that something changed, and that only', async (t) 
   t.equal(one.heard.text.match(/event: news/g)?.length, 1);
 });
 
-t.test('one look serves all, and nobody looks while nobody listens', async (t) => {
+t.test('one check serves all subscribers, and none runs without subscribers', async (t) => {
   const { world, listen } = stage(t);
   await delay(3 * LOOK_EVERY_MS);
   t.equal(world.looks, 0);
@@ -65,14 +65,14 @@ t.test('one look serves all, and nobody looks while nobody listens', async (t) =
   await until(() => world.looks > looks);
 });
 
-t.test('who may no longer listen is sent away at the next look', async (t) => {
+t.test('a subscriber whose session ended is disconnected at the next check', async (t) => {
   const { world, listen } = stage(t);
   const { stream } = listen();
   world.mayListen = false;
   await once(stream, 'end');
 });
 
-t.test('a database that is away for a moment is no news and ends nothing', async (t) => {
+t.test('a database error neither notifies nor disconnects subscribers', async (t) => {
   const { world, listen } = stage(t);
   const { heard } = listen();
   await until(() => world.looks >= 1);
@@ -90,28 +90,28 @@ function unread(stream: Readable): string {
   return text;
 }
 
-t.test('there is a bound to how many listen, and what one does not read does not pile up', async (t) => {
-  const { world, news } = stage(t);
-  const streams = Array.from({ length: LISTENERS }, () => news.listen(async () => true));
+t.test('subscribers are limited, and unread messages do not pile up', async (t) => {
+  const { world, notifier } = stage(t);
+  const streams = Array.from({ length: LISTENERS_MAX }, () => notifier.subscribe(async () => true));
   t.notOk(streams.includes(null));
   t.equal(
-    news.listen(async () => true),
+    notifier.subscribe(async () => true),
     null,
   );
   streams[0]?.destroy();
   await once(streams[0] as Readable, 'close');
   t.not(
-    news.listen(async () => true),
+    notifier.subscribe(async () => true),
     null,
   );
   for (const mark of ['1', '2', '3']) await seen(world, mark);
   t.equal(unread(streams[1] as Readable), 'retry: 2000\n\nevent: news\ndata:\n\n');
 });
 
-t.test('closing ends every stream at once, also one that is asked for later', async (t) => {
-  const { news, listen } = stage(t);
+t.test('closing ends every stream, including later ones', async (t) => {
+  const { notifier, listen } = stage(t);
   const { stream } = listen();
-  news.close();
+  notifier.close();
   await once(stream, 'end');
   await once(listen().stream, 'end');
 });

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { parse } from 'csv-parse/sync';
 import t from 'tap';
 import { addConsole } from '../../src/console/console.ts';
+import { readActivity } from '../../src/operations/activity.ts';
 import { listenerTold, startPayroll } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
 import { hireMany } from '../payroll/finalized.ts';
@@ -27,21 +28,21 @@ async function download(page: Page, link: string): Promise<{ name: string; rows:
   return { name: file.suggestedFilename(), rows: parse(text, { columns: true }) };
 }
 
-t.test('all lines come as one CSV, or those that are asked for', async (t) => {
+t.test('all lines, or the filtered ones, can be downloaded as CSV', async (t) => {
   const { signedIn, finalized, db } = await openPayroll(t);
   await hireMany(db, 3_000);
   await finalized('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');
   t.equal(await page.locator('details.line').count(), 50, 'a page has fifty lines');
-  const all = await download(page, 'All lines as CSV');
+  const all = await download(page, 'Download all lines (CSV)');
   t.equal(all.name, 'r.csv');
   t.equal(all.rows.length, 3_002);
   t.match(all.rows[0], { employee_id: 'emp-1', member_amount: '69.23', included: 'yes' });
   await page.getByLabel('Employee id').fill('many-2999');
   await click(page, 'Show');
-  await page.getByRole('link', { name: 'These lines as CSV' }).waitFor();
-  const some = await download(page, 'These lines as CSV');
+  await page.getByRole('link', { name: 'Download these lines (CSV)' }).waitFor();
+  const some = await download(page, 'Download these lines (CSV)');
   t.strictSame(
     some.rows.map((row) => row.employee_id),
     ['many-2999'],
@@ -56,7 +57,7 @@ t.test('all lines come as one CSV, or those that are asked for', async (t) => {
   );
 });
 
-t.test('a CSV is read no faster than its person takes it, and no further when they leave', async (t) => {
+t.test('a CSV download has backpressure and stops when the client disconnects', async (t) => {
   const staged = await startPayroll(t);
   await hireMany(staged.db, 4_000, { description: 'x'.repeat(4_000) });
   await staged.finalized('r');
@@ -68,7 +69,8 @@ t.test('a CSV is read no faster than its person takes it, and no further when th
     () => {
       reads += 1;
     },
-    (api, parts) => addConsole(api, { ...parts, environment: 'sandbox' }),
+    (api, parts) =>
+      addConsole(api, { ...parts, environment: 'sandbox', readActivity: () => readActivity(parts.db) }),
   );
   await app.listen({ host: '127.0.0.1', port: 0 });
   const base = `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`;
@@ -92,12 +94,12 @@ t.test('a CSV is read no faster than its person takes it, and no further when th
   t.equal((await fetch(`${base}/runs/nobody/lines.csv`, { headers })).status, 404);
 });
 
-t.test('payroll’s file that is dropped on the page falls into heaps', async (t) => {
+t.test('a file from payroll is compared by category', async (t) => {
   const { signedIn, put } = await openPayroll(t);
   await put('r', '2026-07-17');
   const page = await signedIn({ refusals: true });
   await page.goto('/runs/r/audit');
-  const file = page.getByLabel('Payroll’s file');
+  const file = page.getByLabel('File from payroll');
   await file.setInputFiles(
     csv(
       'employee_id,line_of_coverage,member_amount',
@@ -108,21 +110,21 @@ t.test('payroll’s file that is dropped on the page falls into heaps', async (t
   );
   await page.getByRole('heading', { name: '4 differences payroll.csv' }).waitFor();
   t.strictSame(
-    (await cells(page, 'Heaps')).map((row) => [...row.slice(0, 4), row[5]]),
-    // The file has no employer's side, so there is no sum of it.
+    (await cells(page, 'Summary')).map((row) => [...row.slice(0, 4), row[5]]),
+    // The file has no employer amounts to add up.
     [
-      ['The amount differs', '1', '69.23', '69.22', '–'],
-      ['Only here', '1', '69.23', '0.00', '–'],
-      ['Only in payroll', '1', '0.00', '6.00', '–'],
-      ['Employee unknown', '1', '0.00', '1.00', '–'],
-      ['The same in both', '0', '0.00', '0.00', '–'],
+      ['Different amount', '1', '$69.23', '$69.22', '–'],
+      ['Only in the run', '1', '$69.23', '$0.00', '–'],
+      ['Only in payroll', '1', '$0.00', '$6.00', '–'],
+      ['Unknown employee', '1', '$0.00', '$1.00', '–'],
+      ['Identical', '0', '$0.00', '$0.00', '–'],
     ],
   );
-  t.strictSame(await cells(page, 'The amount differs'), [
-    ['emp-1', 'medical', '69.23', '69.22', '161.53', '–'],
+  t.strictSame(await cells(page, 'Different amount'), [
+    ['emp-1', 'medical', '$69.23', '$69.22', '$161.53', '–'],
   ]);
-  t.match(await cells(page, 'Only in payroll'), [['emp-1', 'voluntary critical illness', '–', '6.00']]);
-  t.match(await cells(page, 'Employee unknown'), [[HOSTILE, 'dental', '–', '1.00']]);
+  t.match(await cells(page, 'Only in payroll'), [['emp-1', 'voluntary critical illness', '–', '$6.00']]);
+  t.match(await cells(page, 'Unknown employee'), [[HOSTILE, 'dental', '–', '$1.00']]);
   await assertGood(t, page, 'an audit');
   const long = `${'l'.repeat(200)}.csv`;
   await file.setInputFiles({
@@ -135,62 +137,55 @@ t.test('payroll’s file that is dropped on the page falls into heaps', async (t
   await file.setInputFiles(
     csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,69.23', 'emp-2,dental,69.23'),
   );
-  await page.getByText('They are the same').waitFor();
+  await page.getByText('identical', { exact: true }).waitFor();
   await file.setInputFiles(
     csv('employee_id,line_of_coverage,member_amount,employer_amount', 'emp-1,medical,69.23,161.53'),
   );
   await page.getByRole('heading', { name: '1 difference' }).waitFor();
-  t.strictSame((await cells(page, 'Heaps')).at(-1), [
-    ...['The same in both', '1', '69.23', '69.23', '161.53', '161.53'],
+  t.strictSame((await cells(page, 'Summary')).at(-1), [
+    ...['Identical', '1', '$69.23', '$69.23', '$161.53', '$161.53'],
   ]);
   await file.setInputFiles(
     csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,1.234', ',dental,2'),
   );
   await page.getByRole('heading', { name: 'The rows of the file can not be used' }).waitFor();
-  t.match(await cells(page, 'What is wrong, by row and field'), [
+  t.match(await cells(page, 'Problems by row and field'), [
     ['1', 'member_amount', /./],
     ['2', 'employee_id', 'is required'],
   ]);
   await file.setInputFiles({ ...csv('x'), name: 'payroll.xlsx' });
-  await page.locator('#said').getByText('bring a .csv, .json or .ndjson file').waitFor();
+  await page.locator('#message').getByText('Choose a .csv, .json or .ndjson file.').waitFor();
 });
 
-t.test(
-  'what was taken is recorded, tells what becomes arrears, and a wrong file changes nothing',
-  async (t) => {
-    const { signedIn, finalized, run } = await openPayroll(t);
-    await finalized('r', '2026-07-17');
-    const page = await signedIn();
-    await open(page, '/runs/r');
-    await page.getByRole('link', { name: 'Report what was taken' }).click();
-    const file = page.getByLabel('What payroll took');
-    await file.setInputFiles(csv('employee_id,amount', 'emp-1,40.00', 'nobody,1.00'));
-    t.match(await run('r'), { taken_reports: [] }, 'choosing a file records nothing');
-    await click(page, 'Record it');
-    await page.getByRole('heading', { name: 'The rows of the file can not be used' }).waitFor();
-    t.match(await cells(page, 'What is wrong, by row and field'), [
-      ['2', 'employee_id', 'is not in the run'],
-    ]);
-    t.strictSame((await run('r')).taken_reports, []);
-    await file.setInputFiles({
-      name: 'taken.json',
-      mimeType: 'application/json',
-      buffer: Buffer.from(
-        JSON.stringify({
-          lines: [
-            { employee_id: 'emp-1', amount: '40.00' },
-            { employee_id: 'emp-2', amount: '69.23' },
-          ],
-        }),
-      ),
-    });
-    await click(page, 'Record it');
-    await page.getByRole('heading', { name: 'Report 1 stands' }).waitFor();
-    t.strictSame(await cells(page, 'What becomes arrears'), [
-      ['emp-1', 'medical', 'regular', '69.23', '40.00', '29.23'],
-    ]);
-    await assertGood(t, page, 'a report of what was taken');
-    await open(page, '/runs/r');
-    t.match(await page.locator('main').textContent(), 'report 1 names 2 lines');
-  },
-);
+t.test('deductions taken are saved with their arrears; a rejected file changes nothing', async (t) => {
+  const { signedIn, finalized, run } = await openPayroll(t);
+  await finalized('r', '2026-07-17');
+  const page = await signedIn();
+  await open(page, '/runs/r');
+  await page.getByRole('link', { name: 'Report deductions taken' }).click();
+  const file = page.getByLabel('Deductions taken');
+  await file.setInputFiles(csv('employee_id,amount', 'emp-1,40.00', 'nobody,1.00'));
+  t.match(await run('r'), { taken_reports: [] }, 'choosing a file saves nothing');
+  await click(page, 'Save');
+  await page.getByRole('heading', { name: 'The rows of the file can not be used' }).waitFor();
+  t.match(await cells(page, 'Problems by row and field'), [['2', 'employee_id', 'is not in the run']]);
+  t.strictSame((await run('r')).taken_reports, []);
+  await file.setInputFiles({
+    name: 'taken.json',
+    mimeType: 'application/json',
+    buffer: Buffer.from(
+      JSON.stringify({
+        lines: [
+          { employee_id: 'emp-1', amount: '40.00' },
+          { employee_id: 'emp-2', amount: '69.23' },
+        ],
+      }),
+    ),
+  });
+  await click(page, 'Save');
+  await page.getByRole('heading', { name: 'Report 1 saved' }).waitFor();
+  t.strictSame(await cells(page, 'Arrears'), [['emp-1', 'medical', 'regular', '$69.23', '$40.00', '$29.23']]);
+  await assertGood(t, page, 'a report of deductions taken');
+  await open(page, '/runs/r');
+  t.match(await page.locator('main').textContent(), 'report 1, 2 lines');
+});

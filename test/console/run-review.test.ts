@@ -6,7 +6,7 @@ import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
 
 t.test(
-  'lines that changed under review are not finalized: what there is now is shown, and stands when agreed',
+  'a run that changed since it was reviewed is not finalized until the new totals are confirmed',
   async (t) => {
     const { signedIn, put, run, db } = await openPayroll(t);
     await put('r', '2026-07-17');
@@ -25,15 +25,15 @@ t.test(
     t.strictSame(await cells(page, 'Totals'), [
       ['Lines', '2'],
       ['Employees', '2'],
-      ['Employees pay', '138.46'],
-      ['Employer pays', '323.06'],
+      ['Employee amount', '$138.46'],
+      ['Employer amount', '$323.06'],
     ]);
     await open(page, '/runs/r');
     await finalize.waitFor();
     await contribute('175.00');
     await finalize.click();
     await page.getByText('The run changed since you opened it.').waitFor();
-    t.match((await cells(page, 'Totals'))[2], ['Employees pay', '138.46', '149.99']);
+    t.match((await cells(page, 'Totals'))[2], ['Employee amount', '$138.46', '$149.99']);
     await assertGood(t, page, 'the page that asks before finalizing');
     await contribute('200.00');
     await click(page, 'Finalize');
@@ -42,17 +42,17 @@ t.test(
     t.strictSame(await cells(page, 'Totals'), [
       ['Lines', '2', '2'],
       ['Employees', '2', '2'],
-      ['Employees pay', '149.99', '161.53'],
-      ['Employer pays', '323.06', '323.06'],
+      ['Employee amount', '$149.99', '$161.53'],
+      ['Employer amount', '$323.06', '$323.06'],
     ]);
     await click(page, 'Finalize');
     await page.waitForURL('**/runs/r');
     t.match(await run('r'), { state: 'finalized', totals: { member_amount: '161.53' }, accept_reason: null });
-    t.match(await page.locator('main').textContent(), 'it stands as it was frozen');
+    t.match(await page.locator('main').textContent(), 'It is final.');
     await click(page, 'Verify');
-    await page.getByText('2 lines come out as they were frozen, to the cent.').waitFor();
+    await page.getByText('All 2 lines match.').waitFor();
     await open(page, '/runs/r/finalize');
-    t.match(await page.locator('main').textContent(), 'The run is finalized already');
+    t.match(await page.locator('main').textContent(), 'This run is already finalized');
   },
 );
 
@@ -66,14 +66,14 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   const place = async (name: string) => (await page.getByText(name, { exact: true }).boundingBox())?.y ?? 0;
   t.ok((await place('Not ready')) < (await place('Finalize …')), 'it is read before one can go on');
   const check = page.locator('.checks > li').filter({ hasText: 'ask the service which is right' });
-  await check.getByRole('link', { name: 'Look at them' }).click();
+  await check.getByRole('link', { name: 'Show all' }).click();
   await page.waitForURL('**/runs/r?flag=overlap#lines');
   await page.locator('details.line').first().waitFor();
   t.equal((await lines(page)).length, 2, 'of emp-1 only');
   await open(page, '/runs/r/finalize');
   await click(page, 'Accept findings and finalize');
   await page.locator('.field-problem').filter({ hasText: 'is required with accept' }).waitFor();
-  t.match(await page.getByRole('alert').allTextContents(), ['', /^This has to be mended first/]);
+  t.match(await page.getByRole('alert').allTextContents(), ['', /^Fix these fields first/]);
   t.equal((await run('r')).state, 'open');
   await page.getByLabel('Reason to accept: overlap').fill(HOSTILE);
   await click(page, 'Accept findings and finalize');
@@ -82,7 +82,7 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   t.match(await page.locator('dl.facts').first().textContent(), HOSTILE);
 });
 
-t.test('every check of a run has words of its own', async (t) => {
+t.test('every check of a run has a label', async (t) => {
   const known: Record<string, unknown> = { ...KNOWN, ...knownOf({ run_id: 'r', employer_id: 'acme' }) };
   t.strictSame(
     RUN_CHECKS.filter(({ id }) => known[id] === undefined),
@@ -90,7 +90,7 @@ t.test('every check of a run has words of its own', async (t) => {
   );
 });
 
-t.test('an open run is deleted, a finalized one voided with a reason', async (t) => {
+t.test('an open run can be deleted, a finalized run voided with a reason', async (t) => {
   const { signedIn, put, finalized, run, call } = await openPayroll(t);
   await put('wrong', '2026-07-31');
   await finalized('r', '2026-07-17');
@@ -103,7 +103,7 @@ t.test('an open run is deleted, a finalized one voided with a reason', async (t)
   await click(page, 'Delete');
   await page.waitForURL('**/runs');
   t.strictSame(
-    (await cells(page, 'Payroll runs, the latest pay date first')).map(([id]) => id),
+    (await cells(page, 'Payroll runs, latest pay date first')).map(([id]) => id),
     ['r'],
   );
 
@@ -114,39 +114,36 @@ t.test('an open run is deleted, a finalized one voided with a reason', async (t)
   await click(page, 'Void the run');
   await page.locator('.field-problem').filter({ hasText: 'must say why' }).waitFor();
   await assertGood(t, page, 'the page that voids');
-  await page.getByLabel('Why the run is taken back').fill('wrong pay period');
+  await page.getByLabel('Reason').fill('wrong pay period');
   await click(page, 'Void the run');
   await page.waitForURL('**/runs/r');
   t.match(await run('r'), { state: 'voided', void_reason: 'wrong pay period' });
-  t.match(await page.locator('main').textContent(), /Voided because\s*wrong pay period/);
+  t.match(await page.locator('main').textContent(), /Reason for voiding\s*wrong pay period/);
 });
 
-t.test(
-  'a token that may only read sees no button that changes anything, and the pages of these are closed',
-  async (t) => {
-    const { signedIn, put, tokenWith } = await openPayroll(t);
-    await put('r', '2026-07-17');
-    const page = await signedIn({ token: await tokenWith('runs:read'), refusals: true });
-    await page.goto('/runs');
-    t.equal(await page.getByRole('link', { name: 'New run' }).count(), 0);
-    await open(page, '/runs/r');
-    for (const name of [/Finalize/, /Delete/, /New run like this/])
-      t.equal(await page.getByText(name).and(page.locator('a, button')).count(), 0, `${name}`);
-    t.equal(await page.locator('a[href^="/deductions/"]').count(), 0, 'nor a link into the ledger');
-    await page.goto('/settings?employer_id=acme');
-    t.equal(await page.getByText(/^(Edit|Add)/).count(), 0);
-    for (const path of [
-      '/runs/r/finalize',
-      '/runs/r/void',
-      '/runs/r/taken',
-      '/settings/payroll-codes?employer_id=acme',
-    ])
-      t.equal((await page.goto(path))?.status(), 403, path);
-    t.match(await page.locator('main').textContent(), 'needs a token with the scope runs:write');
-  },
-);
+t.test('a read-only token sees no button that changes anything and cannot open their pages', async (t) => {
+  const { signedIn, put, tokenWith } = await openPayroll(t);
+  await put('r', '2026-07-17');
+  const page = await signedIn({ token: await tokenWith('runs:read'), refusals: true });
+  await page.goto('/runs');
+  t.equal(await page.getByRole('link', { name: 'New run' }).count(), 0);
+  await open(page, '/runs/r');
+  for (const name of [/Finalize/, /Delete/, /Copy to a new run/])
+    t.equal(await page.getByText(name).and(page.locator('a, button')).count(), 0, `${name}`);
+  t.equal(await page.locator('a[href^="/deductions/"]').count(), 0, 'nor a link into the ledger');
+  await page.goto('/settings?employer_id=acme');
+  t.equal(await page.getByText(/^(Edit|Add)/).count(), 0);
+  for (const path of [
+    '/runs/r/finalize',
+    '/runs/r/void',
+    '/runs/r/taken',
+    '/settings/payroll-codes?employer_id=acme',
+  ])
+    t.equal((await page.goto(path))?.status(), 403, path);
+  t.match(await page.locator('main').textContent(), 'needs a token with the scope runs:write');
+});
 
-t.test('an open run that can not be computed any more says so, and why', async (t) => {
+t.test('an open run that cannot be computed shows why', async (t) => {
   const { signedIn, put, db } = await openPayroll(t);
   await put('r', '2026-07-17', { pay_frequency: 'semimonthly', remainder: 'none' });
   await schedules(db, [
@@ -158,13 +155,13 @@ t.test('an open run that can not be computed any more says so, and why', async (
   ]);
   const page = await signedIn({ refusals: true });
   await open(page, '/runs/r');
-  await page.getByRole('heading', { name: 'It can’t be computed any more' }).waitFor();
+  await page.getByRole('heading', { name: 'This run cannot be computed' }).waitFor();
   t.match(await page.locator('main').textContent(), 'must cover 2026');
   t.equal(await page.getByRole('button', { name: 'Delete' }).count(), 1);
   t.equal((await page.goto('/runs/nobody'))?.status(), 404);
 });
 
-t.test('the page of a run compares it with the previous one, and accounts for every employee', async (t) => {
+t.test('a run is compared with the previous one, and every employee outside it has a reason', async (t) => {
   const { signedIn, put, finalized, db } = await openPayroll(t);
   await employ(db, 'emp-3', { pay_frequency: 'monthly' });
   await deduct(db, 'evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
@@ -179,15 +176,15 @@ t.test('the page of a run compares it with the previous one, and accounts for ev
   await put('r', '2026-07-17');
   const page = await signedIn();
   await open(page, '/runs/r');
-  await page.getByRole('heading', { name: 'Change since before' }).waitFor();
-  await page.getByText('2 employees before, 2 now: 0 joined, 0 left.').waitFor();
-  t.strictSame(await cells(page, 'Change by line of coverage'), [
-    ['dental', '69.23', '69.23', '0.00', '0.00'],
-    ['medical', '69.23', '92.30', '23.07', '0.00'],
-    ['Total', '138.46', '161.53', '23.07', '0.00'],
+  await page.getByRole('heading', { name: 'Changes since before' }).waitFor();
+  await page.getByText('Employees: 2 before, 2 now, 0 joined, 0 left.').waitFor();
+  t.strictSame(await cells(page, 'Changes by line of coverage'), [
+    ['dental', '$69.23', '$69.23', '$0.00', '$0.00'],
+    ['medical', '$69.23', '$92.30', '$23.07', '$0.00'],
+    ['Total', '$138.46', '$161.53', '$23.07', '$0.00'],
   ]);
-  t.strictSame(await cells(page, 'Largest movers'), [['emp-1', '69.23', '92.30', '23.07']]);
-  await page.getByText('1 employee with a deduction, not in this run').click();
-  t.strictSame(await cells(page, 'Not in this run'), [['emp-3', 'Other pay frequency']]);
+  t.strictSame(await cells(page, 'Largest changes by employee'), [['emp-1', '$69.23', '$92.30', '$23.07']]);
+  await page.getByText('1 employee with deductions not in this run').click();
+  t.strictSame(await cells(page, 'Employees not in this run'), [['emp-3', 'Other pay frequency']]);
   await assertGood(t, page, 'the page of a run that has a previous one');
 });

@@ -16,9 +16,9 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and refus
   await page.goto('/settings');
   await page.getByLabel('Employer id').fill('acme');
   await click(page, 'Show');
-  await page.getByText('This employer has no payroll codes.').waitFor();
+  await page.getByText('No payroll codes').waitFor();
   await assertGood(t, page, 'the settings of an employer');
-  await page.getByRole('link', { name: 'Edit the codes' }).click();
+  await page.getByRole('link', { name: 'Edit payroll codes' }).click();
   await page.getByLabel('Code, row 1').fill(HOSTILE);
   await click(page, 'Add a row');
   const second = page.getByLabel('Line of coverage, row 2');
@@ -31,7 +31,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and refus
   await click(page, 'Add these rows');
   await page.getByLabel('Code, row 3').waitFor();
   t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'what was typed stays');
-  await click(page, 'Save the codes');
+  await click(page, 'Save payroll codes');
   const said = page.getByRole('alert').filter({ hasText: 'The list can not be used' });
   await said.waitFor();
   await said.getByRole('link', { name: 'Row 1, Code' }).click();
@@ -47,8 +47,8 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and refus
     { line_of_coverage: 'hsa', taxability: null, side: 'employer', code: 'HSA9', treatment: 'deposit' },
   ]);
   t.strictSame(await cells(page, 'Payroll codes'), [
-    ['medical', 'pre tax', 'employee', 'MED1', 'not said'],
-    ['HSA', 'any', 'employer', 'HSA9', 'deposit'],
+    ['medical', 'pre tax', 'employee', 'MED1', 'not set'],
+    ['HSA', 'Any', 'employer', 'HSA9', 'deposit'],
   ]);
 });
 
@@ -60,12 +60,12 @@ t.test('a pay schedule is edited as a table, and the others of the employer stay
   await page.getByRole('link', { name: 'Edit', exact: true }).last().click();
   t.match(await page.locator('h1').textContent(), HOSTILE);
   t.equal(await page.getByRole('row').count(), BIWEEKLY.length + 1);
-  await page.getByLabel('Period to, row 3').fill('2020-01-01');
+  await page.getByLabel('Period end, row 3').fill('2020-01-01');
   await click(page, 'Save the schedule');
   await page.getByRole('link', { name: 'Row 3, Period to' }).waitFor();
-  t.equal(await page.getByLabel('Period to, row 3').inputValue(), '2020-01-01');
+  t.equal(await page.getByLabel('Period end, row 3').inputValue(), '2020-01-01');
   t.strictSame(await scheduleOf(stage), [schedule(), schedule({ pay_group: HOSTILE })]);
-  await page.getByLabel('Period to, row 3').fill('2026-01-24');
+  await page.getByLabel('Period end, row 3').fill('2026-01-24');
   await page.getByLabel('Pay group').fill('night');
   await click(page, 'Save the schedule');
   await page.getByText('Saved.').waitFor();

@@ -3,50 +3,47 @@ import { deduct, employ } from '../payroll/ready.ts';
 import { cells, click, lines, open, openPayroll } from './runs-stage.ts';
 import { assertGood, HOSTILE } from './stage.ts';
 
-t.test('who has put no run yet reads what to do first', async (t) => {
+t.test('an empty list of runs links to the first steps', async (t) => {
   const { signedIn } = await openPayroll(t);
   const page = await signedIn();
   await page.goto('/runs');
-  t.match(
-    await page.locator('.empty').textContent(),
-    /There is no payroll run yet.*Bring the census.*curl -X PUT/s,
-  );
+  t.match(await page.locator('.empty').textContent(), /No payroll runs yet.*Upload the census.*new run/s);
   await page.getByRole('link', { name: 'New run' }).first().click();
   await page.waitForURL('**/runs/new');
 });
 
-t.test('a run is previewed, saved, and each cent of its lines explained', async (t) => {
+t.test('a run is previewed and saved, and each amount is explained', async (t) => {
   const { signedIn, call } = await openPayroll(t);
   const page = await signedIn();
   await page.goto('/runs/new');
   await page.getByLabel('Run id').fill('acme-1');
   await page.getByLabel('Employer id').fill('acme');
-  await page.getByLabel('Pay period from').fill('2026-06-29');
-  await page.getByLabel('Pay period to').fill('2026-07-12');
+  await page.getByLabel('Pay period start').fill('2026-06-29');
+  await page.getByLabel('Pay period end').fill('2026-07-12');
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-17');
-  await page.getByText('How amounts come about').click();
+  await page.getByText('Calculation', { exact: true }).click();
   await page.getByLabel('spread', { exact: true }).check();
-  await page.getByLabel('Reason to differ from the policy').fill('agreed');
+  await page.getByLabel('Reason for a different policy').fill('agreed');
   await click(page, 'Preview');
-  await page.getByRole('heading', { name: 'Preview: nothing is kept' }).waitFor();
+  await page.getByRole('heading', { name: 'Preview (not saved)' }).waitFor();
   t.match(await cells(page, 'By line of coverage'), [
-    ['dental', '1', '1', '69.23', '', '161.54', ''],
-    ['medical', '1', '1', '69.23', '', '161.54', ''],
+    ['dental', '1', '1', '$69.23', '', '$161.54', ''],
+    ['medical', '1', '1', '$69.23', '', '$161.54', ''],
   ]);
-  t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'as lines say it');
-  t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview keeps nothing');
-  await page.getByText('Off-cycle, and only some employees').click();
+  t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'in the words of the lines');
+  t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview saves nothing');
+  await page.getByText('Off-cycle runs and selected employees').click();
   await page.getByLabel('Only these employees').fill('emp-1\n\n');
   await click(page, 'Preview');
   await page.locator('details.line').waitFor();
-  t.strictSame(await lines(page), ['medical, pre-tax new employee pays 69.23 employer pays 161.54']);
+  t.strictSame(await lines(page), ['medical, pre-tax new employee amount $69.23 employer amount $161.54']);
   await page.getByLabel('Only these employees').fill('');
   await click(page, 'Save the run');
   await page.waitForURL('**/runs/acme-1');
   t.match((await call({ url: '/v1/payroll-runs/acme-1' })).json, { remainder: 'spread', employee_ids: null });
 
-  await page.getByRole('heading', { name: 'What it comes to now' }).waitFor();
-  await page.getByRole('heading', { name: 'Ready to be finalized' }).waitFor();
+  await page.getByRole('heading', { name: 'Totals' }).waitFor();
+  await page.getByRole('heading', { name: 'Ready to finalize' }).waitFor();
   t.equal((await lines(page)).length, 2);
   const line = page.locator('details.line').first();
   await line.locator('summary').focus();
@@ -59,29 +56,33 @@ t.test('a run is previewed, saved, and each cent of its lines explained', async 
   await assertGood(t, page, 'a run');
 });
 
-t.test('what is wrong is said beside its field and on top, and what was typed stays', async (t) => {
+t.test('problems are shown next to their fields and in a summary, and the input stays', async (t) => {
   const { signedIn, put } = await openPayroll(t);
   await put('taken-id', '2026-07-17');
   const page = await signedIn();
   await page.goto('/runs/new');
   await page.getByLabel('Employer id').fill(HOSTILE);
   await page.getByLabel('Pay date', { exact: true }).fill('2026-07-18');
-  await page.getByText('The pay dates of the year', { exact: true }).click();
-  await page.getByLabel('Pay dates').fill('2026-07-17 no-day');
+  await page.getByText('Pay dates of the year', { exact: true }).click();
+  await page.getByLabel('Pay dates', { exact: true }).fill('2026-07-17 no-day');
   await click(page, 'Save the run');
   const said = page.getByRole('alert').filter({ hasText: 'The run can not be computed' });
   await said.waitFor();
   t.match(await said.getByRole('listitem').allTextContents(), [
-    'Run id is required',
+    'Run ID is required',
     'Pay period from is required',
     'Pay period to is required',
     'Pay dates, line 2 must be a real date, YYYY-MM-DD',
   ]);
   t.ok(await said.evaluate((element) => element === document.activeElement), 'the focus is on it');
   t.equal(await page.getByLabel('Employer id').inputValue(), HOSTILE);
-  t.equal(await page.getByLabel('Pay dates').inputValue(), '2026-07-17 no-day', 'its part is open');
-  await said.getByRole('link', { name: 'Pay period to' }).click();
-  const field = page.getByLabel('Pay period to');
+  t.equal(
+    await page.getByLabel('Pay dates', { exact: true }).inputValue(),
+    '2026-07-17 no-day',
+    'its part is open',
+  );
+  await said.getByRole('link', { name: 'Pay period end' }).click();
+  const field = page.getByLabel('Pay period end');
   t.match(page.url(), /#period_end$/);
   t.equal(await field.getAttribute('aria-invalid'), 'true');
   t.match(
@@ -97,22 +98,22 @@ t.test('what is wrong is said beside its field and on top, and what was typed st
   t.equal(await page.getByLabel('Run id').getAttribute('aria-invalid'), 'true');
 });
 
-t.test('a run like an earlier one has its options, on the next pay date of the schedule', async (t) => {
+t.test('a copied run has the same options and the next pay date of the schedule', async (t) => {
   const { signedIn, put } = await openPayroll(t);
   await put('first', '2026-07-17', { scheme: 'month-even', arrears: 'include', final_checks: ['emp-2'] });
   const page = await signedIn();
   await open(page, '/runs/first');
-  await page.getByRole('link', { name: 'New run like this' }).click();
+  await page.getByRole('link', { name: 'Copy to a new run' }).click();
   await page.waitForURL('**/runs/new?like=first');
   t.equal(await page.getByLabel('Pay date', { exact: true }).inputValue(), '2026-07-31');
-  t.equal(await page.getByLabel('Pay period from').inputValue(), '2026-07-13');
-  t.ok(await page.getByLabel('month-even').isChecked(), 'what is not as usual can be seen');
+  t.equal(await page.getByLabel('Pay period start').inputValue(), '2026-07-13');
+  t.ok(await page.getByLabel('month-even').isChecked(), 'its section is open');
   t.ok(await page.getByRole('group', { name: 'Arrears' }).getByLabel('include').isChecked());
-  t.equal(await page.getByLabel('Last paychecks').inputValue(), '', 'that was of that check');
+  t.equal(await page.getByLabel('Final paychecks').inputValue(), '', 'it belongs to one run');
   t.equal(await page.getByLabel('Run id').inputValue(), '');
 });
 
-t.test('what earlier runs left is told apart, and leads to the run that it settles', async (t) => {
+t.test('adjustments and arrears are marked and link to the run that they correct', async (t) => {
   const { signedIn, put, finalized, call, db } = await openPayroll(t);
   await finalized('r1', '2026-07-03');
   const taken = { url: '/v1/payroll-runs/r1/taken', headers: { 'content-type': 'text/csv' } };
@@ -127,14 +128,14 @@ t.test('what earlier runs left is told apart, and leads to the run that it settl
   const page = await signedIn();
   await open(page, '/runs/r2');
   t.strictSame(await lines(page), [
-    'medical, pre-tax changed from 69.23 employee pays 92.30 employer pays 161.53',
-    'medical, pre-tax adjustment retro pre tax employee pays 23.07 employer pays 0.00',
-    'dental, pre-tax employee pays 69.23 employer pays 161.53',
-    'dental, pre-tax arrears only shown employee pays 29.23 employer pays 0.00',
+    'medical, pre-tax changed from $69.23 employee amount $92.30 employer amount $161.53',
+    'medical, pre-tax adjustment retro pre tax employee amount $23.07 employer amount $0.00',
+    'dental, pre-tax employee amount $69.23 employer amount $161.53',
+    'dental, pre-tax arrears shown only employee amount $29.23 employer amount $0.00',
   ]);
   t.match(
     await page.locator('main').textContent(),
-    '1 line of earlier runs is only shown, and in none of these sums: employees 29.23',
+    '1 line for earlier runs is shown only and not in these totals: employee amount $29.23',
   );
   await page.getByRole('link', { name: 'Arrears' }).click();
   await page.waitForURL('**/runs/r2?kind=arrears#lines');
@@ -147,16 +148,16 @@ t.test('what earlier runs left is told apart, and leads to the run that it settl
 
   await open(page, '/runs/r2');
   await page.getByLabel('Employee id').fill('emp-2');
-  await page.getByLabel('Against the run before').selectOption('changed');
+  await page.getByLabel('Change since the previous run').selectOption('changed');
   await click(page, 'Show');
-  await page.locator('.empty').filter({ hasText: 'This run has no such line.' }).waitFor();
-  await page.getByLabel('Against the run before').selectOption('');
+  await page.locator('.empty').filter({ hasText: 'No matching lines' }).waitFor();
+  await page.getByLabel('Change since the previous run').selectOption('');
   await click(page, 'Show');
   await page.locator('details.line').first().waitFor();
   t.equal((await lines(page)).length, 2);
 });
 
-t.test('texts that came from elsewhere are texts', async (t) => {
+t.test('received text is never markup', async (t) => {
   const { signedIn, put, db } = await openPayroll(t);
   const employee = `emp${HOSTILE}`;
   await employ(db, employee);
@@ -175,5 +176,5 @@ t.test('texts that came from elsewhere are texts', async (t) => {
   t.equal(await page.locator('main img, main script').count(), 0);
   await page.locator('.paycheck h3 a').click();
   await page.locator('details.line').waitFor();
-  t.equal((await lines(page)).length, 1, 'a search by such an id finds its lines');
+  t.equal((await lines(page)).length, 1, 'a filter by this id finds its lines');
 });

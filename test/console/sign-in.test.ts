@@ -3,12 +3,13 @@ import { connect } from 'node:net';
 import t from 'tap';
 import { addConsole } from '../../src/console/console.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { readActivity } from '../../src/operations/activity.ts';
 import { revokeToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, NOW, start } from '../api/start.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertAccessible, assertFits, openConsole } from './stage.ts';
 
-t.test('a person signs in with a token, comes where they wanted to go, and signs out', async (t) => {
+t.test('a user signs in with a token, returns to the requested page, and signs out', async (t) => {
   const { visit } = await openConsole(t);
   const page = await visit();
   await page.goto('/?employer=acme');
@@ -26,7 +27,7 @@ t.test('a person signs in with a token, comes where they wanted to go, and signs
   t.match(page.url(), /\/sign-in\?next=/);
 });
 
-t.test('a session that was signed out of is over, also for whoever kept its cookie', async (t) => {
+t.test('signing out ends the session, so its cookie no longer works', async (t) => {
   const { signedIn, base } = await openConsole(t);
   const page = await signedIn();
   await page.goto('/');
@@ -38,7 +39,7 @@ t.test('a session that was signed out of is over, also for whoever kept its cook
   t.equal((await fetch(`${base}/`, kept)).status, 303);
 });
 
-t.test('a token that does not count lets nobody in, and says so', async (t) => {
+t.test('an unknown token is rejected with a message', async (t) => {
   const { visit } = await openConsole(t);
   const page = await visit({ refusals: true });
   await page.goto('/sign-in');
@@ -60,7 +61,7 @@ t.test('a session ends with its token', async (t) => {
   t.match(page.url(), /\/sign-in/);
 });
 
-t.test('what a session changes needs the header of its pages; a token needs none', async (t) => {
+t.test('a session needs the CSRF header to change anything; a token does not', async (t) => {
   const { signedIn, base } = await openConsole(t);
   const page = await signedIn();
   await page.goto('/');
@@ -77,7 +78,7 @@ t.test('what a session changes needs the header of its pages; a token needs none
   t.equal((await reprocess({ 'x-csrf-token': header })).status, 200);
 });
 
-t.test('nobody is sent to another site after signing in', async (t) => {
+t.test('signing in never redirects to another site', async (t) => {
   const { base } = await openConsole(t);
   for (const next of [
     '/日本',
@@ -96,7 +97,7 @@ t.test('nobody is sent to another site after signing in', async (t) => {
   }
 });
 
-t.test('the cookie is for encrypted connections only where the browser came by one', async (t) => {
+t.test('the cookie is Secure when the browser uses https', async (t) => {
   const { base, visit } = await openConsole(t);
   const cookieOf = async (origin: string) => {
     const answer = await fetch(`${base}/sign-in`, {
@@ -119,7 +120,7 @@ t.test('the cookie is for encrypted connections only where the browser came by o
   await page.waitForURL('**/');
 });
 
-t.test('two sidecars on two ports of one machine keep their people apart', async (t) => {
+t.test('sidecars on two ports of one machine have separate sessions', async (t) => {
   const [one, other] = [await openConsole(t), await openConsole(t)];
   const page = await one.signedIn();
   await page.goto(`${other.base}/sign-in`);
@@ -130,7 +131,7 @@ t.test('two sidecars on two ports of one machine keep their people apart', async
   t.equal(await page.title(), 'Overview · benefits-sidecar');
 });
 
-t.test('with a token in the header a page shows what the token may see, whoever is signed in', async (t) => {
+t.test('a token in the header takes precedence over the session', async (t) => {
   const { signedIn, tokenWith, base } = await openConsole(t);
   const [cookie] = await (await signedIn()).context().cookies();
   const authorization = `Bearer ${await tokenWith('events:read')}`;
@@ -140,7 +141,7 @@ t.test('with a token in the header a page shows what the token may see, whoever 
   t.notMatch(await overview.text(), /checks passed/);
 });
 
-t.test('a form that comes byte by byte is broken off', async (t) => {
+t.test('a sign-in form that arrives too slowly is dropped', async (t) => {
   const { base } = await openConsole(t);
   const { hostname, port } = new URL(base);
   const socket = connect(Number(port), hostname);
@@ -155,7 +156,7 @@ t.test('a form that comes byte by byte is broken off', async (t) => {
   t.pass();
 });
 
-t.test('another site cannot sign a person in as somebody else', async (t) => {
+t.test('another site cannot sign a user in', async (t) => {
   const { base } = await openConsole(t);
   const answer = await fetch(`${base}/sign-in`, {
     method: 'POST',
@@ -174,12 +175,12 @@ t.test('another site cannot sign a person in as somebody else', async (t) => {
   t.equal(plain.status, 401, 'nor one that only says its name');
 });
 
-t.test('an address that is not there is said in words to a person, and to a program as before', async (t) => {
+t.test('an unknown address returns a page to users and a problem to programs', async (t) => {
   const { signedIn, base, call } = await openConsole(t);
   const page = await signedIn({ refusals: true });
   const answer = await page.goto('/ledgre');
   t.equal(answer?.status(), 404);
-  await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+  await page.getByRole('heading', { name: 'Page not found' }).waitFor();
   t.equal(await page.getByRole('link', { name: 'Payroll runs' }).count(), 1, 'with the way on');
   t.equal(answer?.headers()['cache-control'], 'no-store');
   await assertAccessible(t, page, 'the page of an unknown address');
@@ -190,7 +191,7 @@ t.test('an address that is not there is said in words to a person, and to a prog
   t.match((await call({ url: '/ledgre' })).json, { status: 404 });
 });
 
-t.test('the navigation shows what a token may see', async (t) => {
+t.test('the navigation shows only pages that the token may read', async (t) => {
   const { signedIn, tokenWith } = await openConsole(t);
   const page = await signedIn({ token: await tokenWith('events:read') });
   await page.goto('/');
@@ -200,35 +201,32 @@ t.test('the navigation shows what a token may see', async (t) => {
   ]);
 });
 
-t.test(
-  'signing in again ends the earlier session of the browser, and is logged by the name of the token',
-  async (t) => {
-    const { base, logged } = await openConsole(t);
-    const signIn = async (headers: Record<string, string>) => {
-      const body = new URLSearchParams({ token: FIRST_TOKEN });
-      const response = await fetch(`${base}/sign-in`, { method: 'POST', redirect: 'manual', headers, body });
-      return response.headers.getSetCookie().map((cookie) => cookie.split(';')[0] as string);
-    };
-    const status = async (cookie: string) =>
-      (await fetch(`${base}/`, { headers: { cookie }, redirect: 'manual' })).status;
-    const [first = ''] = await signIn({});
-    t.equal(await status(first), 200);
-    const again = await signIn({ cookie: first, 'x-forwarded-proto': 'https' });
-    const second = again.find((cookie) => cookie.startsWith('__Host-')) ?? '';
-    t.equal(await status(second), 200);
-    t.equal(await status(first), 303);
-    const signedIn = logged.filter(({ message }) => message === 'a person signed in');
-    t.strictSame(
-      signedIn.map(({ fields }) => fields),
-      Array(2).fill({ route: 'POST /sign-in', token: 'API_TOKEN' }),
-    );
-  },
-);
+t.test('signing in again ends the browser’s earlier session, and the log names the token', async (t) => {
+  const { base, logged } = await openConsole(t);
+  const signIn = async (headers: Record<string, string>) => {
+    const body = new URLSearchParams({ token: FIRST_TOKEN });
+    const response = await fetch(`${base}/sign-in`, { method: 'POST', redirect: 'manual', headers, body });
+    return response.headers.getSetCookie().map((cookie) => cookie.split(';')[0] as string);
+  };
+  const status = async (cookie: string) =>
+    (await fetch(`${base}/`, { headers: { cookie }, redirect: 'manual' })).status;
+  const [first = ''] = await signIn({});
+  t.equal(await status(first), 200);
+  const again = await signIn({ cookie: first, 'x-forwarded-proto': 'https' });
+  const second = again.find((cookie) => cookie.startsWith('__Host-')) ?? '';
+  t.equal(await status(second), 200);
+  t.equal(await status(first), 303);
+  const signedIn = logged.filter(({ message }) => message === 'a user signed in');
+  t.strictSame(
+    signedIn.map(({ fields }) => fields),
+    Array(2).fill({ route: 'POST /sign-in', token: 'API_TOKEN' }),
+  );
+});
 
-t.test('a page that refreshes keeps no session from ending, and a person does', async (t) => {
+t.test('a background refresh does not extend a session; a page view does', async (t) => {
   let now = NOW;
   const { app, parts } = await start(t, { now: () => now }, (api, parts) =>
-    addConsole(api, { ...parts, environment: 'sandbox' }),
+    addConsole(api, { ...parts, environment: 'sandbox', readActivity: () => readActivity(parts.db) }),
   );
   const begun = await app.inject({
     method: 'POST',
