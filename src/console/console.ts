@@ -28,6 +28,7 @@ import { takenPages } from './pages/runs/taken.ts';
 import { sessionPages } from './pages/sessions.ts';
 import { codePages } from './pages/settings/codes.ts';
 import { settingPages } from './pages/settings/overview.ts';
+import { policyPages } from './pages/settings/policy.ts';
 import { schedulePages } from './pages/settings/schedule.ts';
 import { signInRoutes } from './sign-in.ts';
 
@@ -63,6 +64,7 @@ const PAGES = [
   settingPages,
   schedulePages,
   codePages,
+  policyPages,
   censusListPages,
   employerCensusPages,
   censusUploads,

@@ -61,13 +61,13 @@ t.test('a pay schedule is edited as a table, and the others of the employer stay
   t.match(await page.locator('h1').textContent(), HOSTILE);
   t.equal(await page.getByRole('row').count(), BIWEEKLY.length + 1);
   await page.getByLabel('Period end, row 3').fill('2020-01-01');
-  await click(page, 'Save the schedule');
+  await click(page, 'Save pay schedule');
   await page.getByRole('link', { name: 'Row 3, Period to' }).waitFor();
   t.equal(await page.getByLabel('Period end, row 3').inputValue(), '2020-01-01');
   t.strictSame(await scheduleOf(stage), [schedule(), schedule({ pay_group: HOSTILE })]);
   await page.getByLabel('Period end, row 3').fill('2026-01-24');
   await page.getByLabel('Pay group').fill('night');
-  await click(page, 'Save the schedule');
+  await click(page, 'Save pay schedule');
   await page.getByText('Saved.').waitFor();
   const [one, other] = await scheduleOf(stage);
   t.strictSame(one, schedule());
@@ -79,25 +79,51 @@ t.test('a pay schedule is edited as a table, and the others of the employer stay
   await page
     .getByLabel('Rows to add')
     .fill(BIWEEKLY.map((date) => [date.pay_date, date.period_start, date.period_end].join('\t')).join('\n'));
-  await click(page, 'Save the schedule');
+  await click(page, 'Save pay schedule');
   await page.getByLabel(`Pay date, row ${BIWEEKLY.length}`).waitFor();
   t.equal((await scheduleOf(stage)).length, 2, 'what was pasted is looked at before it is saved');
-  await click(page, 'Save the schedule');
+  await click(page, 'Save pay schedule');
   await page
     .getByText('must not have the pay_frequency and pay_group of a schedule before it')
     .first()
     .waitFor();
   await page.getByLabel('Pay group').fill('day');
-  await click(page, 'Save the schedule');
+  await click(page, 'Save pay schedule');
   await page.getByText('Saved.').waitFor();
   t.strictSame((await scheduleOf(stage))[2], schedule({ pay_group: 'day' }));
 
   await page.getByRole('link', { name: 'Edit', exact: true }).nth(1).click();
   page.once('dialog', (dialog) => dialog.accept());
-  await click(page, 'Take this schedule away');
+  await click(page, 'Delete pay schedule');
   await page.getByText('Saved.').waitFor();
   t.match(
     (await scheduleOf(stage)).map((known: { pay_group: string | null }) => known.pay_group),
     [null, 'day'],
   );
+});
+
+t.test('a payroll policy is edited, and its versions are listed', async (t) => {
+  const stage = await openPayroll(t);
+  const page = await stage.signedIn();
+  await page.goto('/settings?employer_id=acme');
+  await page.getByText('No payroll policy').waitFor();
+  await page.getByRole('link', { name: 'Edit payroll policy' }).click();
+  await page.getByLabel('Pay dates from').fill('2026-07-01');
+  await page.getByLabel('month-even').check();
+  await page.getByLabel('Pay dates from').fill('');
+  await click(page, 'Save payroll policy');
+  const summary = page.getByRole('alert').filter({ hasText: 'Pay dates from' });
+  await summary.waitFor();
+  t.ok(await page.getByLabel('month-even').isChecked(), 'the input stays');
+  await assertGood(t, page, 'a payroll policy with a problem');
+  await page.getByLabel('Pay dates from').fill('2026-07-01');
+  await click(page, 'Save payroll policy');
+  await page.getByText('Saved.').waitFor();
+  t.match((await stage.call({ url: `${SETTINGS}/payroll-policy` })).json.versions, [
+    { effective_from: '2026-07-01', scheme: 'month-even', remainder: 'last' },
+  ]);
+  t.match(await cells(page, 'Versions of the payroll policy, newest first'), [
+    ['2026-07-01', 'month-even', 'last', 'take', 'pay_date', 'report', 'report'],
+  ]);
+  await assertGood(t, page, 'settings with a payroll policy');
 });

@@ -70,8 +70,8 @@ t.test('problems are shown next to their fields and in a summary, and the input 
   await said.waitFor();
   t.match(await said.getByRole('listitem').allTextContents(), [
     'Run ID is required',
-    'Pay period from is required',
-    'Pay period to is required',
+    'Pay period start is required',
+    'Pay period end is required',
     'Pay dates, line 2 must be a real date, YYYY-MM-DD',
   ]);
   t.ok(await said.evaluate((element) => element === document.activeElement), 'the focus is on it');

@@ -1,7 +1,7 @@
 /** What a user can do about a change: retry, release the changes waiting for it, or cancel it. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { REASON_MAX_CHARACTERS } from '../../../api/routes/employee-change-work.ts';
+import { REASON_MAX_CHARACTERS } from '../../../api/routes/employee-changes.ts';
 import type { Schemas } from '../../../client.ts';
 import { ApiRefusal, need } from '../../api-client.ts';
 import { changePath } from '../../elements/links.ts';

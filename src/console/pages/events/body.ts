@@ -17,7 +17,7 @@ export function bodies(event: Event): Html {
     lines === null
       ? noLines(event, event_id)
       : code(
-          'Body',
+          'Body as received',
           lines,
           lines.map(({ shown }) => `${shown}\n`),
         );

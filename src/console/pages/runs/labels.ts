@@ -82,6 +82,13 @@ export const CHANGES: Readonly<Record<NonNullable<Line['change']>, string>> = {
   same: 'unchanged',
 };
 
+export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>, string>> = {
+  same: 'same amount',
+  rounding: 'rounding',
+  calendar: 'other pay dates',
+  changed: 'amount changed',
+};
+
 /** What each flag of a line means. */
 export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   frequency_mismatch:

@@ -8,7 +8,7 @@ import { address, deductionLink, idLink, runLink, runPath } from '../../elements
 import { PAGE_ROWS, pager } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
 import { type ConsoleParts, part, type Visit } from '../../page.ts';
-import { CHANGES, FLAGS, flagLabel, LINE_KINDS, type Line, type Run } from './labels.ts';
+import { AMOUNT_CHANGES, CHANGES, FLAGS, flagLabel, LINE_KINDS, type Line, type Run } from './labels.ts';
 
 type Filter = { kind?: Line['kind']; change?: NonNullable<Line['change']>; flag?: Line['flags'][number] };
 /** `path`: the run's page, to link an employee's lines; a preview has none. */
@@ -176,6 +176,7 @@ function lineOf(line: Line, options: Options): Html {
         <span class="says">
           ${kind !== 'regular' && toned(kind, 'plain')}
           ${change !== null && change !== 'same' && toned(changeOf(change, line.previous_amount), 'plain')}
+          ${change === 'same' && differs(line) && toned(AMOUNT_CHANGES[line.amount_change], 'plain')}
           ${flags.map((flag) => toned(flagLabel(flag), 'warn'))}
         </span>
         <span class="pays"><span class="hidden-label">${'employee amount '}</span>${money(line.member_amount)}</span>
@@ -197,6 +198,17 @@ function changeOf(change: NonNullable<Line['change']>, previous: string | null):
   return change === 'ended' && previous !== null ? `${label}, was ${money(previous)}` : label;
 }
 
+type Differing = Line & { amount_change: NonNullable<Line['amount_change']> };
+
+function differs(line: Line): line is Differing {
+  return line.amount_change !== null && line.amount_change !== 'same';
+}
+
+function differenceOf({ amount_change, member_difference, employer_difference }: Differing): string {
+  const signed = (amount: string | null) => (amount?.startsWith('-') === false ? '+' : '') + money(amount);
+  return `${AMOUNT_CHANGES[amount_change]}: employee ${signed(member_difference)}, employer ${signed(employer_difference)}`;
+}
+
 function factsOf(line: Line, { mayLedger = false }: Options): Html {
   const { deduction_id, version, adjustment_for, period, employer_payroll_code, employer_treatment } = line;
   const deduction = mayLedger ? deductionLink(deduction_id) : html`<span class="id">${deduction_id}</span>`;
@@ -205,6 +217,7 @@ function factsOf(line: Line, { mayLedger = false }: Options): Html {
     ['Employee contribution', contribution(line.member_contribution)],
     ['Employer contribution', contribution(line.employer_contribution)],
     ['Previous run', line.previous_amount !== null && money(line.previous_amount)],
+    ['Amount change', differs(line) && differenceOf(line)],
     ['Corrects run', adjustment_for !== null && runLink(adjustment_for)],
     ['Deduction', version === null ? deduction : html`<span>${deduction}${`, version ${version}`}</span>`],
     ['Coverage type', line.coverage_type !== null && plain(line.coverage_type)],

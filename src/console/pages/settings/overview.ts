@@ -10,6 +10,7 @@ import { PAGE_ROWS, table } from '../../elements/table.ts';
 import { type Html, html } from '../../html.ts';
 import { type ConsoleParts, page, type Visit } from '../../page.ts';
 import { codesOf, codeTable } from './codes.ts';
+import { policiesOf, policyTable } from './policy.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
 /** What identifies a schedule of an employer. */
@@ -34,7 +35,7 @@ async function chooser({ api }: Visit): Promise<Html> {
   const employers = [...new Set(data.map(({ employer_id }) => employer_id))].sort();
   return html`
     <div>
-      <p>Pay schedules list the pay dates of an employer. Payroll codes name each deduction the way payroll does.</p>
+      <p>Pay schedules list the pay dates of an employer. Payroll codes name each deduction the way payroll does. The payroll policy sets the options of runs.</p>
       ${filterForm('/settings', false, textField({ name: 'employer_id', label: 'Employer ID', value: '', required: true }))}
       ${
         employers.length > 0 &&
@@ -52,6 +53,7 @@ async function chooser({ api }: Visit): Promise<Html> {
 async function ofEmployer({ api, may, query }: Visit, employer_id: string): Promise<Html> {
   const schedules = await schedulesOf(api, employer_id);
   const codes = await codesOf(api, employer_id);
+  const policies = await policiesOf(api, employer_id);
   const edit = (path: string, title: string) =>
     may('runs:write') &&
     html`<div class="actions"><a class="button quiet" href=${address(`/settings/${path}`, { employer_id })}>${title}</a></div>`;
@@ -82,6 +84,11 @@ async function ofEmployer({ api, may, query }: Visit, employer_id: string): Prom
             : codeTable(codes, 'Payroll codes', true)
         }
         ${edit('payroll-codes', 'Edit payroll codes')}
+      </section>
+      <section aria-labelledby="policy">
+        <h2 id="policy">Payroll policy</h2>
+        ${policyTable(policies)}
+        ${edit('payroll-policy', 'Edit payroll policy')}
       </section>
     </div>
   `;
