@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { codesOf } from '../payroll/settings/code-body.ts';
 import type { PayrollCode } from '../payroll/settings/codes.ts';
+import { codesOf, putCodes, readCodes } from '../payroll/settings/codes.ts';
 import {
   type Policy,
   type PolicyVersion,
@@ -11,14 +11,7 @@ import {
   putPolicy,
   readPolicies,
 } from '../payroll/settings/policy.ts';
-import { schedulesOf } from '../payroll/settings/schedule-body.ts';
-import {
-  putCodes,
-  putSchedules,
-  readCodes,
-  readSchedules,
-  type Schedule,
-} from '../payroll/settings/schedules.ts';
+import { putSchedules, readSchedules, type Schedule, schedulesOf } from '../payroll/settings/schedules.ts';
 import { employerId, employerOption, jsonOption, readJsonFile } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { Refused } from './failure.ts';

@@ -20,7 +20,8 @@ import {
 } from '../../src/payroll/runs/store.ts';
 import { type Verification, verifyRun } from '../../src/payroll/runs/verify.ts';
 import type { PayrollCode } from '../../src/payroll/settings/codes.ts';
-import { putCodes, putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
+import { putCodes } from '../../src/payroll/settings/codes.ts';
+import { putSchedules, type Schedule } from '../../src/payroll/settings/schedules.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { withReason } from './policy-reason.ts';
 

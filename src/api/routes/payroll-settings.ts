@@ -4,11 +4,9 @@ import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
-import { codesOf } from '../../payroll/settings/code-body.ts';
-import { SIDES, TREATMENTS } from '../../payroll/settings/codes.ts';
+import { codesOf, putCodes, readCodes, SIDES, TREATMENTS } from '../../payroll/settings/codes.ts';
 import { COLLECTIONS, policyOf, putPolicy, readPolicies } from '../../payroll/settings/policy.ts';
-import { schedulesOf } from '../../payroll/settings/schedule-body.ts';
-import { putCodes, putSchedules, readCodes, readSchedules } from '../../payroll/settings/schedules.ts';
+import { putSchedules, readSchedules, schedulesOf } from '../../payroll/settings/schedules.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken } from '../problem.ts';
@@ -16,8 +14,8 @@ import { type Api, closed, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 
-export { CODES_MAX } from '../../payroll/settings/code-body.ts';
-export { DATES_MAX } from '../../payroll/settings/schedule-body.ts';
+export { CODES_MAX } from '../../payroll/settings/codes.ts';
+export { DATES_MAX } from '../../payroll/settings/schedules.ts';
 
 /** As many schedules and dates as payroll takes, each date with its period some 90 bytes. */
 export const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;

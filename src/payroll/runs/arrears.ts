@@ -1,5 +1,4 @@
 /** What payroll took too little, or too much, of earlier finalized runs: "Taken" of payroll.md. Pure. */
-
 import { difference, total } from '../../money.ts';
 import { isIncluded, type Line, lineKey, NOTHING } from '../calculation/line.ts';
 import { type Carrier, contentOfLine, type Earlier, type FrozenLines } from './adjustments.ts';

@@ -5,8 +5,9 @@ import { readPosition } from '../../database/tail.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import type { PayrollCode } from '../settings/codes.ts';
+import { readCodes } from '../settings/codes.ts';
 import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
-import { readCodes, readSchedules, type Schedule } from '../settings/schedules.ts';
+import { readSchedules, type Schedule } from '../settings/schedules.ts';
 import type { Run, StatedRun } from './body.ts';
 
 export type Basis = {

@@ -16,8 +16,7 @@ import { dayOfRun } from './body.ts';
 import { stateFor } from './history.ts';
 import { type LineRules, type Previous, regularLines, stoppedLines } from './lines.ts';
 import { type Membership, membershipOf, type Scope } from './population.ts';
-import { readAhead } from './read-ahead.ts';
-import { candidates, frozenLines, historiesOf, owedBy } from './reads.ts';
+import { candidates, frozenLines, historiesOf, owedBy, readAhead } from './reads.ts';
 import {
   type Debtor,
   type FrozenRow,

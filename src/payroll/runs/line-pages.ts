@@ -3,7 +3,7 @@ import type { Db } from '../../database/tables.ts';
 import type { Line } from '../calculation/line.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { readFrozenLines } from './frozen-lines.ts';
+import { readFrozenLines } from './reads.ts';
 import { bodyOf, type StoredRun } from './store.ts';
 
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };

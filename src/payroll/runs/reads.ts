@@ -1,4 +1,4 @@
-/** What the computation of a run reads, for some hundred employees at a time. */
+/** What the computation of a run reads, for about a hundred employees at a time. */
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
@@ -13,8 +13,8 @@ import { type History, historyFrom } from './history.ts';
 import type { FrozenRow } from './true-up.ts';
 
 /**
- * Employees at once: what is read of them together, before other work has its turn. Measured, twice as many save no
- * time, as more of it outlives the collector's first look; half as many cost more statements.
+ * Employees read together before other work continues. Measured: twice as many save no time, because more objects outlive
+ * the young generation; half as many cost more statements.
  */
 const EMPLOYEES_AT_ONCE = 128;
 
@@ -125,4 +125,62 @@ export async function owedBy(
     }
   }
   return owed;
+}
+
+/** Pages read while the current one is computed: PostgreSQL looks them up meanwhile. */
+const PAGES_AHEAD = 2;
+
+/**
+ * Reads each item in order, and starts reading the next ones before they are requested. SQLite, which is synchronous,
+ * neither gains nor loses. When the consumer stops early, nothing stays in progress.
+ */
+export async function* readAhead<Item, Page>(
+  items: AsyncIterable<Item>,
+  read: (item: Item) => Promise<Page>,
+): AsyncGenerator<Page> {
+  const reading: Promise<Page>[] = [];
+  try {
+    for await (const item of items) {
+      const page = read(item);
+      // The error is thrown when the page is taken; this prevents an unhandled rejection before that.
+      page.catch(() => {});
+      reading.push(page);
+      if (reading.length > PAGES_AHEAD) yield await (reading.shift() as Promise<Page>);
+    }
+    for (let page = reading.shift(); page !== undefined; page = reading.shift()) yield await page;
+  } finally {
+    await Promise.allSettled(reading);
+  }
+}
+
+export type FrozenEmployee = { employeeId: string; rosterPosition: number | null; lines: Line[] };
+
+const FROZEN_AT_ONCE = 500;
+
+/** Yields the frozen lines of a run by employee, in the order of their ids, starting after one of them. */
+export async function* readFrozenLines(
+  db: Db,
+  freezeId: string,
+  after = '',
+): AsyncGenerator<FrozenEmployee[]> {
+  for (let last = after; ; ) {
+    const rows = await db
+      .selectFrom('run_employees')
+      .select(['employee_id', 'roster_position', 'lines'])
+      .where('freeze_id', '=', freezeId)
+      .where('employee_id', '>', last)
+      .orderBy('employee_id')
+      .limit(FROZEN_AT_ONCE)
+      .execute();
+    if (rows.length > 0) {
+      yield rows.map((row) => ({
+        employeeId: row.employee_id,
+        rosterPosition: row.roster_position,
+        lines: JSON.parse(row.lines) as Line[],
+      }));
+    }
+    if (rows.length < FROZEN_AT_ONCE) return;
+    last = rows.at(-1)?.employee_id as string;
+    await new Promise(setImmediate);
+  }
 }

@@ -1,12 +1,13 @@
 /** A whole run at a glance: its totals, its ETag, its change against the previous run, and what readiness must name. */
+
 import { createHash } from 'node:crypto';
 import { isActive, payFrequencyOn, payGroupOn, spellOn } from '../../ledger/employment.ts';
 import { total } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
+import type { PayrollCode } from '../settings/codes.ts';
 import type { Basis } from './basis.ts';
 import { type Comparison, createComparison } from './comparison.ts';
 import type { EmployeeLines } from './compute.ts';
-import { createMissingCodes } from './missing-codes.ts';
 import type { Reason } from './population.ts';
 import { createTotals, type Totals } from './totals.ts';
 import type { Settlements } from './true-up.ts';
@@ -207,4 +208,33 @@ export function createSummary(basis: Basis): {
 
 function versionId({ deduction_id, version }: { deduction_id: string; version: number | null }): string {
   return `${deduction_id}:${version}`;
+}
+
+/**
+ * Collects the payroll codes that lines need and the employer's list lacks. None are missing for an employer without
+ * codes, nor on the employer's side if none of the codes is for that side. A side without a contribution needs none.
+ */
+function createMissingCodes(codes: readonly PayrollCode[]): {
+  add(line: Line): void;
+  /** `dental pre_tax employee`, each once. */
+  names(): string[];
+} {
+  const missing = new Set<string>();
+  const needsEmployee = codes.length > 0;
+  const needsEmployer = codes.some((code) => code.side === 'employer');
+  return {
+    add(line) {
+      const what = `${line.line_of_coverage} ${line.taxability}`;
+      if (needsEmployee && line.payroll_code === null && isSome(line.member_contribution))
+        missing.add(`${what} employee`);
+      if (needsEmployer && line.employer_payroll_code === null && isSome(line.employer_contribution))
+        missing.add(`${what} employer`);
+    },
+    names: () => [...missing].sort(),
+  };
+}
+
+/** Reports whether a contribution, a plain decimal as received, is not zero. */
+function isSome(contribution: string | null): boolean {
+  return contribution !== null && /[1-9]/.test(contribution);
 }

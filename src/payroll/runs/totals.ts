@@ -1,5 +1,4 @@
 /** What the lines of a run come to. */
-
 import { amountOf, centsOf } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 

@@ -5,7 +5,7 @@ import { byBytes } from '../../database/text-order.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Line, lineKey } from '../calculation/line.ts';
 import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
-import { type FrozenEmployee, readFrozenLines } from './frozen-lines.ts';
+import { type FrozenEmployee, readFrozenLines } from './reads.ts';
 import { frozenOf, type StoredRun } from './store.ts';
 
 /** What is not as it was: `frozen` or `computed` is null where the line is on one side only. */

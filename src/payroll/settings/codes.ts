@@ -1,4 +1,10 @@
-/** Payroll's own codes for what is deducted. Pure. */
+/** Payroll's own codes for deductions. Stored and read as a whole. */
+import Type, { type Static } from 'typebox';
+import { compile, type Problem } from '../../contract/check.ts';
+import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
+import { nullable, oneOf } from '../../contract/fields.ts';
+import type { Db, Trx } from '../../database/tables.ts';
+import { changePayroll } from './lock.ts';
 
 /** What payroll does with the employer's side. */
 export const TREATMENTS = ['deposit', 'memo'] as const;
@@ -6,7 +12,7 @@ export type Treatment = (typeof TREATMENTS)[number];
 
 export const SIDES = ['employee', 'employer'] as const;
 
-/** `taxability` null: for either. */
+/** A `taxability` of null matches either. */
 export type PayrollCode = {
   line_of_coverage: string;
   taxability: string | null;
@@ -21,7 +27,7 @@ export type CodesOfLine = {
   employer_treatment: Treatment | null;
 };
 
-/** Finds the codes of a line; one for the exact taxability goes before one for either. */
+/** Returns a function that finds the codes of a line. A code for the exact taxability wins over one for either. */
 export function codeFinder(
   codes: readonly PayrollCode[],
 ): (lineOfCoverage: string, taxability: string) => CodesOfLine {
@@ -42,4 +48,102 @@ export function codeFinder(
 
 function keyOf(side: string, line: string, taxability: string | null): string {
   return `${side} ${line} ${taxability ?? ''}`;
+}
+
+/** Returns an employer's payroll codes; empty if none were set. */
+export async function readCodes(db: Db | Trx, employerId: string): Promise<PayrollCode[]> {
+  const row = await db
+    .selectFrom('payroll_codes')
+    .select('codes')
+    .where('employer_id', '=', employerId)
+    .executeTakeFirst();
+  return row === undefined ? [] : (JSON.parse(row.codes) as PayrollCode[]);
+}
+
+/** Replaces an employer's payroll codes with checked ones. */
+export async function putCodes(
+  trx: Trx,
+  employerId: string,
+  codes: readonly PayrollCode[],
+  now: string,
+): Promise<void> {
+  await changePayroll(trx);
+  const row = { codes: JSON.stringify(codes), updated_at: now };
+  await trx
+    .insertInto('payroll_codes')
+    .values({ employer_id: employerId, ...row })
+    .onConflict((conflict) => conflict.column('employer_id').doUpdateSet(row))
+    .execute();
+}
+
+/** One code for each line of coverage, taxability (or either) and side. */
+export const CODES_MAX = LINES_OF_COVERAGE.length * (TAXABILITIES.length + 1) * SIDES.length;
+/** Longer than the codes of payroll products, short enough for a column. */
+const CODE_MAX_CHARACTERS = 64;
+
+/**
+ * Printable, no blank at its ends, and nothing that a spreadsheet reads as a formula: CSV files contain codes
+ * unchanged.
+ */
+const code = Type.String({
+  pattern: `^(?![=+@\\- ])[ -~]{0,${CODE_MAX_CHARACTERS - 1}}[!-~]$`,
+  rule: `must be 1 to ${CODE_MAX_CHARACTERS} printable ASCII characters, without a blank at its ends, and not begin with = + - @`,
+});
+
+const CodeBody = Type.Object(
+  {
+    line_of_coverage: oneOf(LINES_OF_COVERAGE),
+    taxability: Type.Optional(nullable(oneOf(TAXABILITIES))),
+    side: oneOf(SIDES),
+    code,
+    treatment: Type.Optional(nullable(oneOf(TREATMENTS))),
+  },
+  { additionalProperties: false },
+);
+
+/** All codes of an employer; an empty list removes them. */
+export const CodesBody = Type.Object(
+  {
+    codes: Type.Array(CodeBody, {
+      maxItems: CODES_MAX,
+      rule: `must be a list of at most ${CODES_MAX} payroll codes`,
+    }),
+  },
+  { additionalProperties: false },
+);
+export type CodesBody = Static<typeof CodesBody>;
+
+const codesBody = compile(CodesBody);
+
+/** Returns the codes of a body, or all its problems. */
+export function codesOf(
+  body: unknown,
+): { ok: true; codes: PayrollCode[] } | { ok: false; problems: Problem[] } {
+  if (!codesBody.accepts(body)) return { ok: false, problems: codesBody.problems(body) };
+  const codes = body.codes.map((one) => ({
+    ...one,
+    taxability: one.taxability ?? null,
+    treatment: one.treatment ?? null,
+  }));
+  const problems = [...misplaced(codes), ...repeated(codes)];
+  return problems.length === 0 ? { ok: true, codes } : { ok: false, problems };
+}
+
+function misplaced(codes: readonly PayrollCode[]): Problem[] {
+  return codes.flatMap(({ side, treatment }, index) =>
+    side === 'employee' && treatment !== null
+      ? [{ path: `codes[${index}].treatment`, rule: 'is only for the side employer' }]
+      : [],
+  );
+}
+
+function repeated(codes: readonly PayrollCode[]): Problem[] {
+  const seen = new Set<string>();
+  return codes.flatMap(({ line_of_coverage, taxability, side }, index) => {
+    const key = `${line_of_coverage} ${taxability} ${side}`;
+    const isRepeated = seen.has(key);
+    seen.add(key);
+    const rule = 'must not have the line_of_coverage, taxability and side of a code before it';
+    return isRepeated ? [{ path: `codes[${index}]`, rule }] : [];
+  });
 }

@@ -1,15 +1,15 @@
 import type { Db, Trx } from '../../database/tables.ts';
 
 /**
- * A number that rises with everything that payroll changes: a run put, finalized or voided, a report, a schedule. Its
- * one row is the lock by which such changes come one after the other: what is read behind it stays until the end.
+ * The number of changes to payroll: runs, reports, schedules, codes and policies. Its one row is also the lock that
+ * serializes them: whatever is read after locking it stays the same until the transaction ends.
  */
 
 export async function payrollChange(db: Db): Promise<number> {
   return (await db.selectFrom('payroll_head').select('change').executeTakeFirstOrThrow()).change;
 }
 
-/** Locks it until the transaction ends. Whoever decides from runs, reports or settings calls this first. */
+/** Locks payroll until the transaction ends. Call it before deciding from runs, reports or settings. */
 export async function changePayroll(trx: Trx): Promise<void> {
   await trx
     .updateTable('payroll_head')

@@ -1,7 +1,10 @@
-/** What an employer's payroll says of itself: its pay dates and its codes. Put as a whole, read as a whole. */
-import type { PayFrequency } from '../../contract/employee.ts';
+/** An employer's pay schedules: the pay dates of each frequency and pay group. Stored and read as a whole. */
+import Type, { type Static } from 'typebox';
+import { compile, type Problem } from '../../contract/check.ts';
+import { PAY_FREQUENCIES, type PayFrequency } from '../../contract/employee.ts';
+import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import type { PayrollCode } from './codes.ts';
+import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { changePayroll } from './lock.ts';
 
 export type PayDate = { pay_date: string; period_start: string; period_end: string };
@@ -13,7 +16,7 @@ export type Schedule = {
   pay_dates: readonly PayDate[];
 };
 
-/** Empty when none was put. */
+/** Returns an employer's pay schedules; empty if none were set. */
 export async function readSchedules(db: Db | Trx, employerId: string): Promise<Schedule[]> {
   const row = await db
     .selectFrom('pay_schedules')
@@ -23,7 +26,7 @@ export async function readSchedules(db: Db | Trx, employerId: string): Promise<S
   return row === undefined ? [] : (JSON.parse(row.schedules) as Schedule[]);
 }
 
-/** Replaces them. The caller has checked them. */
+/** Replaces an employer's pay schedules with checked ones. */
 export async function putSchedules(
   trx: Trx,
   employerId: string,
@@ -34,32 +37,6 @@ export async function putSchedules(
   const row = { schedules: JSON.stringify(schedules), updated_at: now };
   await trx
     .insertInto('pay_schedules')
-    .values({ employer_id: employerId, ...row })
-    .onConflict((conflict) => conflict.column('employer_id').doUpdateSet(row))
-    .execute();
-}
-
-/** Empty when none was put. */
-export async function readCodes(db: Db | Trx, employerId: string): Promise<PayrollCode[]> {
-  const row = await db
-    .selectFrom('payroll_codes')
-    .select('codes')
-    .where('employer_id', '=', employerId)
-    .executeTakeFirst();
-  return row === undefined ? [] : (JSON.parse(row.codes) as PayrollCode[]);
-}
-
-/** Replaces them. The caller has checked them. */
-export async function putCodes(
-  trx: Trx,
-  employerId: string,
-  codes: readonly PayrollCode[],
-  now: string,
-): Promise<void> {
-  await changePayroll(trx);
-  const row = { codes: JSON.stringify(codes), updated_at: now };
-  await trx
-    .insertInto('payroll_codes')
     .values({ employer_id: employerId, ...row })
     .onConflict((conflict) => conflict.column('employer_id').doUpdateSet(row))
     .execute();
@@ -77,4 +54,103 @@ export async function hasSettings(db: Db | Trx, employerId: string): Promise<boo
     if (row !== undefined) return true;
   }
   return false;
+}
+
+/** Ten years of weekly dates. The list is read with every run. */
+export const DATES_MAX = 530;
+/** More pay groups than one employer has. */
+const SCHEDULES_MAX = 100;
+
+const PayDateBody = Type.Object(
+  { pay_date: day, period_start: day, period_end: day },
+  { additionalProperties: false },
+);
+
+const ScheduleBody = Type.Object(
+  {
+    pay_frequency: oneOf(PAY_FREQUENCIES),
+    pay_group: Type.Optional(nullable(identifier)),
+    pay_dates: Type.Array(PayDateBody, {
+      minItems: 1,
+      maxItems: DATES_MAX,
+      rule: `must be a list of at most ${DATES_MAX} pay dates`,
+    }),
+  },
+  { additionalProperties: false },
+);
+
+/** All schedules of an employer; an empty list removes them. */
+export const SchedulesBody = Type.Object(
+  {
+    schedules: Type.Array(ScheduleBody, {
+      maxItems: SCHEDULES_MAX,
+      rule: `must be a list of at most ${SCHEDULES_MAX} pay schedules`,
+    }),
+  },
+  { additionalProperties: false },
+);
+export type SchedulesBody = Static<typeof SchedulesBody>;
+
+const schedulesBody = compile(SchedulesBody);
+
+/**
+ * Returns the schedules of a body, or all its problems. Every run trusts its schedule, so a schedule must cover each
+ * year that it has a date of: docs/payroll.md, "Pay dates".
+ */
+export function schedulesOf(
+  body: unknown,
+): { ok: true; schedules: Schedule[] } | { ok: false; problems: Problem[] } {
+  if (!schedulesBody.accepts(body)) return { ok: false, problems: schedulesBody.problems(body) };
+  const schedules = body.schedules.map((one): Schedule => ({ ...one, pay_group: one.pay_group ?? null }));
+  const problems = [
+    ...repeated(schedules),
+    ...schedules.flatMap((one, index) => problemsOf(one, `schedules[${index}].pay_dates`)),
+  ];
+  return problems.length === 0 ? { ok: true, schedules } : { ok: false, problems };
+}
+
+function repeated(schedules: readonly Schedule[]): Problem[] {
+  const seen = new Set<string>();
+  return schedules.flatMap(({ pay_frequency, pay_group }, index) => {
+    const key = JSON.stringify([pay_frequency, pay_group]);
+    const isRepeated = seen.has(key);
+    seen.add(key);
+    const rule = 'must not have the pay_frequency and pay_group of a schedule before it';
+    return isRepeated ? [{ path: `schedules[${index}]`, rule }] : [];
+  });
+}
+
+function problemsOf({ pay_frequency, pay_dates }: Schedule, path: string): Problem[] {
+  const problems = pay_dates.flatMap((date, index) =>
+    dateProblems(date, pay_dates[index - 1], `${path}[${index}]`),
+  );
+  // Dates out of order would be reported again as years that are not covered.
+  return problems.length > 0 ? problems : yearProblems(pay_dates, pay_frequency, path);
+}
+
+function dateProblems(date: PayDate, before: PayDate | undefined, path: string): Problem[] {
+  const problems: Problem[] = [];
+  if (date.period_end < date.period_start)
+    problems.push({ path: `${path}.period_end`, rule: 'must not be before period_start' });
+  if (before === undefined) return problems;
+  if (date.pay_date <= before.pay_date)
+    problems.push({ path: `${path}.pay_date`, rule: 'must be later than the pay date before it' });
+  if (date.period_start <= before.period_end)
+    problems.push({ path: `${path}.period_start`, rule: 'must be after the end of the period before it' });
+  return problems;
+}
+
+function yearProblems(
+  dates: readonly PayDate[],
+  frequency: Schedule['pay_frequency'],
+  path: string,
+): Problem[] {
+  const years = Map.groupBy(
+    dates.map((date) => date.pay_date),
+    yearOf,
+  );
+  return [...years]
+    .map(([year, ofYear]) => listProblem(ofYear, year, frequency, path))
+    .filter((problem) => problem !== null)
+    .slice(0, 1);
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import t from 'tap';
 import { calendarOf, shareOf } from '../../../src/cli/demo/expected-amounts.ts';
 import { PAY_FREQUENCIES } from '../../../src/contract/employee.ts';
-import { schedulesOf } from '../../../src/payroll/settings/schedule-body.ts';
+import { schedulesOf } from '../../../src/payroll/settings/schedules.ts';
 
 const DAYS = fc.date({ min: new Date('2020-01-01'), max: new Date('2050-12-31'), noInvalidDate: true });
 
