@@ -1,4 +1,4 @@
-# Builds with everything, runs with what is needed. `.ci/run` does the same steps without a container engine.
+# Builds with all dependencies, runs with production dependencies. `.ci/run` runs the same steps without a container engine.
 FROM node:24-bookworm-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
@@ -16,13 +16,13 @@ COPY --from=build /app/dist ./dist
 COPY db ./db
 COPY fixtures ./fixtures
 COPY assets ./assets
-# SQLite's file lies on a volume, where the default of DATABASE_URL finds it: a DATABASE_URL set here would stand in
-# the way of DATABASE_URL_FILE. The root filesystem may be read-only.
+# The default DATABASE_URL finds the SQLite file on this volume. Setting DATABASE_URL here would conflict with
+# DATABASE_URL_FILE. The root file system may be read-only.
 RUN mkdir /data && chown node:node /data && ln -s /data data
 VOLUME /data
 USER node
-# SQLite's temporary files (a large sort, an index that a migration makes) go where the database is: the same disk, and
-# the only folder that can be written when the root filesystem can't.
+# SQLite's temporary files (large sorts, indexes built by migrations) need a writable folder on a read-only root file
+# system.
 ENV SQLITE_TMPDIR=/data
 ENV API_HOST=0.0.0.0
 EXPOSE 8080 8081

@@ -105,7 +105,7 @@ t.test('it plays a scenario once something listens, and says what is to be seen'
   const argv = ['--webhook-url', url, '--scenario', 'deprecated'];
   const ran = await simulateUntil(t, {}, argv, /deprecated is over/);
   t.equal(ran.code, 0);
-  t.match(ran.stdout, /^\* deprecated: employee\.deduction-created comes/m);
+  t.match(ran.stdout, /^\* deprecated: employee\.deduction-created arrives/m);
   t.match(ran.stdout, /deprecated is over\. To be seen: `events list --type/);
   t.notMatch(ran.stdout, /Asking for the census/, 'what else it does on its own is left out');
   const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
