@@ -1,7 +1,7 @@
 /** Reads the staged census: an employer's newest one that passed the check. */
 import { sql } from 'kysely';
 import type { Db, Trx } from '../database/tables.ts';
-import type { Encryptor } from '../security/encryption.ts';
+import type { Encryptor, StoredValue } from '../security/encryption.ts';
 import { bodyPart, chunkPlace, END } from './chunks.ts';
 
 export type StagedCensus = {
@@ -159,4 +159,26 @@ export async function listStagedCensuses(
     }),
   );
   return { censuses, next: rows.length > limit ? (censuses.at(-1)?.employerId ?? null) : null };
+}
+
+/** Returns when each current census was staged. */
+export async function stagedTimes(db: Db): Promise<string[]> {
+  const rows = await db
+    .selectFrom('staged_censuses')
+    .select('staged_at')
+    .where('state', '=', sql.lit('current'))
+    .execute();
+  return rows.map(({ staged_at }) => staged_at);
+}
+
+/** Returns the encrypted organization of each current census: one small chunk. */
+export async function storedOrganizations(db: Db): Promise<StoredValue[]> {
+  const rows = await db
+    .selectFrom('staged_censuses')
+    .innerJoin('census_chunks', 'census_chunks.census_id', 'staged_censuses.census_id')
+    .select(['census_chunks.census_id', 'sealed'])
+    .where('state', '=', sql.lit('current'))
+    .where('chunk', '=', 0)
+    .execute();
+  return rows.map(({ census_id, sealed }) => ({ encrypted: sealed, place: chunkPlace(census_id, 0) }));
 }

@@ -47,3 +47,8 @@ async function once<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
 export function assertOutsideTransaction(): void {
   if (inside.getStore()?.open) throw new UsedOutsideTransaction();
 }
+
+/** Commits a write, which a full or read-only disk refuses. */
+export async function probeCommit(db: Db, probed_at: string): Promise<void> {
+  await transact(db, (trx) => trx.updateTable('instance').set({ probed_at }).execute());
+}

@@ -146,6 +146,15 @@ async function keptOf(trx: Trx, eventIds: readonly string[]): Promise<Map<string
   return new Map(rows.map((row) => [row.event_id, row]));
 }
 
+/** Returns the seq of the newest event, or 0. */
+export async function newestSeq(db: Db): Promise<number> {
+  const { newest } = await db
+    .selectFrom('inbox')
+    .select((eb) => eb.fn.max('seq').as('newest'))
+    .executeTakeFirstOrThrow();
+  return newest ?? 0;
+}
+
 /** Returns whether an event after the seq `after` is pending. Locks and writes nothing. */
 export async function hasPendingEvents(db: Db, after = 0): Promise<boolean> {
   return (await pendingAfter(db, after).select('seq').limit(1).executeTakeFirst()) !== undefined;

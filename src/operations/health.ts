@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
 import { ConnectionLost, codeOf, LockTimeout } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
-import { transact } from '../database/transaction.ts';
+import { probeCommit } from '../database/transaction.ts';
 
 /** An answer is used again for this long: readyz is public, and each look costs a commit. */
 const REUSED_MS = 1_000;
@@ -20,11 +20,7 @@ export function createReadiness(db: Db, now: Clock): () => Promise<NotReady | nu
     const age = now().getTime() - askedAt;
     if (age < 0 || age > REUSED_MS) {
       askedAt = now().getTime();
-      const probed_at = now().toISOString();
-      answer = transact(db, (trx) => trx.updateTable('instance').set({ probed_at }).execute()).then(
-        () => null,
-        reasonOf,
-      );
+      answer = probeCommit(db, now().toISOString()).then(() => null, reasonOf);
     }
     return answer;
   };

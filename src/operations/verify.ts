@@ -6,6 +6,7 @@ import { codeOf, isFatal } from '../database/errors.ts';
 import { checkEngine, type EngineCheck } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/verify-facts.ts';
+import { newestSeq } from '../inbox/inbox.ts';
 import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-events.ts';
 import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';
 import { verifyDeductions, verifyListed, verifyNoneBeside } from '../ledger/verify-deductions.ts';
@@ -109,13 +110,5 @@ function createParts({ tell, signal }: Verifying) {
   };
 }
 
-async function newestSeq(db: Db): Promise<number> {
-  const { newest } = await db
-    .selectFrom('inbox')
-    .select((eb) => eb.fn.max('seq').as('newest'))
-    .executeTakeFirstOrThrow();
-  return newest ?? 0;
-}
-
-/** Everything that is sealed in a database; the hash key first, which everything else can be done without. */
+/** All encrypted columns, the hash key first. */
 export const ENCRYPTED_COLUMNS = [HASH_KEY, ...ENCRYPTED_REQUESTS, ENCRYPTED_CHUNKS] as const;

@@ -5,8 +5,8 @@
 import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, lockNames } from '../database/engine.ts';
-import type { RequestKind, Trx } from '../database/tables.ts';
-import type { Encryptor, Place } from '../security/encryption.ts';
+import type { Db, RequestKind, Trx } from '../database/tables.ts';
+import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
 import type { Hasher } from '../security/hashing.ts';
 import type { EncryptedColumn } from '../security/rotation.ts';
 
@@ -249,4 +249,19 @@ export function nextRequestsOf(subjects: readonly string[]) {
     ) as next
     from given
     where not exists (select 1 from outbox where outbox.subject = given.subject and holding = 1)`;
+}
+
+/** Returns the encrypted bodies of the oldest unfinished requests. */
+export async function oldestBodies(db: Db, limit: number): Promise<StoredValue[]> {
+  const rows = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'body'])
+    .where('finished_at', 'is', null)
+    .where('body', 'is not', null)
+    .orderBy('seq')
+    .limit(limit)
+    .execute();
+  return rows.flatMap(({ request_id, body }) =>
+    body === null ? [] : [{ encrypted: body, place: placeOf(request_id, 'body') }],
+  );
 }

@@ -17,6 +17,9 @@ import type { DataKey } from '../config.ts';
 /** Where a value is stored. It is authenticated data, so a value moved to another row cannot be decrypted. */
 export type Place = { readonly table: string; readonly row: string; readonly column: string };
 
+/** A stored encrypted value and where it is stored. */
+export type StoredValue = { readonly encrypted: Buffer; readonly place: Place };
+
 export type Encryptor = {
   /** Encrypts under the first key. */
   encrypt(plain: Uint8Array, place: Place): Buffer;

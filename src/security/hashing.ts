@@ -6,7 +6,14 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { DataKeyMissing, DecryptionFailed, type Encryptor, type Place, placeBytes } from './encryption.ts';
+import {
+  DataKeyMissing,
+  DecryptionFailed,
+  type Encryptor,
+  type Place,
+  placeBytes,
+  type StoredValue,
+} from './encryption.ts';
 import type { EncryptedColumn } from './rotation.ts';
 
 export type Hasher = {
@@ -67,6 +74,12 @@ export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
 /** Returns where the key is stored. */
 export function hashKeyPlace(keyId: string): Place {
   return { table: 'hash_keys', row: keyId, column: 'sealed' };
+}
+
+/** Returns the encrypted hash key, if one was created. */
+export async function storedHashKeys(db: Db): Promise<StoredValue[]> {
+  const rows = await read(db).execute();
+  return rows.map(({ key_id, sealed }) => ({ encrypted: sealed, place: hashKeyPlace(key_id) }));
 }
 
 /** For key rotation. */

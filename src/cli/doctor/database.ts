@@ -1,8 +1,7 @@
 /** Checks of the database and its disk. */
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { sql } from 'kysely';
-import { chunkPlace } from '../../census/chunks.ts';
+import { stagedTimes, storedOrganizations } from '../../census/staged.ts';
 import {
   readApi,
   readCensus,
@@ -15,15 +14,15 @@ import { engineOf, engineOfUrl, tableExists } from '../../database/engine.ts';
 import { checkSchema } from '../../database/migrate.ts';
 import { openDatabase, sqliteFile, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
-import { transact } from '../../database/transaction.ts';
+import { probeCommit } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
 import { describeEventAge, readEventAge } from '../../inbox/arrivals.ts';
 import { describeLoss, knownLosses } from '../../inbox/data-loss.ts';
 import { refusedSince } from '../../inbox/refusals.ts';
 import { readCircuitBreaker } from '../../outbox/circuit-breaker.ts';
-import { placeOf } from '../../outbox/queue.ts';
-import { createEncryptor, type Place } from '../../security/encryption.ts';
-import { hashKeyPlace } from '../../security/hashing.ts';
+import { oldestBodies } from '../../outbox/queue.ts';
+import { createEncryptor } from '../../security/encryption.ts';
+import { storedHashKeys } from '../../security/hashing.ts';
 import { listTokens } from '../../security/tokens.ts';
 import { diskInWords, judgeDisk, nearestFolder, readDisk } from '../../telemetry/disk.ts';
 import type { Context } from '../context.ts';
@@ -94,7 +93,7 @@ async function checkMigrated(db: Db, environment: 'sandbox' | 'live'): Promise<F
 async function checkWritable(db: Db, now: Date): Promise<Finding> {
   const id = 'database.writable';
   try {
-    await transact(db, (trx) => trx.updateTable('instance').set({ probed_at: now.toISOString() }).execute());
+    await probeCommit(db, now.toISOString());
     return pass(id, 'it takes a commit');
   } catch (error) {
     return fail(id, describeFailure(error), 'Until this is mended the receiver answers 503.');
@@ -124,13 +123,13 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
   const id = 'data-keys';
   const encryptor = createEncryptor(readDataKeys(env));
   const samples = [
-    ...(await hashKeySamples(db)),
-    ...(await stagedSamples(db)),
-    ...(await requestSamples(db)),
+    ...(await storedHashKeys(db)),
+    ...(await storedOrganizations(db)),
+    ...(await oldestBodies(db, REQUESTS_OPENED)),
   ];
-  for (const { sealed, place } of samples) {
+  for (const { encrypted, place } of samples) {
     try {
-      encryptor.decrypt(sealed, place);
+      encryptor.decrypt(encrypted, place);
     } catch (error) {
       return [
         fail(
@@ -147,41 +146,6 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
 
 /** Takes a few milliseconds. A missing key shows among the oldest requests. */
 const REQUESTS_OPENED = 1_000;
-
-type Sample = { sealed: Buffer; place: Place };
-
-/** The key of keyed hashes, without which nothing can be accepted or staged. */
-async function hashKeySamples(db: Db): Promise<Sample[]> {
-  const rows = await db.selectFrom('hash_keys').select(['key_id', 'sealed']).execute();
-  return rows.map(({ key_id, sealed }) => ({ sealed, place: hashKeyPlace(key_id) }));
-}
-
-/** The organizations: one small chunk of each current census. */
-async function stagedSamples(db: Db): Promise<Sample[]> {
-  const rows = await db
-    .selectFrom('staged_censuses')
-    .innerJoin('census_chunks', 'census_chunks.census_id', 'staged_censuses.census_id')
-    .select(['census_chunks.census_id', 'sealed'])
-    .where('state', '=', sql.lit('current'))
-    .where('chunk', '=', 0)
-    .execute();
-  return rows.map(({ census_id, sealed }) => ({ sealed, place: chunkPlace(census_id, 0) }));
-}
-
-/** The bodies of the oldest unsent requests: they need the oldest key. */
-async function requestSamples(db: Db): Promise<Sample[]> {
-  const rows = await db
-    .selectFrom('outbox')
-    .select(['request_id', 'body'])
-    .where('finished_at', 'is', null)
-    .where('body', 'is not', null)
-    .orderBy('seq')
-    .limit(REQUESTS_OPENED)
-    .execute();
-  return rows.flatMap(({ request_id, body }) =>
-    body === null ? [] : [{ sealed: body, place: placeOf(request_id, 'body') }],
-  );
-}
 
 const LOSS_ID = 'tail-lost';
 
@@ -287,13 +251,9 @@ async function checkStagedCensuses(db: Db, env: Environment, now: Date): Promise
   const { source, maxAgeMs } = readCensus(env);
   if (source.kind !== 'push') return [];
   const id = 'census-source';
-  const staged = await db
-    .selectFrom('staged_censuses')
-    .select('staged_at')
-    .where('state', '=', sql.lit('current'))
-    .execute();
+  const staged = await stagedTimes(db);
   const oldest = new Date(now.getTime() - maxAgeMs).toISOString();
-  const fresh = staged.filter(({ staged_at }) => staged_at >= oldest).length;
+  const fresh = staged.filter((stagedAt) => stagedAt >= oldest).length;
   const message = `push: of ${staged.length} employers with a staged census, ${fresh} have a fresh one`;
   if (staged.length > 0 && fresh === staged.length) return [pass(id, message)];
   return [
