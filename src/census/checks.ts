@@ -55,7 +55,7 @@ export const CENSUS_SYNCS: Check<Db> = {
   id: 'census-syncs',
   ask: censusSyncs,
   advice:
-    'Waiting: put a fresh census. Failed: mend the rows named. Overdue: see whether the service completed it.',
+    'Waiting: put a fresh census. Failed: correct the rows that are named; if none is, read the response of the service with "benefits-sidecar census show --answer". Overdue: ask whether the service completed it.',
   passed: 'No census sync is waiting, failed or overdue.',
 };
 

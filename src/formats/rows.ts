@@ -72,6 +72,9 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
 }
 
 /** Without a header the first row is read as one, so its names are repeated only if one of them is known. */
+/** Wrong columns that are named one by one. With more, it is probably another table. */
+const NAMED_COLUMNS = 5;
+
 function headerProblems(header: readonly string[], { required, optional }: Columns): Problem[] {
   const known = new Set([...required, ...optional]);
   const isHeader = header.some((name) => known.has(name));
@@ -84,6 +87,11 @@ function headerProblems(header: readonly string[], { required, optional }: Colum
     return [{ path, rule: 'is not a column of this table' }];
   });
   const missing = required.filter((name) => !header.includes(name));
+  if (problems.length > NAMED_COLUMNS) {
+    const takes = [...required, ...optional].join(', ');
+    const rule = `has ${problems.length} columns that this table does not take. It takes: ${takes}`;
+    return [{ path: 'the header', rule }];
+  }
   return [...problems, ...missing.map((path) => ({ path, rule: 'is a column that is missing' }))];
 }
 

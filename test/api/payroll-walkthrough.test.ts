@@ -38,6 +38,7 @@ function requestOf([, ...given]: string[]): Request {
   for (let at = 0; at < given.length; at += 1) {
     const value = given[at + 1] ?? '';
     if (given[at] === '-X') request.method = value as Request['method'];
+    else if (given[at] === '-D') request.headers = { ...request.headers };
     else if (given[at] === '-H') {
       const [name = '', text = ''] = value.split(': ');
       request.headers[name.toLowerCase()] = text;

@@ -120,6 +120,12 @@ t.test('unknown, doubled and missing columns are named', async (t) => {
   ]);
 });
 
+t.test('the header of another table is one problem, with the columns that the table takes', async (t) => {
+  const { problems, rows } = await readAll('a,b,c,d,e,f\n1,2,3,4,5,6\n', 'csv');
+  t.strictSame(rows, []);
+  t.match(told(problems), [/^the header: has 6 columns .* It takes: employee_id, amount/]);
+});
+
 t.test('a file without a header has its first row repeated by nobody', async (t) => {
   const { problems } = await readAll('Murray,12.34\nByron,5\n', 'csv');
   t.strictSame(told(problems), [
