@@ -4,7 +4,6 @@ import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/erro
 import { InvalidCursor } from '../formats/cursor.ts';
 import { RunRefused } from '../payroll/runs/basis.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
-import { NoAnswer } from '../telemetry/thread-request.ts';
 import type { ApiParts } from './parts.ts';
 import { Shed } from './pressure.ts';
 import { broken, invalid, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
@@ -24,6 +23,7 @@ const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
   ],
   ECONNRESET: ['invalid-request', 'the connection ended before the body did'],
   ERR_STREAM_PREMATURE_CLOSE: ['invalid-request', 'the connection ended before the body did'],
+  THREAD_SILENT: ['unavailable', 'a thread of this process did not answer within 2000 ms'],
 };
 
 export function refusalOf(error: unknown): Refusal {
@@ -42,7 +42,6 @@ export function refusalOf(error: unknown): Refusal {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     });
   }
-  if (error instanceof NoAnswer) return new Refusal('unavailable', error.message);
   const known = FRAMEWORK[codeOf(error)];
   if (known !== undefined) return new Refusal(...known);
   return new Refusal(codeOfStatus((error as Partial<FastifyError> | null)?.statusCode), '');

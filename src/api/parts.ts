@@ -24,7 +24,7 @@ export type ApiParts = ReadinessLimits & {
   readonly version: string;
   /** Why this process can't commit now; null when it can. */
   readonly whyNotReady: () => Promise<NotReady | null>;
-  /** What the other threads have counted. Rejects with `NoAnswer`. */
+  /** What the other threads have counted. Rejects with the code THREAD_SILENT. */
   readonly receiving: () => Promise<Receiving>;
   /** What the thread of this listener counts of itself, and of its work. */
   readonly thread: () => ThreadCounts;

@@ -1,93 +1,90 @@
-/** How verified deliveries cross from the thread that receives to the one that stores, and how the answers come back. */
+/** Moves verified deliveries from the receiver thread to the main thread, which stores them. */
 import type { Arrival } from './inbox.ts';
-import { NotStored } from './not-stored.ts';
 
-/** Several deliveries as one message. Their bytes are one piece, which changes hands instead of being copied. */
-export type Crossing = {
-  /** Which one, for the answer. */
-  crossing: number;
+/** The event was not stored, so the sender must retry. */
+export class NotStored extends Error {
+  readonly code = 'NOT_STORED';
+}
+
+/** Several deliveries in one message. Their bytes are one buffer, which is transferred instead of copied. */
+export type IntakeBatch = {
+  batch: number;
   eventIds: readonly string[];
-  /** Bytes of each body, in the same order. */
+  /** The length of each body in bytes, in the same order. */
   lengths: readonly number[];
-  /** The bodies, one behind the other. */
+  /** The bodies, concatenated. */
   bodies: ArrayBuffer;
 };
 
-export type Crossings = {
-  /** Resolves when the event is on the disk. Throws `NotStored`. */
+export type IntakeChannel = {
+  /** Resolves when the event is on disk. Throws `NotStored`. */
   accept(arrival: Arrival): Promise<void>;
-  /** The answer: `unstored` are the places of those that were not stored. */
-  answered(crossing: number, unstored: readonly number[]): void;
+  /** Settles the deliveries of a batch. `unstored` holds the indexes of those that were not stored. */
+  finish(batch: number, unstored: readonly number[]): void;
 };
 
 type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
 
-/** What arrives in one turn of the event loop crosses together: a message costs as much as the work on some events. */
-export function createCrossings(send: (crossing: Crossing) => void): Crossings {
-  const underWay = new Map<number, readonly Waiting[]>();
+/** Deliveries of one event loop turn form a batch, because a message costs as much as handling several events. */
+export function createIntakeChannel(send: (batch: IntakeBatch) => void): IntakeChannel {
+  const inFlight = new Map<number, readonly Waiting[]>();
   let waiting: Waiting[] = [];
   let sent = 0;
 
-  const cross = (): void => {
-    const together = waiting;
+  const flush = (): void => {
+    const deliveries = waiting;
     waiting = [];
     sent += 1;
-    underWay.set(sent, together);
-    send(
-      crossingOf(
-        sent,
-        together.map(({ arrival }) => arrival),
-      ),
-    );
+    inFlight.set(sent, deliveries);
+    const arrivals = deliveries.map(({ arrival }) => arrival);
+    send({ batch: sent, ...packed(arrivals) });
   };
 
   return {
     accept(arrival) {
       return new Promise((resolve, reject) => {
-        if (waiting.push({ arrival, resolve, reject }) === 1) setImmediate(cross);
+        if (waiting.push({ arrival, resolve, reject }) === 1) setImmediate(flush);
       });
     },
-    answered(crossing, unstored) {
-      const together = underWay.get(crossing) ?? [];
-      underWay.delete(crossing);
-      for (const place of unstored) together[place]?.reject(new NotStored());
-      // Whoever was rejected stays so.
-      for (const one of together) one.resolve();
+    finish(batch, unstored) {
+      const deliveries = inFlight.get(batch) ?? [];
+      inFlight.delete(batch);
+      for (const index of unstored) deliveries[index]?.reject(new NotStored());
+      // Resolving a rejected promise has no effect.
+      for (const { resolve } of deliveries) resolve();
     },
   };
 }
 
-function crossingOf(crossing: number, arrivals: readonly Arrival[]): Crossing {
+function packed(arrivals: readonly Arrival[]): Omit<IntakeBatch, 'batch'> {
   const bytes = new Uint8Array(arrivals.reduce((sum, { body }) => sum + body.length, 0));
-  let at = 0;
+  let offset = 0;
   for (const { body } of arrivals) {
-    bytes.set(body, at);
-    at += body.length;
+    bytes.set(body, offset);
+    offset += body.length;
   }
   return {
-    crossing,
     eventIds: arrivals.map(({ eventId }) => eventId),
     lengths: arrivals.map(({ body }) => body.length),
     bodies: bytes.buffer,
   };
 }
 
-/** What has crossed, on the other side. */
-export function arrivalsOf({ eventIds, lengths, bodies }: Crossing): Arrival[] {
-  let at = 0;
-  return eventIds.map((eventId, place) => {
-    const length = lengths[place] as number;
-    const body = Buffer.from(bodies, at, length);
-    at += length;
+function unpacked({ eventIds, lengths, bodies }: IntakeBatch): Arrival[] {
+  let offset = 0;
+  return eventIds.map((eventId, index) => {
+    const length = lengths[index] as number;
+    const body = Buffer.from(bodies, offset, length);
+    offset += length;
     return { eventId, body };
   });
 }
 
-/** Stores them, and answers the places of those that were not. */
-export async function storeCrossing(
-  crossing: Crossing,
+/** Stores a batch and returns the indexes of the deliveries that were not stored. */
+export async function storeIntakeBatch(
+  batch: IntakeBatch,
   accept: (arrival: Arrival) => Promise<void>,
 ): Promise<number[]> {
-  const settled = await Promise.allSettled(arrivalsOf(crossing).map(accept));
-  return settled.flatMap(({ status }, place) => (status === 'rejected' ? [place] : []));
+  const results = await Promise.allSettled(unpacked(batch).map(accept));
+  return results.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []));
 }

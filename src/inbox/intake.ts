@@ -5,7 +5,7 @@ import type { Db } from '../database/tables.ts';
 import type { Log } from '../telemetry/log.ts';
 import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { type Arrival, type Stored, storeBatch } from './inbox.ts';
-import { NotStored } from './not-stored.ts';
+import { NotStored } from './intake-channel.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;

@@ -1,7 +1,19 @@
 import fastify, { type FastifyInstance } from 'fastify';
-import { hasSeveralHosts, isBodyPending, limitConnections, refuseProtocol } from '../security/listener.ts';
-import type { ReceivingCounts } from '../telemetry/receiver-counts.ts';
-import type { RefusalCause, Verify } from './signature.ts';
+import { systemClock } from '../clock.ts';
+import type { Config } from '../config.ts';
+import {
+  addressOf,
+  closeListener,
+  hasSeveralHosts,
+  isBodyPending,
+  limitConnections,
+  refuseProtocol,
+} from '../security/listener.ts';
+import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { createReceivingCounts, type Received, type ReceivingCounts } from '../telemetry/receiver-counts.ts';
+import type { ThreadCounts } from '../telemetry/thread-counts.ts';
+import type { Arrival } from './inbox.ts';
+import { createVerify, REFUSAL_CAUSES, type RefusalCause, type Verify } from './signature.ts';
 
 /** The interface's events have about one KiB; what is larger is not one. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
@@ -33,8 +45,62 @@ declare module 'fastify' {
   }
 }
 
-/** A delivery that was refused before anybody looked at its signature: too large, encoded, or cut off. */
-export const UNREADABLE = 'unreadable';
+/** The cause of deliveries refused before their signature was verified: too large, encoded, or cut off. */
+const UNREADABLE = 'unreadable';
+
+/** The part of the configuration that the receiver needs. It holds no key and no token. */
+export type ReceiverConfig = Pick<Config, 'receiver' | 'webhookSecrets'>;
+
+/** What the receiver calls, on its own thread or across to the main thread. */
+export type Downstream = {
+  /** Resolves when the event is on disk. Rejects if it is not. */
+  accept: (arrival: Arrival) => Promise<void>;
+  refused: (cause: RefusalCause) => void;
+  /** Reports connections dropped because the listener is full, at most once a second. */
+  dropped: (count: number) => void;
+  /** Whether the thread that stores responds. */
+  isAlive: () => Promise<boolean>;
+  /** Whether this process can commit. */
+  isReady: () => Promise<boolean>;
+};
+
+export type ReceiverCounts = {
+  received: Received;
+  /** By thread name. Empty if the receiver has no thread of its own. */
+  threads: Readonly<Record<string, ThreadCounts>>;
+};
+
+export type Receiver = {
+  /** The address of the public listener. */
+  readonly address: string;
+  counts(): Promise<ReceiverCounts>;
+  /** Refuses new connections and finishes requests in flight. Can be called repeatedly. */
+  stop(): Promise<void>;
+};
+
+/** Starts the receiver on the calling thread. Rejects if the port is taken. */
+export async function startReceiver(config: ReceiverConfig, downstream: Downstream): Promise<Receiver> {
+  const counts = createReceivingCounts(systemClock, [...REFUSAL_CAUSES, UNREADABLE]);
+  const reportDropped = tellSeldom(({ count }) => downstream.dropped(count));
+  const app = createReceiver({
+    verify: createVerify(config.webhookSecrets, systemClock),
+    accept: downstream.accept,
+    refuse(cause) {
+      counts.refused(cause);
+      downstream.refused(cause);
+    },
+    counts,
+    dropped: () => reportDropped({ code: '', count: 1 }),
+    isAlive: downstream.isAlive,
+    isReady: downstream.isReady,
+  });
+  await app.listen({ ...config.receiver });
+  return {
+    address: addressOf(app),
+    counts: async () => ({ received: counts.read(), threads: {} }),
+    stop: () => closeListener(app),
+  };
+}
 
 export type ReceiverParts = {
   verify: Verify;

@@ -1,30 +1,30 @@
-/**
- * The private side: API, send loop, on PostgreSQL the apply loop, checkpoints and roster learning, on one thread with
- * connections of its own.
- */
+/** The entry of the API thread: API and console, send loop, retention, and on PostgreSQL the apply loop. */
+import { constants, setPriority } from 'node:os';
+import { workerData } from 'node:worker_threads';
 import { pressureLimits } from '../api/pressure.ts';
 import { createApi } from '../api/server.ts';
 import { createCensusSender } from '../census/census-sender.ts';
 import { resumeRosterUpdates } from '../census/roster-update.ts';
-import type { CensusSource } from '../census/source.ts';
+import { type CensusSource, createFunctionSource } from '../census/source.ts';
 import { createDirSource } from '../census/source-dir.ts';
 import { createHttpSource } from '../census/source-http.ts';
+import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { systemClock } from '../clock.ts';
-import type { CensusConfig, Config } from '../config.ts';
+import type { CensusConfig } from '../config.ts';
 import { addConsole } from '../console/console.ts';
 import { type Call, callOthers, hearCalls } from '../database/calls.ts';
 import { startCheckpoints } from '../database/checkpoints.ts';
-import { databaseNow, engineOf } from '../database/engine.ts';
+import { databaseNow, engineOf, engineOfUrl } from '../database/engine.ts';
 import { codeOf } from '../database/errors.ts';
 import { openDatabase } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 import { createChangeSenders } from '../employment/bodies.ts';
+import { createApplyLoop } from '../inbox/apply.ts';
 import { readActivity } from '../operations/activity.ts';
 import { createReadiness } from '../operations/health.ts';
 import { runRetention } from '../operations/retention.ts';
 import { createClient } from '../outbox/client.ts';
 import { createSendLoop } from '../outbox/send-loop.ts';
-import type { Senders } from '../outbox/sender.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import { addressOf, closeListener } from '../security/listener.ts';
@@ -33,60 +33,78 @@ import type { Log } from '../telemetry/log.ts';
 import type { Receiving } from '../telemetry/receiver-counts.ts';
 import { watchThread } from '../telemetry/thread-counts.ts';
 import { VERSION } from '../version.ts';
-import { createApplying } from './applying.ts';
-import { placementOf } from './placement.ts';
+import {
+  type ApiThreadData,
+  type FromApi,
+  type MainThread,
+  request,
+  runWorker,
+  type Started,
+  type ToApi,
+} from './threads.ts';
 
-export type PrivateSide = {
-  /** Where the private listener listens. */
-  readonly address: string;
-  /** Something new is in the outbox. */
-  wakeSend(): void;
-  /** So many more events are in the inbox. */
-  wakeApply(events: number): void;
-  stop(): Promise<void>;
-};
+const { config, applies, hasCensusFunction } = workerData as ApiThreadData;
 
-/** Starts it on a database that is migrated already. Rejects when the private listener's port is taken. */
-export async function startPrivateSide(
-  config: Config,
-  on: {
-    log: Log;
-    /** In the place of the configuration's. */
-    givenSource: CensusSource | null;
-    /** What the other threads have counted. */
-    receiving: () => Promise<Receiving>;
-    wakeApply: () => void;
-    failed: (error: unknown) => void;
-  },
-): Promise<PrivateSide> {
+// On SQLite queries run on this thread. When there are fewer cores than threads, acknowledgements come first. Only Linux
+// sets the priority of a single thread; elsewhere it would apply to the whole process.
+if (process.platform === 'linux' && engineOfUrl(config.databaseUrl) === 'sqlite') {
+  setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+}
+
+runWorker<ToApi, FromApi>(startApi);
+
+/** Starts on a database that is migrated already. Rejects if the port of the private listener is taken. */
+async function startApi(main: MainThread<FromApi>): Promise<Started<ToApi>> {
   const now = systemClock;
-  const { log } = on;
+  const log = logOf(main);
   const watch = watchThread();
   const counts = createPrivateCounts();
-  const db = openDatabase(config.databaseUrl, on.failed);
+  const stopping = new AbortController();
+  const db = openDatabase(config.databaseUrl, main.failed);
   const encryptor = createEncryptor(config.dataKeys);
+
+  // Send.
   const client = createClient(config.benefits, VERSION, now);
+  const source = hasCensusFunction ? functionSource(main) : censusSource(config.census);
+  const { maxAgeMs } = config.census;
   const sendLoop = createSendLoop({
     db,
     client,
     encryptor,
-    senders: sendersOf(db, config.census, on.givenSource, encryptor),
+    senders: {
+      census: createCensusSender({ db, encryptor, now, source, maxAgeMs }),
+      ...createChangeSenders(encryptor),
+    },
     sharedNow: (trx) => databaseNow(trx, now),
     elapsedMs: () => performance.now(),
     random: Math.random,
     log,
-    onEnded: (how) => {
-      counts.attempts[how] += 1;
+    onEnded: (outcome) => {
+      counts.attempts[outcome] += 1;
     },
   });
   const wakeSend = (): void => {
     sendLoop.wake();
     void callOthers(db, 'send');
   };
-  const running = new AbortController();
-  const appliesHere = placementOf(config.databaseUrl).applies === 'private';
-  const applyLoop = createApplying(db, { now, log, applied: watch.applied, wakeSend, failed: on.failed });
-  const wakeApply = (): void => (appliesHere ? applyLoop.wake() : on.wakeApply());
+
+  // Apply, on PostgreSQL. On SQLite the main thread does.
+  const applyLoop = applies
+    ? createApplyLoop({
+        db,
+        now,
+        log,
+        effects: { requestSync, completeSyncs },
+        onApplied: (applied) => {
+          watch.applied(applied);
+          if (applied.syncsRequested > 0) wakeSend();
+        },
+        onFatal: main.failed,
+      })
+    : null;
+  const wakeApply = (): void => (applyLoop === null ? main.send({ type: 'wake-apply' }) : applyLoop.wake());
+
+  // Serve.
   const api = createApi({
     db,
     now,
@@ -94,11 +112,11 @@ export async function startPrivateSide(
     firstToken: config.api.token,
     overdueMs: config.census.overdueMs,
     silentAfterMs: config.silentAfterMs,
-    censusFrom: on.givenSource === null ? config.census.source.kind : 'function',
+    censusFrom: hasCensusFunction ? 'function' : config.census.source.kind,
     version: VERSION,
     whyNotReady: createReadiness(db, now),
     encryptor,
-    receiving: on.receiving,
+    receiving: () => request<Receiving>((port) => main.send({ type: 'counts', port }, [port])),
     thread: watch.read,
     counts,
     pressure: pressureLimits(),
@@ -107,7 +125,7 @@ export async function startPrivateSide(
       void callOthers(db, 'apply');
     },
     wakeSend,
-    onFatal: on.failed,
+    onFatal: main.failed,
   });
   addConsole(api, {
     db,
@@ -115,27 +133,33 @@ export async function startPrivateSide(
     log,
     firstToken: config.api.token,
     environment: config.environment,
-    onFatal: on.failed,
     readActivity: () => readActivity(db),
+    onFatal: main.failed,
   });
   await api.listen({ host: config.api.host, port: config.api.port });
 
-  const wake: Record<Call, () => void> = { apply: wakeApply, send: sendLoop.wake };
-  const heard = hearCalls(config.databaseUrl, (call) => wake[call](), running.signal);
-  const sent = sendLoop.run(running.signal).catch(on.failed);
-  const applied = appliesHere ? applyLoop.run(running.signal).catch(on.failed) : null;
-  const learned = learn(db, encryptor, log);
+  // Nothing is sent or applied before the listener has its port.
   const { databaseUrl, retention } = config;
-  const retained = runRetention({ db, databaseUrl, retention, now, log, failed: on.failed }, running.signal);
-  const stopCheckpoints =
-    engineOf(db) === 'sqlite' ? startCheckpoints(config.databaseUrl, on.failed) : () => {};
+  const { signal } = stopping;
+  const wake: Record<Call, () => void> = { apply: wakeApply, send: sendLoop.wake };
+  const loops = [
+    sendLoop.run(signal).catch(main.failed),
+    applyLoop?.run(signal).catch(main.failed),
+    hearCalls(databaseUrl, (call) => wake[call](), signal),
+    learn(db, encryptor, log),
+    runRetention({ db, databaseUrl, retention, now, log, failed: main.failed }, signal),
+  ];
+  const stopCheckpoints = engineOf(db) === 'sqlite' ? startCheckpoints(databaseUrl, main.failed) : () => {};
+
   return {
     address: addressOf(api),
-    wakeSend,
-    wakeApply: applyLoop.wake,
+    receive(message) {
+      if (message.type === 'wake-send') wakeSend();
+      else applyLoop?.wake(message.events);
+    },
     async stop() {
-      running.abort();
-      await Promise.all([closeListener(api), sent, applied, learned, heard, retained]);
+      stopping.abort();
+      await Promise.all([closeListener(api), ...loops]);
       stopCheckpoints();
       watch.stop();
       await client.close();
@@ -144,15 +168,21 @@ export async function startPrivateSide(
   };
 }
 
-function sendersOf(db: Db, census: CensusConfig, given: CensusSource | null, encryptor: Encryptor): Senders {
-  const source = given ?? censusSource(census);
-  return {
-    census: createCensusSender({ db, encryptor, now: systemClock, source, maxAgeMs: census.maxAgeMs }),
-    ...createChangeSenders(encryptor),
-  };
+/** The main thread writes the log of all threads. */
+function logOf(main: MainThread<FromApi>): Log {
+  const at =
+    (level: keyof Log): Log[typeof level] =>
+    (fields, message) =>
+      main.send({ type: 'log', level, fields, message });
+  return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error'), fatal: at('fatal') };
 }
 
-/** What an earlier process had begun to learn. Never rejects. */
+/** The census function of the embedding program stays on the main thread. */
+function functionSource(main: MainThread<FromApi>): CensusSource {
+  return createFunctionSource((employerId, port) => main.send({ type: 'census', employerId, port }, [port]));
+}
+
+/** Updates the roster from censuses that an earlier process did not finish. Never rejects. */
 async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
   try {
     await resumeRosterUpdates({ db, encryptor, now: systemClock });
@@ -165,7 +195,7 @@ async function learn(db: Db, encryptor: Encryptor, log: Log): Promise<void> {
   }
 }
 
-/** Null for push: payroll brings its censuses. */
+/** Returns null for `push`: payroll uploads its censuses. */
 function censusSource({ source, token }: CensusConfig): CensusSource | null {
   if (source.kind === 'dir') return createDirSource(source.path);
   if (source.kind === 'http') return createHttpSource(source.url, token, VERSION);

@@ -1,147 +1,165 @@
-/** The composition root: wires everything by hand, in pipeline order. */
-
+/** The composition root: wires a sidecar by hand, in pipeline order. */
+import { EventEmitter } from 'node:events';
 import type { CensusFunction } from '../census/source.ts';
+import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { type Config, ConfigError, plainHttpVariables } from '../config.ts';
+import { engineOfUrl } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import { checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, holdServeLock, openDatabase } from '../database/open.ts';
 import { watchFiles } from '../database/same-file.ts';
 import { makeShrinkable } from '../database/shrink.ts';
 import type { Db } from '../database/tables.ts';
-import { type HighWaterMark, keepHint, noticeLostTail } from '../inbox/data-loss.ts';
+import { createApplyLoop } from '../inbox/apply.ts';
+import { keepHint, noticeLostTail } from '../inbox/data-loss.ts';
 import { createIntake } from '../inbox/intake.ts';
-import { NotStored } from '../inbox/not-stored.ts';
+import { NotStored } from '../inbox/intake-channel.ts';
+import type { Downstream, Receiver, ReceiverConfig } from '../inbox/receiver.ts';
 import { createRefusals } from '../inbox/refusals.ts';
-import type { RefusalCause } from '../inbox/signature.ts';
 import { createReadiness } from '../operations/health.ts';
 import { isAnyDropped } from '../operations/retention.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createStoringCounts, type StoringCounts } from '../telemetry/receiver-counts.ts';
+import { createStoringCounts } from '../telemetry/receiver-counts.ts';
 import { watchThread } from '../telemetry/thread-counts.ts';
-import { startPrivateThread } from './api-worker.ts';
-import { createApplying } from './applying.ts';
-import { placementOf } from './placement.ts';
-import type { Behind, ReceivingConfig, ReceivingSide } from './receiver-thread.ts';
-import { startReceivingThread } from './receiver-worker.ts';
+import { startApiThread, startReceiverThread } from './threads.ts';
 
 export type SidecarOptions = {
   log: Log;
-  /** false: a database that lacks migrations is refused instead of migrated. */
+  /** false: refuses a database that lacks migrations instead of migrating it. */
   migrate?: boolean;
-  /** Where a census comes from, in the place of `CENSUS_SOURCE`, which must then be `push`, its default. */
+  /** The source of censuses, instead of `CENSUS_SOURCE`, which must then be `push`, its default. */
   census?: CensusFunction;
 };
 
 export type Sidecar = {
-  /** Where the public and the private listener listen: `http://127.0.0.1:8080`. */
+  /** The addresses of the public and the private listener: `http://127.0.0.1:8080`. */
   readonly receiver: string;
   readonly api: string;
-  /** Settles when the sidecar can't go on: the storage failed, or its private side ended. Then call `stop`. */
+  /** Resolves when the sidecar can't go on: the storage failed, or a thread ended. Then call `stop`. */
   readonly failed: Promise<Error>;
-  /** Takes no more connections, answers what is in flight, lets the running batch finish, closes the database. */
+  /** Refuses new connections, finishes requests and batches in flight, closes the database. */
   stop(): Promise<void>;
 };
 
 /**
- * Starts a sidecar: the public listener and intake on this thread, the private listener and the send loop on a worker
- * thread, so that a slow query never delays an acknowledgement; the apply loop on either.
- * Rejects, with nothing left running, when the database is refused or served by another process, a port is taken, or
- * the configuration and a census function both say where a census comes from.
+ * Starts a sidecar on three threads. A slow query on the API thread never delays an acknowledgement.
+ *
+ * SQLite runs on the thread that calls it: the main thread stores and applies, and a receiver thread reads the next
+ * deliveries meanwhile. PostgreSQL runs elsewhere: the main thread has time to receive, and the API thread to apply.
+ *
+ * Rejects, with nothing left running, if the database is refused or served by another process, a port is taken, or
+ * both the configuration and a census function name a source of censuses.
  */
 export async function createSidecar(config: Config, options: SidecarOptions): Promise<Sidecar> {
   const { log, census = null } = options;
   const now = systemClock;
-  // Rather than to ignore one of the two: somebody meant it.
+  const isSqlite = engineOfUrl(config.databaseUrl) === 'sqlite';
   if (census !== null && config.census.source.kind !== 'push') {
     throw new ConfigError('CENSUS_SOURCE', 'must be push where a function gives the census');
   }
   for (const reason of plainHttpVariables(config)) {
     log.warn({ reason }, 'the address is plain http: keys and personal data cross the network unencrypted');
   }
-  const undo: (() => Promise<void> | void)[] = [];
+
+  // What was started is stopped in reverse order.
+  const cleanup: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
-    for (let step = undo.pop(); step !== undefined; step = undo.pop()) await step();
+    for (let step = cleanup.pop(); step !== undefined; step = cleanup.pop()) await step();
   };
   try {
-    const failure = Promise.withResolvers<Error>();
-    const storing = new AbortController();
-    let started = false;
-    let isDamaged = false;
-    const fail = (error: unknown): void => {
-      isDamaged ||= isFatal(error);
-      // One failure is met by many: by the driver, and by each caller that it throws to.
-      if (storing.signal.aborted) return;
-      // A start that fails rejects, and whoever started says so.
-      if (started) log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
-      // After a failed sync nobody knows what the disk holds: nothing more is stored or applied.
-      storing.abort();
-      failure.resolve(error instanceof Error ? error : new Error('the sidecar can not go on'));
-    };
+    const failure = createFailure(log);
+    const { fail, storing } = failure;
+    // Threads and loops wake each other through signals, so that each stage can be wired after the one before it.
+    const signals = new EventEmitter<{ stored: [events?: number]; queued: [] }>();
 
-    undo.push(holdServeLock(config.databaseUrl));
+    // Database.
+    cleanup.push(holdServeLock(config.databaseUrl));
     const db = openDatabase(config.databaseUrl, fail);
-    undo.push(() => (isDamaged ? abandon(db) : db.destroy()));
+    cleanup.push(() => (failure.isDamaged() ? abandon(db) : db.destroy()));
     await prepareDatabase(db, config, options, now);
-    undo.push(watchFiles(config.databaseUrl, fail));
-
+    cleanup.push(watchFiles(config.databaseUrl, fail));
     const mark = keepHint(db, config.databaseUrl, log);
-    undo.push(mark.stop);
-
-    const place = placementOf(config.databaseUrl);
+    cleanup.push(mark.stop);
     const watch = watchThread();
-    undo.push(() => watch.stop());
+    cleanup.push(watch.stop);
+    const loops: Promise<void>[] = [];
+    cleanup.push(() => {
+      storing.abort();
+      return Promise.all(loops);
+    });
+
+    // Receive and store.
+    const refusals = createRefusals(now);
+    loops.push(refusals.run(db, storing.signal));
     const counts = createStoringCounts();
-    const thread = startPrivateThread(config, {
+    const intake = createIntake({
+      db,
+      now,
       log,
+      onStored: (stored, tookMs) => {
+        if (stored.newest !== null) mark.stored(stored.newest);
+        counts.committed(stored, tookMs);
+        signals.emit('stored', stored.accepted);
+      },
+      onFatal: fail,
+    });
+    const whyNotReady = createReadiness(db, now);
+    const downstream: Downstream = {
+      accept: (arrival) =>
+        storing.signal.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival),
+      refused: refusals.count,
+      dropped: (count) => log.warn({ count }, 'connections were dropped: the public listener is full'),
+      isAlive: async () => true,
+      isReady: async () => (await whyNotReady()) === null,
+    };
+    const receiver = isSqlite
+      ? startReceiverThread(config, downstream, fail)
+      : startReceiverHere(config, downstream);
+    const stopReceiver = (): Promise<void> => receiver.then(({ stop }) => stop()).catch(() => {});
+    cleanup.push(stopReceiver);
+
+    // Apply, on SQLite. On PostgreSQL the API thread does.
+    if (isSqlite) {
+      const applyLoop = createApplyLoop({
+        db,
+        now,
+        log,
+        effects: { requestSync, completeSyncs },
+        onApplied: (applied) => {
+          watch.applied(applied);
+          if (applied.syncsRequested > 0) signals.emit('queued');
+        },
+        onFatal: fail,
+      });
+      signals.on('stored', applyLoop.wake);
+      loops.push(applyLoop.run(storing.signal));
+    }
+
+    // Send, and serve the API.
+    const api = startApiThread(config, {
+      applies: !isSqlite,
       census,
-      receiving: async () => {
-        const { received, threads } = await (await receiving).counted();
+      log,
+      counts: async () => {
+        const { received, threads } = await (await receiver).counts();
         return { ...received, ...counts.read(), threads: { main: watch.read(), ...threads } };
       },
-      wakeApply: () => applyLoop.wake(),
+      wakeApply: () => signals.emit('stored'),
       failed: fail,
     });
-    const applyLoop = createApplying(db, {
-      now,
-      log,
-      applied: watch.applied,
-      wakeSend: thread.wakeSend,
-      failed: fail,
-    });
-    const refusals = createRefusals(now);
-    const loops = Promise.all([
-      place.applies === 'main' && applyLoop.run(storing.signal),
-      refusals.run(db, storing.signal),
-    ]);
-    undo.push(async () => {
-      storing.abort();
-      await loops;
-    });
-    undo.push(() => thread.stop());
+    signals.on('queued', api.wakeSend);
+    if (!isSqlite) signals.on('stored', api.wakeApply);
+    // In parallel, because each may take most of the time allowed for a stop.
+    cleanup.push(() => Promise.all([stopReceiver(), api.stop()]));
 
-    const behind = behindReceiving(db, {
-      now,
-      log,
-      counts,
-      mark,
-      refused: refusals.count,
-      stored: (events) => (place.applies === 'main' ? applyLoop.wake(events) : thread.wakeApply(events)),
-      storing: storing.signal,
-      failed: fail,
-    });
-    const receiving = place.receivesApart
-      ? startReceivingThread(config, behind, fail)
-      : startReceivingHere(config, behind);
-    // Side by side: each may take most of the time that there is to stop.
-    undo.push(async () => {
-      const stopped = receiving.then((side) => side.stop()).catch(() => {});
-      await Promise.all([stopped, thread.stop()]);
-    });
-    const { address } = await receiving;
-    const api = await thread.listening;
-    started = true;
-    const sidecar = { receiver: address, api, failed: failure.promise, stop };
+    const sidecar: Sidecar = {
+      receiver: (await receiver).address,
+      api: await api.listening,
+      failed: failure.first,
+      stop,
+    };
+    failure.started();
     log.info({ address: sidecar.receiver, environment: config.environment }, 'receiving webhooks');
     log.info({ address: sidecar.api }, 'private listener ready');
     return sidecar;
@@ -151,48 +169,37 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   }
 }
 
-/** Loaded only where it is needed: its HTTP server takes seven megabytes, which a thread of its own has already. */
-async function startReceivingHere(config: ReceivingConfig, behind: Behind): Promise<ReceivingSide> {
-  const { startReceivingSide } = await import('./receiver-thread.ts');
-  return startReceivingSide(config, behind);
+/** Collects failures of any part. The first one ends storing and applying: after it, what the disk holds is unknown. */
+function createFailure(log: Log) {
+  const first = Promise.withResolvers<Error>();
+  const storing = new AbortController();
+  let hasStarted = false;
+  let isDamaged = false;
+  return {
+    first: first.promise,
+    /** Aborted by a failure and by a stop. */
+    storing,
+    isDamaged: () => isDamaged,
+    /** From now on a failure is logged. Before, the start rejects with it. */
+    started(): void {
+      hasStarted = true;
+    },
+    fail(error: unknown): void {
+      isDamaged ||= isFatal(error);
+      // The driver reports a failure, and so does each of its callers.
+      if (storing.signal.aborted) return;
+      if (hasStarted)
+        log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
+      storing.abort();
+      first.resolve(error instanceof Error ? error : new Error('the sidecar can not go on'));
+    },
+  };
 }
 
-/** What stands behind the public listener: count, store. */
-function behindReceiving(
-  db: Db,
-  on: {
-    now: Clock;
-    log: Log;
-    counts: StoringCounts;
-    mark: HighWaterMark;
-    refused: (cause: RefusalCause) => void;
-    /** So many new events are in the inbox. */
-    stored: (events: number) => void;
-    /** Aborted once nobody knows any more what the disk holds. */
-    storing: AbortSignal;
-    failed: (error: unknown) => void;
-  },
-): Behind {
-  const { now, log, counts, refused, storing } = on;
-  const intake = createIntake({
-    db,
-    now,
-    log,
-    onStored: (stored, tookMs) => {
-      if (stored.newest !== null) on.mark.stored(stored.newest);
-      counts.committed(stored, tookMs);
-      on.stored(stored.accepted);
-    },
-    onFatal: on.failed,
-  });
-  const whyNotReady = createReadiness(db, now);
-  return {
-    accept: (arrival) => (storing.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival)),
-    refused,
-    dropped: (count) => log.warn({ count }, 'connections were dropped: the public listener is full'),
-    isAlive: async () => true,
-    isReady: async () => (await whyNotReady()) === null,
-  };
+/** Loads the HTTP server only on PostgreSQL: it takes seven megabytes, which the receiver thread has anyway. */
+async function startReceiverHere(config: ReceiverConfig, downstream: Downstream): Promise<Receiver> {
+  const { startReceiver } = await import('../inbox/receiver.ts');
+  return startReceiver(config, downstream);
 }
 
 async function prepareDatabase(db: Db, config: Config, options: SidecarOptions, now: Clock): Promise<void> {

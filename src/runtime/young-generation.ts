@@ -4,7 +4,7 @@ import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 const GROWTH = { none: 1, usual: 2 };
 /**
  * The young generation of the main thread stays at this. V8 lets it grow beyond 100 MiB within minutes of steady work,
- * and has no limit that can be set after the start; worker threads have theirs (thread.ts).
+ * and has no limit that can be set after the start; worker threads have theirs (runtime/threads.ts).
  */
 const MAIN_MIB = 12;
 const MIB = 1024 * 1024;

@@ -3,7 +3,6 @@ import { RUN_ROUTES } from '../../src/api/server.ts';
 import { ConnectionLost } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { acceptLosses } from '../../src/inbox/data-loss.ts';
-import { NoAnswer } from '../../src/telemetry/thread-request.ts';
 import { read } from '../support/scrape.ts';
 import { type Running, start } from './start.ts';
 
@@ -52,14 +51,18 @@ t.test('work on runs is told by its kind, and each kind is a route that there is
   t.equal(metrics.of('payroll_run_seconds_bucket{work="preview",le="60"}'), 1);
 });
 
-t.test('a thread that receives and does not answer is no scrape, and not a gap in one', async (t) => {
-  const { call } = await start(t, { receiving: () => Promise.reject(new NoAnswer()) });
-  for (const url of ['/metrics', '/v1/activity']) {
-    const { status, json } = await call({ url });
-    t.equal(status, 503);
-    t.match(json.detail, 'a thread of this process did not answer');
-  }
-});
+t.test(
+  'a scrape fails when the receiver thread does not respond, instead of leaving its counts out',
+  async (t) => {
+    const silent = Object.assign(new Error('no response'), { code: 'THREAD_SILENT' });
+    const { call } = await start(t, { receiving: () => Promise.reject(silent) });
+    for (const url of ['/metrics', '/v1/activity']) {
+      const { status, json } = await call({ url });
+      t.equal(status, 503);
+      t.match(json.detail, 'a thread of this process did not answer');
+    }
+  },
+);
 
 t.test('a process that can not commit says so, and what was counted', async (t) => {
   const running = await start(t, { whyNotReady: async () => 'disk-full' });

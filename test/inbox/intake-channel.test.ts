@@ -1,25 +1,25 @@
 import t from 'tap';
 import type { Arrival } from '../../src/inbox/inbox.ts';
-import { type Crossing, createCrossings, storeCrossing } from '../../src/inbox/intake-channel.ts';
+import { createIntakeChannel, type IntakeBatch, storeIntakeBatch } from '../../src/inbox/intake-channel.ts';
 
-/** Both ends in one thread: what crosses is cloned, and its bytes change hands, as between two. */
-function crossings(store: (arrival: Arrival) => Promise<void>) {
-  const crossed: Crossing[] = [];
-  const { accept, answered } = createCrossings(async (crossing) => {
-    const message = structuredClone(crossing, { transfer: [crossing.bodies] });
-    crossed.push(message);
-    answered(message.crossing, await storeCrossing(message, store));
+/** Both ends on one thread. A batch is cloned and its bytes are transferred, as between two. */
+function channel(store: (arrival: Arrival) => Promise<void>) {
+  const batches: IntakeBatch[] = [];
+  const { accept, finish } = createIntakeChannel(async (batch) => {
+    const message = structuredClone(batch, { transfer: [batch.bodies] });
+    batches.push(message);
+    finish(message.batch, await storeIntakeBatch(message, store));
   });
-  return { accept, crossed };
+  return { accept, batches };
 }
 
 function arrival(eventId: string, body: string | Buffer): Arrival {
   return { eventId, body: Buffer.from(body) };
 }
 
-t.test('what arrives in one turn of the event loop crosses together, byte for byte', async (t) => {
+t.test('deliveries of one event loop turn are one batch, byte for byte', async (t) => {
   const stored: Arrival[] = [];
-  const { accept, crossed } = crossings(async (one) => void stored.push(one));
+  const { accept, batches } = channel(async (one) => void stored.push(one));
   const arrivals = [
     arrival('msg_1', '{"name":"Zoë"}'),
     arrival('msg_2', Buffer.alloc(0)),
@@ -27,36 +27,36 @@ t.test('what arrives in one turn of the event loop crosses together, byte for by
   ];
   await Promise.all(arrivals.map(accept));
   t.strictSame(stored, arrivals);
-  t.equal(crossed.length, 1);
+  t.equal(batches.length, 1);
 
   await accept(arrival('msg_4', 'x'));
-  t.equal(crossed.length, 2, 'what comes later crosses by itself');
+  t.equal(batches.length, 2, 'a later delivery is in a batch of its own');
 });
 
-t.test('one that is not stored is refused, and no other with it', async (t) => {
-  const { accept } = crossings(async ({ eventId }) => {
+t.test('a delivery that is not stored is refused, and no other of its batch', async (t) => {
+  const { accept } = channel(async ({ eventId }) => {
     if (eventId === 'msg_2') throw new Error('the disk is full');
   });
-  const settled = await Promise.allSettled(
+  const results = await Promise.allSettled(
     ['msg_1', 'msg_2', 'msg_3'].map((id) => accept(arrival(id, '{}'))),
   );
   t.strictSame(
-    settled.map(({ status }) => status),
+    results.map(({ status }) => status),
     ['fulfilled', 'rejected', 'fulfilled'],
   );
-  t.match(settled[1], { reason: { code: 'NOT_STORED' } });
+  t.match(results[1], { reason: { code: 'NOT_STORED' } });
 });
 
-t.test('an answer that comes before another belongs to its own crossing', async (t) => {
-  const sent: Crossing[] = [];
-  const { accept, answered } = createCrossings((crossing) => sent.push(crossing));
+t.test('batches may finish in any order', async (t) => {
+  const sent: IntakeBatch[] = [];
+  const { accept, finish } = createIntakeChannel((batch) => sent.push(batch));
   const first = accept(arrival('msg_1', '{}'));
   await new Promise(setImmediate);
   const second = accept(arrival('msg_2', '{}'));
   await new Promise(setImmediate);
   t.equal(sent.length, 2);
-  answered(sent[1]?.crossing as number, [0]);
+  finish(sent[1]?.batch as number, [0]);
   await t.rejects(second, { code: 'NOT_STORED' });
-  answered(sent[0]?.crossing as number, []);
+  finish(sent[0]?.batch as number, []);
   await t.resolves(first);
 });

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
-import { NotStored } from '../../src/inbox/not-stored.ts';
+import { NotStored } from '../../src/inbox/intake-channel.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { deliver, post, SECRET, send, startReceiver } from './deliver.ts';
 import { rawSocket, requestText, statusOf } from './raw-socket.ts';

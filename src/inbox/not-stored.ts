@@ -1,4 +1,0 @@
-/** The event was not stored; the sender should try again. */
-export class NotStored extends Error {
-  readonly code = 'NOT_STORED';
-}
