@@ -2,14 +2,16 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../contract/employee.ts';
-import { day, identifier, nullable, oneOf } from '../contract/fields.ts';
+import { closed, day, identifier, nullable, oneOf } from '../contract/fields.ts';
 import { AMOUNT_CHANGES, CHANGES, FLAGS, LINE_KINDS } from '../payroll/calculation/line.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../payroll/calculation/plan.ts';
 import { KINDS, RUN_ID_PATTERN, type Run, RunBody } from '../payroll/runs/body.ts';
+import { Comparison } from '../payroll/runs/comparison.ts';
 import { REASONS } from '../payroll/runs/population.ts';
+import { amountField, Totals } from '../payroll/runs/totals.ts';
 import { TREATMENTS } from '../payroll/settings/codes.ts';
 import { COLLECTIONS, OPTIONS } from '../payroll/settings/policy.ts';
-import { closed, ownInstant } from './schemas.ts';
+import { ownInstant } from './schemas.ts';
 
 /** What each field of a run says; the same for the request and for the answer. */
 const WORDS: Readonly<Record<keyof Run, string>> = {
@@ -63,8 +65,6 @@ const said = <const S extends TSchema>(schema: S, field: keyof Run): S => ({
   ...schema,
   description: WORDS[field],
 });
-const amount = (description: string) => Type.String({ description: `${description} Two decimals.` });
-
 const ids = Type.Array(identifier);
 
 /** A run with its defaults filled in. */
@@ -99,68 +99,6 @@ export const RunId = closed({
     description: 'The id that payroll gave the run: 1 to 128 of A-Z a-z 0-9 . _ -, not only one or two dots',
   }),
 });
-
-const SUM = {
-  employees: Type.Integer({ description: 'Employees who have such a line.' }),
-  lines: Type.Integer({ description: 'How many lines.' }),
-  member_amount: amount('What the employees pay.'),
-  employer_amount: amount('What the employer pays.'),
-};
-
-export const Totals = closed(
-  {
-    ...SUM,
-    by_line_of_coverage: Type.Array(
-      closed({ line_of_coverage: Type.String({ description: 'Of this line of coverage.' }), ...SUM }),
-      { description: 'By line of coverage.' },
-    ),
-    by_taxability: Type.Array(
-      closed({ taxability: Type.String({ description: 'Of this taxability.' }), ...SUM }),
-      { description: 'By taxability.' },
-    ),
-    reported: closed(SUM, 'Lines with the flag `reported`: shown, and in none of the sums above.'),
-  },
-  'What the lines of a run come to.',
-);
-
-const COMPARED = {
-  previous_member_amount: amount('The employees’ amount in the previous run.'),
-  member_amount: amount('Their amount in this run.'),
-  member_difference: amount('This run less the previous one.'),
-  previous_employer_amount: amount('The employer amount in the previous run.'),
-  employer_amount: amount('The employer amount in this run.'),
-  employer_difference: amount('This run less the previous one.'),
-};
-
-const Comparison = closed(
-  {
-    previous_run_id: Type.String({ description: 'The last finalized regular run before this one.' }),
-    employees: closed(
-      {
-        previous: Type.Integer({ description: 'Employees in the previous run.' }),
-        current: Type.Integer({ description: 'Employees in this run.' }),
-        joined: Type.Integer({ description: 'In this run, and not in the previous one.' }),
-        left: Type.Integer({ description: 'In the previous run, and not in this one.' }),
-      },
-      'Head counts.',
-    ),
-    totals: closed(COMPARED, 'All lines that are taken.'),
-    by_line_of_coverage: Type.Array(
-      closed({ line_of_coverage: Type.String({ description: 'The line of coverage.' }), ...COMPARED }),
-      { description: 'By line of coverage.' },
-    ),
-    largest_movers: Type.Array(
-      closed({
-        employee_id: Type.String({ description: 'The employee.' }),
-        previous_member_amount: COMPARED.previous_member_amount,
-        member_amount: COMPARED.member_amount,
-        member_difference: COMPARED.member_difference,
-      }),
-      { description: 'The ten employees whose amounts changed most, the largest change first.' },
-    ),
-  },
-  'The run against the previous run of the same employer, pay frequency and pay group; null without one.',
-);
 
 /** What a run comes to, stored or only looked at. */
 const COMPUTED = {
@@ -297,8 +235,8 @@ export const Line = closed(
     employer_contribution: nullable(
       Type.String({ description: 'What the employer contributes, as received.' }),
     ),
-    member_amount: amount('What to deduct from this paycheck.'),
-    employer_amount: amount('What the employer pays with this paycheck.'),
+    member_amount: amountField('What to deduct from this paycheck.'),
+    employer_amount: amountField('What the employer pays with this paycheck.'),
     kind: Type.Enum([...LINE_KINDS], {
       description:
         '`regular`: of this paycheck. `adjustment`: a difference of an earlier run. `arrears`: what payroll took too little of one.',
@@ -319,9 +257,9 @@ export const Line = closed(
         'Why the amounts differ from that run: `rounding` moves cents of the same election, `calendar` other pay dates.',
       ),
     ),
-    previous_amount: nullable(amount('The employee’s amount in that run.')),
-    member_difference: nullable(amount('The employee’s amount less that of the previous run.')),
-    employer_difference: nullable(amount('The employer amount less that of the previous run.')),
+    previous_amount: nullable(amountField('The employee’s amount in that run.')),
+    member_difference: nullable(amountField('The employee’s amount less that of the previous run.')),
+    employer_difference: nullable(amountField('The employer amount less that of the previous run.')),
     flags: Type.Array(Type.Enum([...FLAGS]), {
       description:
         'What a person should look at. A line with `reported` is shown, and not part of what to deduct.',

@@ -3,8 +3,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
-import Type, { type Static, type TObject, type TProperties, type TSchema } from 'typebox';
-import { nullable } from '../contract/fields.ts';
+import Type, { type Static, type TSchema } from 'typebox';
+import { closed, nullable } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 
 /** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
@@ -54,9 +54,6 @@ export function toMilliseconds(text: string): string {
 
 /** An instant of ours. */
 export const ownInstant = (description: string) => Type.String({ description });
-
-export const closed = <const P extends TProperties>(properties: P, description?: string): TObject<P> =>
-  Type.Object(properties, { additionalProperties: false, ...(description && { description }) });
 
 /** One thing that is wrong: where, and which rule. */
 export const FieldProblem = closed({ path: Type.String(), rule: Type.String() });

@@ -2,7 +2,7 @@
  * Field types that several schemas share. They are plain JSON Schema with the annotation `rule`, the text of
  * a problem. Lengths count Unicode code points, as JSON Schema does.
  */
-import Type, { type Static, type TSchema, type TUnsafe } from 'typebox';
+import Type, { type Static, type TObject, type TProperties, type TSchema, type TUnsafe } from 'typebox';
 
 /**
  * The contract sets no limit, but ids are keys of unique indexes, and PostgreSQL limits an index row to about
@@ -44,3 +44,7 @@ export function nullable<Schema extends TSchema>(schema: Schema): TUnsafe<Static
   const { type, enum: values } = schema as TSchema as { type: string; enum?: unknown[] };
   return Type.Unsafe({ ...schema, type: [type, 'null'], ...(values && { enum: [...values, null] }) });
 }
+
+/** Returns an object schema without additional properties. */
+export const closed = <const P extends TProperties>(properties: P, description?: string): TObject<P> =>
+  Type.Object(properties, { additionalProperties: false, ...(description && { description }) });

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { nullable } from '../../contract/fields.ts';
+import { closed, nullable } from '../../contract/fields.ts';
 import { COUNTED_AT_MOST, readActivity } from '../../operations/activity.ts';
 import type { ApiParts } from '../parts.ts';
-import { type Api, closed, named, ownInstant } from '../schemas.ts';
+import { type Api, named, ownInstant } from '../schemas.ts';
 
 const count = (description: string) => Type.Integer({ description });
 const when = (description: string) => nullable(ownInstant(description));

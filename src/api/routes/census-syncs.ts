@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../../census/sync-list.ts';
 import { requestSyncManually } from '../../census/syncs.ts';
-import { identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
@@ -10,7 +10,6 @@ import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
 import {
   type Api,
-  closed,
   cursor,
   FieldProblem,
   LIMIT_DEFAULT,

@@ -9,7 +9,7 @@ import { stageCensus } from '../../census/staging.ts';
 import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
 import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
-import { identifier, nullable } from '../../contract/fields.ts';
+import { closed, identifier, nullable } from '../../contract/fields.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { by, writeReadDown } from '../auth.ts';
@@ -18,7 +18,6 @@ import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
 import {
   type Api,
-  closed,
   cursor,
   FieldProblem,
   LIMIT_DEFAULT,

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
-import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { deductionCursor, viewDeduction, viewVersion } from '../../ledger/deduction-view.ts';
@@ -18,7 +18,6 @@ import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
 import {
   type Api,
-  closed,
   cursor,
   instant,
   LIMIT_DEFAULT,

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { type ChangeBody, readBody } from '../../employment/bodies.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import {
@@ -18,7 +18,6 @@ import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
 import {
   type Api,
-  closed,
   cursor,
   instant,
   LIMIT_DEFAULT,

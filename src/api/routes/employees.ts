@@ -1,5 +1,5 @@
 import Type, { type Static, type TSchema } from 'typebox';
-import { identifier, nullable } from '../../contract/fields.ts';
+import { closed, identifier, nullable } from '../../contract/fields.ts';
 import type { RosterFactTable } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import { listChanges } from '../../employment/changes.ts';
@@ -19,7 +19,7 @@ import { arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-emplo
 import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { type Api, closed, named, ownInstant } from '../schemas.ts';
+import { type Api, named, ownInstant } from '../schemas.ts';
 import { Summary } from './employee-changes.ts';
 
 /** Of each list; the lists themselves go on. An employee has a handful of each. */

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { nullable, oneOf } from '../../contract/fields.ts';
+import { closed, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { type LedTo, ledTo } from '../../inbox/effects.ts';
 import { type EventView, eventCursor, viewEvent, viewWholeEvent } from '../../inbox/event-view.ts';
@@ -18,7 +18,6 @@ import type { ApiParts } from '../parts.ts';
 import { notFound, Refusal } from '../problem.ts';
 import {
   type Api,
-  closed,
   cursor,
   instant,
   LIMIT_DEFAULT,

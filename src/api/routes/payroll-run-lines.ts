@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
-import { identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { codeOf, isFatal } from '../../database/errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
@@ -25,7 +25,7 @@ import { negotiated } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken, invalid, Refusal } from '../problem.ts';
 import { type Line as LineSchema, RunId } from '../run-schemas.ts';
-import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { notFinalized } from './payroll-run-work.ts';
 import { storedRun, withEtag } from './payroll-runs.ts';

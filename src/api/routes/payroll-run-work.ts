@@ -1,5 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { ReadinessReport } from '../../checks.ts';
+import { closed } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
@@ -12,7 +13,7 @@ import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
-import { type Api, closed } from '../schemas.ts';
+import type { Api } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, RunAnswer, storedRun, withEtag } from './payroll-runs.ts';
 

@@ -1,11 +1,12 @@
 import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
-import { identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { bodyOf, deleteRun, findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/store.ts';
+import { Totals } from '../../payroll/runs/totals.ts';
 import { verifyRun, whyOtherRules } from '../../payroll/runs/verify.ts';
 import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
@@ -20,9 +21,8 @@ import {
   PayrollRunPreview,
   PayrollRunSummary,
   RunId,
-  Totals,
 } from '../run-schemas.ts';
-import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
 import { compileValidator, exceptBody } from '../validation.ts';
 import type { Readiness } from './readiness.ts';
 

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { codesOf, putCodes, readCodes, SIDES, TREATMENTS } from '../../payroll/settings/codes.ts';
@@ -10,7 +10,7 @@ import { putSchedules, readSchedules, schedulesOf } from '../../payroll/settings
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken } from '../problem.ts';
-import { type Api, closed, named, ownInstant } from '../schemas.ts';
+import { type Api, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 

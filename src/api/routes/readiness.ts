@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { identifier } from '../../contract/fields.ts';
+import { closed, identifier } from '../../contract/fields.ts';
 import { readReadiness, viewReadiness } from '../../readiness/report.ts';
 import type { ApiParts } from '../parts.ts';
-import { type Api, closed, named, ownInstant } from '../schemas.ts';
+import { type Api, named, ownInstant } from '../schemas.ts';
 
 const Check = closed({
   id: Type.String({ description: 'The name of the check; never changes.' }),

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import Type from 'typebox';
+import { closed } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { endOtherSessions, endSessionById, listSessions } from '../../security/sessions.ts';
@@ -7,7 +8,7 @@ import { type Caller, hashOfCaller } from '../../security/tokens.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { type Api, closed, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
+import { type Api, cursor, LIMIT_DEFAULT, limit, named, ownInstant, pageOf } from '../schemas.ts';
 
 const Session = closed(
   {

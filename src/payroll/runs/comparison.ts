@@ -1,32 +1,53 @@
 /** A run against the previous run of its employer, frequency and pay group. Pure. */
+import Type, { type Static } from 'typebox';
+import { closed } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Previous } from './lines.ts';
+import { amountField } from './totals.ts';
 
-/** The two sides of a comparison, in amounts with two decimals. */
-type Compared = {
-  previous_member_amount: string;
-  member_amount: string;
-  member_difference: string;
-  previous_employer_amount: string;
-  employer_amount: string;
-  employer_difference: string;
+const COMPARED = {
+  previous_member_amount: amountField('The employees’ amount in the previous run.'),
+  member_amount: amountField('Their amount in this run.'),
+  member_difference: amountField('This run less the previous one.'),
+  previous_employer_amount: amountField('The employer amount in the previous run.'),
+  employer_amount: amountField('The employer amount in this run.'),
+  employer_difference: amountField('This run less the previous one.'),
 };
 
-export type Comparison = {
-  previous_run_id: string;
-  /** Employees in each run; those who joined the population, and those who left it. */
-  employees: { previous: number; current: number; joined: number; left: number };
-  totals: Compared;
-  by_line_of_coverage: (Compared & { line_of_coverage: string })[];
-  /** The employees whose deductions moved most, the largest difference first. */
-  largest_movers: {
-    employee_id: string;
-    previous_member_amount: string;
-    member_amount: string;
-    member_difference: string;
-  }[];
-};
+const Compared = closed(COMPARED);
+type Compared = Static<typeof Compared>;
+
+export const Comparison = closed(
+  {
+    previous_run_id: Type.String({ description: 'The last finalized regular run before this one.' }),
+    employees: closed(
+      {
+        previous: Type.Integer({ description: 'Employees in the previous run.' }),
+        current: Type.Integer({ description: 'Employees in this run.' }),
+        joined: Type.Integer({ description: 'In this run, and not in the previous one.' }),
+        left: Type.Integer({ description: 'In the previous run, and not in this one.' }),
+      },
+      'Head counts.',
+    ),
+    totals: closed(COMPARED, 'All lines that are taken.'),
+    by_line_of_coverage: Type.Array(
+      closed({ line_of_coverage: Type.String({ description: 'The line of coverage.' }), ...COMPARED }),
+      { description: 'By line of coverage.' },
+    ),
+    largest_movers: Type.Array(
+      closed({
+        employee_id: Type.String({ description: 'The employee.' }),
+        previous_member_amount: COMPARED.previous_member_amount,
+        member_amount: COMPARED.member_amount,
+        member_difference: COMPARED.member_difference,
+      }),
+      { description: 'The ten employees whose amounts changed most, the largest change first.' },
+    ),
+  },
+  'The run against the previous run of the same employer, pay frequency and pay group; null without one.',
+);
+export type Comparison = Static<typeof Comparison>;
 
 /** Few enough to read before finalizing. */
 const MOVERS = 10;
@@ -39,7 +60,7 @@ export function createComparison(previousRunId: string): {
   add(employeeId: string, isIn: boolean, lines: readonly Line[], previous: Previous): void;
   comparison(): Comparison;
 } {
-  const heads = { previous: 0, current: 0, joined: 0, left: 0 };
+  const counts = { previous: 0, current: 0, joined: 0, left: 0 };
   const coverages = new Map<string, Sums>();
   let movers: Mover[] = [];
   const sumsOf = (coverage: string): Sums => {
@@ -49,10 +70,10 @@ export function createComparison(previousRunId: string): {
   };
   return {
     add(employeeId, isIn, lines, previous) {
-      if (previous.isIn) heads.previous += 1;
-      if (isIn) heads.current += 1;
-      if (isIn && !previous.isIn) heads.joined += 1;
-      if (!isIn && previous.isIn) heads.left += 1;
+      if (previous.isIn) counts.previous += 1;
+      if (isIn) counts.current += 1;
+      if (isIn && !previous.isIn) counts.joined += 1;
+      if (!isIn && previous.isIn) counts.left += 1;
       const own: Mover = { employeeId, before: 0n, now: 0n };
       for (const line of lines.filter(isIncluded)) {
         const sums = sumsOf(line.line_of_coverage);
@@ -77,7 +98,7 @@ export function createComparison(previousRunId: string): {
           all[side] += sums[side];
       return {
         previous_run_id: previousRunId,
-        employees: heads,
+        employees: counts,
         totals: comparedOf(all),
         by_line_of_coverage: [...coverages]
           .sort(([one], [other]) => (one < other ? -1 : 1))

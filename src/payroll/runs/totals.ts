@@ -1,15 +1,40 @@
 /** What the lines of a run come to. */
+
+import Type, { type Static } from 'typebox';
+import { closed } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 
-export type Sum = { employees: number; lines: number; member_amount: string; employer_amount: string };
+/** Returns the schema of an amount in a response. */
+export const amountField = (description: string) =>
+  Type.String({ description: `${description} Two decimals.` });
 
-export type Totals = Sum & {
-  by_line_of_coverage: (Sum & { line_of_coverage: string })[];
-  by_taxability: (Sum & { taxability: string })[];
-  /** Lines that are only shown: no part of what to deduct. */
-  reported: Sum;
+const SUM = {
+  employees: Type.Integer({ description: 'Employees who have such a line.' }),
+  lines: Type.Integer({ description: 'How many lines.' }),
+  member_amount: amountField('What the employees pay.'),
+  employer_amount: amountField('What the employer pays.'),
 };
+
+const Sum = closed(SUM);
+export type Sum = Static<typeof Sum>;
+
+export const Totals = closed(
+  {
+    ...SUM,
+    by_line_of_coverage: Type.Array(
+      closed({ line_of_coverage: Type.String({ description: 'Of this line of coverage.' }), ...SUM }),
+      { description: 'By line of coverage.' },
+    ),
+    by_taxability: Type.Array(
+      closed({ taxability: Type.String({ description: 'Of this taxability.' }), ...SUM }),
+      { description: 'By taxability.' },
+    ),
+    reported: closed(SUM, 'Lines with the flag `reported`: shown, and in none of the sums above.'),
+  },
+  'What the lines of a run come to.',
+);
+export type Totals = Static<typeof Totals>;
 
 /** Adds up lines, employee by employee: `employees` are those who have a line. */
 export function createTotals(): { add: (linesOfOneEmployee: readonly Line[]) => void; totals: () => Totals } {
