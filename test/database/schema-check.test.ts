@@ -52,6 +52,11 @@ const ON_SQLITE: Case[] = [
     found: ['table tokens is missing', 'view tokens was added'],
   },
   {
+    name: 'a reporting view of something else',
+    statements: ['drop view reporting_runs', 'create view reporting_runs as select * from payroll_runs'],
+    found: ['view reporting_runs is not what the migrations create'],
+  },
+  {
     name: 'a dropped trigger',
     statements: ['drop trigger deduction_versions_are_never_changed'],
     found: ['trigger deduction_versions_are_never_changed is missing'],
@@ -93,6 +98,14 @@ const ON_POSTGRES: Case[] = [
     found: [
       'trigger deduction_versions.deduction_versions_are_append_only is not what the migrations create',
     ],
+  },
+  {
+    name: 'a reporting view of something else',
+    statements: [
+      `do $$ begin execute 'create or replace view reporting_runs as '
+        || replace(pg_get_viewdef('reporting_runs'), '<> ''open''', '= ''open'''); end $$`,
+    ],
+    found: ['rule reporting_runs._RETURN is not what the migrations create'],
   },
   {
     name: 'a trigger function that does nothing',

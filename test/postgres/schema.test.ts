@@ -39,6 +39,21 @@ t.test(
   },
 );
 
+t.test('both engines have the same reporting views with the same columns', async (t) => {
+  const file = open(t, scratchUrl(t));
+  await migrate(file, 'sandbox', new Date());
+  const { db } = await scratch(t);
+  const sqlite = await sql<{ name: string }>`
+    select view.name || '.' || col.name as name from sqlite_schema as view join pragma_table_info(view.name) as col
+    where view.type = 'view' order by view.name, col.cid`.execute(file);
+  const postgres = await sql<{ name: string }>`
+    select table_name || '.' || column_name as name from information_schema.columns
+    where table_schema = 'public' and table_name in (select viewname from pg_views where schemaname = 'public')
+    order by table_name collate "C", ordinal_position`.execute(db);
+  t.ok(sqlite.rows.length > 40);
+  t.strictSame(postgres.rows, sqlite.rows);
+});
+
 t.test('PostgreSQL compares every text by its bytes, as SQLite does, whatever its language is', async (t) => {
   const { db } = await scratch(t);
   // `migrations` is made before the schema's own files; nothing compares its texts.
@@ -55,3 +70,4 @@ t.test('PostgreSQL compares every text by its bytes, as SQLite does, whatever it
 });
 
 await import('../database/schema-check.test.ts');
+await import('../database/reporting.test.ts');

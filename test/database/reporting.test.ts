@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs';
+import { sql } from 'kysely';
+import t, { type Test } from 'tap';
+import type { Db } from '../../src/database/tables.ts';
+import { transact } from '../../src/database/transaction.ts';
+import { body, employment, event, finalized, learn, put, send, voided } from '../payroll/runs-stage.ts';
+import { engineOfTests } from '../support/engine.ts';
+import { scratch } from './scratch.ts';
+
+const IS_SQLITE = engineOfTests() === 'sqlite';
+const EXAMPLES = [
+  ...readFileSync(new URL('../../db/README.md', import.meta.url), 'utf8').matchAll(/^```sql\n(.*?);\n```/gms),
+].map(([, text = '']) => text);
+
+async function rowsOf(db: Db, text: string): Promise<Record<string, unknown>[]> {
+  return (await sql.raw<Record<string, unknown>>(text).execute(db)).rows;
+}
+
+/** A corrected deduction, one finalized run with a line of 12.35 and of 7.00, one voided run and one open run. */
+async function reported(t: Test): Promise<Db> {
+  const { db } = await scratch(t);
+  await learn(db, employment('e'), employment('f'));
+  const medical = { employee_id: 'e', period: 'biweekly', line_of_coverage: 'medical' } as const;
+  await send(
+    db,
+    event('ded_medical', '2025-12-01', { ...medical, member_contribution: '10.00' }),
+    event('ded_medical', '2025-12-02', { ...medical, member_contribution: '12.35' }),
+    event('ded_dental', '2025-12-01', {
+      ...{ employee_id: 'f', period: 'biweekly', line_of_coverage: 'dental' },
+      ...{ member_contribution: '7.00', employer_contribution: '3.01' },
+    }),
+  );
+  await finalized(db, 'r1', body(0));
+  await finalized(db, 'r2', body(1));
+  await voided(db, 'r2');
+  await put(db, 'r3', body(2));
+  return db;
+}
+
+t.test('the example queries of db/README.md return what happened', async (t) => {
+  const db = await reported(t);
+  t.equal(EXAMPLES.length, 3);
+  const [inEffect = '', history = '', totals = ''] = EXAMPLES;
+  const counted = (await rowsOf(db, inEffect)).map((row) => ({ ...row, deductions: Number(row.deductions) }));
+  t.strictSame(counted, [
+    { line_of_coverage: 'dental', deductions: 1 },
+    { line_of_coverage: 'medical', deductions: 1 },
+  ]);
+  t.match(await rowsOf(db, history), [
+    { version: 1, member_contribution: '10.00', late: IS_SQLITE ? 0 : false },
+    { version: 2, member_contribution: '12.35', late: IS_SQLITE ? 0 : false },
+  ]);
+  const sums = (await rowsOf(db, totals)).map(({ run_id, line_of_coverage, ...rest }) =>
+    [run_id, line_of_coverage, ...Object.values(rest).map(Number)].join(' '),
+  );
+  t.strictSame(sums, ['r1 dental 1 700 301', 'r1 medical 1 1235 0'], 'a voided or open run does not count');
+});
+
+t.test('runs are listed when they are finalized, and stay when they are voided', async (t) => {
+  const db = await reported(t);
+  const runs = await rowsOf(db, 'select run_id, state, void_reason from reporting_runs order by run_id');
+  t.strictSame(
+    runs.map((run) => ({ ...run })),
+    [
+      { run_id: 'r1', state: 'finalized', void_reason: null },
+      { run_id: 'r2', state: 'voided', void_reason: 'a mistake' },
+    ],
+  );
+  const [{ count } = {}] = await rowsOf(
+    db,
+    "select count(*) as count from reporting_run_lines where run_id = 'r2'",
+  );
+  t.equal(Number(count), 2);
+});
+
+t.test('a line that is only reported is not in the view of deducted lines', async (t) => {
+  const db = await reported(t);
+  const [first] = await db.selectFrom('run_employees').selectAll().where('employee_id', '=', 'e').execute();
+  const [line] = JSON.parse(first?.lines as string);
+  const lines = JSON.stringify([line, { ...line, flags: ['reported'] }]);
+  await transact(db, (trx) =>
+    trx.updateTable('run_employees').set({ lines }).where('employee_id', '=', 'e').execute(),
+  );
+  const found = await rowsOf(
+    db,
+    "select 1 as one from reporting_run_lines where run_id = 'r1' and employee_id = 'e'",
+  );
+  t.equal(found.length, 1);
+});
+
+if (!IS_SQLITE) {
+  t.test('the views have native types, and a date of the year 0000 is null', async (t) => {
+    const db = await reported(t);
+    await send(db, event('ded_zero', '2025-12-01', { effective_start: '0000-01-01' }));
+    const [types] = await rowsOf(
+      db,
+      `select pg_typeof(member_contribution) as amount, pg_typeof(starts_on) as day, pg_typeof(event_time) as time,
+         (select pg_typeof(member_amount) from reporting_run_lines limit 1) as line_amount
+       from reporting_deductions where deduction_id = 'ded_medical'`,
+    );
+    t.match(types, {
+      amount: 'numeric',
+      day: 'date',
+      time: 'timestamp with time zone',
+      line_amount: 'numeric',
+    });
+    const zero = await rowsOf(
+      db,
+      "select starts_on from reporting_deductions where deduction_id = 'ded_zero'",
+    );
+    t.match(zero, [{ starts_on: null }]);
+  });
+}
