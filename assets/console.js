@@ -1,18 +1,18 @@
-// The console's one script. Pages work by links, forms and htmx attributes; this is what those can't do.
+// The console's only script, for what links, forms and htmx attributes cannot do.
 
-/** Parts that refresh themselves have `hx-trigger="news from:body …"`; a page without one does not listen. */
+/** Live parts have `hx-trigger="news from:body …"`. A page without one opens no stream. */
 const IS_LIVE = '[hx-trigger*="news"]';
-/** Where a person selects rows; they stand still meanwhile. */
+/** Rows do not refresh while some are selected. */
 const IS_SELECTING = '.selection :checked';
-/** After a refusal: twice as long each time, for a listener that has too many pages already. */
-const TRY_AGAIN_MS = 10_000;
-const TRY_AGAIN_AT_MOST_MS = 5 * 60_000;
+/** The wait after a rejected stream; it doubles each time. */
+const RETRY_MS = 10_000;
+const RETRY_MAX_MS = 5 * 60_000;
 
 let source = null;
 let lost = false;
-let tryAgainMs = TRY_AGAIN_MS;
+let retryMs = RETRY_MS;
 
-function tellNews() {
+function refresh() {
   if (document.querySelector(IS_SELECTING) === null) document.body.dispatchEvent(new Event('news'));
 }
 
@@ -20,37 +20,37 @@ function listen() {
   source?.close();
   const opened = new EventSource('/live');
   source = opened;
-  opened.addEventListener('news', tellNews);
+  opened.addEventListener('news', refresh);
   opened.addEventListener('open', () => {
-    tryAgainMs = TRY_AGAIN_MS;
+    retryMs = RETRY_MS;
     showLost(false);
-    if (lost) tellNews();
+    if (lost) refresh();
     lost = false;
   });
   opened.addEventListener('error', () => {
     lost = true;
     showLost(true);
-    // After a broken connection the browser comes back by itself; after a refusal it does not.
+    // The browser reconnects after a broken connection, but not after a rejection.
     if (opened.readyState === EventSource.CLOSED) {
-      setTimeout(() => opened === source && listen(), tryAgainMs);
-      tryAgainMs = Math.min(2 * tryAgainMs, TRY_AGAIN_AT_MOST_MS);
+      setTimeout(() => opened === source && listen(), retryMs);
+      retryMs = Math.min(2 * retryMs, RETRY_MAX_MS);
     }
   });
 }
 
 function showLost(isLost) {
-  const sign = document.getElementById('lost');
-  if (sign !== null) sign.hidden = !isLost;
+  const notice = document.getElementById('lost');
+  if (notice !== null) notice.hidden = !isLost;
 }
 
-/** A wide picture begins where it says that the reader looks first. */
-for (const wide of document.querySelectorAll('[data-scroll-to]')) {
-  wide.scrollLeft = Number(wide.dataset.scrollTo) - wide.clientWidth / 2;
+/** Scroll wide pictures to the part that matters first. */
+for (const picture of document.querySelectorAll('[data-scroll-to]')) {
+  picture.scrollLeft = Number(picture.dataset.scrollTo) - picture.clientWidth / 2;
 }
 
 if (document.querySelector(IS_LIVE) !== null) {
   listen();
-  // A browser has six connections to a host: tabs that nobody looks at must not use them up.
+  // A browser opens six connections per host; hidden tabs must not use them up.
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) {
       source?.close();

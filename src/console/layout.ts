@@ -1,4 +1,4 @@
-/** What pages load: one stylesheet, one script of ours, htmx. All from this listener; no page works with an outside address. */
+/** The layout of every page, and its assets: a stylesheet, a script and htmx, all served by this listener. */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -3,7 +3,7 @@ import { differenceOf, LINES_MAX, linesOf } from '../../src/console/pages/events
 
 const shown = (body: string) => linesOf(body)?.map((line) => line.shown);
 
-t.test('a body stands on lines of its own, each value digit for digit', async (t) => {
+t.test('a body is formatted as lines, and values keep their digits', async (t) => {
   const body = '{"a":1.50,"b":[1e400,-0,true],"c":{},"d":[],"e":{"f":"x, {y}: \\"z\\""},"g":null}';
   t.strictSame(shown(body), [
     '{',
@@ -24,7 +24,7 @@ t.test('a body stands on lines of its own, each value digit for digit', async (t
   t.strictSame(shown(' "only a text" '), ['"only a text"']);
 });
 
-t.test('what is personal is masked whole, however its field is spelled, and nothing else is', async (t) => {
+t.test('personal fields are masked in any spelling, and no others', async (t) => {
   const personal = {
     first_name: 'Jo',
     'Last-Name': 'Public',
@@ -52,11 +52,11 @@ t.test('what is personal is masked whole, however its field is spelled, and noth
     t.notOk(lines.join('\n').includes(value), `${value} is not shown`);
   }
   for (const value of Object.values(plain)) t.ok(lines.join('\n').includes(value), `${value} is`);
-  t.ok(lines.includes('  "email": null'), 'that there is none is not personal');
-  t.ok(shown('{"\\u0073sn":"123"}')?.join('').includes('•••'), 'also where the name is escaped');
+  t.ok(lines.includes('  "email": null'), 'null is not personal');
+  t.ok(shown('{"\\u0073sn":"123"}')?.join('').includes('•••'), 'escaped names too');
 });
 
-t.test('a name is personal with digits at its end and in the plural, and pay rates are', async (t) => {
+t.test('names with trailing digits, plurals and pay rates are personal', async (t) => {
   const masked = [
     ...['address1', 'address_2', 'address_line_3', 'phone2', 'names', 'first_names', 'emails2', 'ssns'],
     ...['national_id', 'hourly_rate', 'annual_rate', 'base_rates', 'rate_of_pay', 'pay_rate_2', 'wages'],
@@ -76,7 +76,7 @@ t.test('a name is personal with digits at its end and in the plural, and pay rat
   }
 });
 
-t.test('two bodies that are masked alike still differ', async (t) => {
+t.test('bodies that look the same when masked still differ', async (t) => {
   const [one, other] = ['{"ssn":"1","a":1}', '{"ssn":"2","a":1}'].map((body) => linesOf(body) ?? []);
   t.strictSame(
     one?.map(({ shown }) => shown),
@@ -86,7 +86,7 @@ t.test('two bodies that are masked alike still differ', async (t) => {
   t.equal(one?.[2]?.whole, other?.[2]?.whole);
 });
 
-t.test('a body that is not JSON has no lines, and no body takes more than a screen can bear', async (t) => {
+t.test('a body that is not JSON has no lines, and a long body is cut', async (t) => {
   for (const body of ['', 'not JSON', '{"a":1,}', '<img src=x>']) t.equal(linesOf(body), null);
   t.equal(linesOf(`[${'1,'.repeat(100_000)}1]`)?.length, LINES_MAX);
   t.equal(linesOf(`${'['.repeat(50_000)}${']'.repeat(50_000)}`)?.length, LINES_MAX);
@@ -95,7 +95,7 @@ t.test('a body that is not JSON has no lines, and no body takes more than a scre
   t.match(line, /… \(198002 more characters\)$/);
 });
 
-t.test('the lines that two texts do not have in common are told, and only those', async (t) => {
+t.test('only lines that two texts do not share are marked', async (t) => {
   t.strictSame(differenceOf(['{', 'a', 'b', '}'], ['{', 'b', 'c', '}']), {
     one: [false, true, false, false],
     other: [false, false, true, false],

@@ -21,13 +21,13 @@ const jsonFile = (employees: readonly object[]) => ({
   buffer: Buffer.from(JSON.stringify({ organization, employees })),
 });
 
-/** Brings a census by the API; answers its id. */
+/** Stages a census through the API and returns its id. */
 async function bring({ call }: Stage, employerId: string, employees: readonly object[]): Promise<string> {
   const url = `/v1/employers/${encodeURIComponent(employerId)}/census`;
   return (await call({ method: 'PUT', url, body: { organization, employees } })).json.census_id;
 }
 
-/** The service asked for a census; answers the request that owes the upload. */
+/** Records a sync request from the service and returns the id of the upload. */
 async function asked({ db }: Stage, employerId: string, eventId: string, now: string): Promise<string> {
   await transact(db, (trx) => requestSync(trx, { employerId, eventId, now }));
   const { request_id } = await db
@@ -38,7 +38,7 @@ async function asked({ db }: Stage, employerId: string, eventId: string, now: st
   return String(request_id);
 }
 
-/** The id of the staged census, null when there is none. */
+/** Returns the id of the staged census, or null. */
 async function stagedOf({ call }: Stage, employerId: string): Promise<string | null> {
   const { json } = await call({ url: `/v1/censuses?employer_id=${encodeURIComponent(employerId)}` });
   return json.data[0]?.census_id ?? null;
@@ -47,7 +47,7 @@ async function stagedOf({ call }: Stage, employerId: string): Promise<string | n
 const choose = (page: Page, file: Parameters<ReturnType<Page['getByLabel']>['setInputFiles']>[0]) =>
   page.getByLabel('Census (JSON or CSV file)').setInputFiles(file);
 const click = (page: Page, name: string | RegExp) => follow(page, page.getByRole('button', { name }));
-/** The cells of the page's tables, row by row. */
+/** Returns the cells of a table by row. */
 const cells = (page: Page, caption: string) =>
   page
     .getByRole('table', { name: caption })

@@ -13,7 +13,7 @@ async function staged(t: Test) {
 }
 type Staged = Awaited<ReturnType<typeof staged>>;
 
-/** A rejected hire, and two changes of the same employee that it holds. */
+/** A rejected hire, and two changes of the same employee that wait for it. */
 async function held({ db, answers, send, clock }: Staged, employee: string) {
   const hire = await report(db, 'new-hire', employee, { fields: { first_name: SECRET, ssn: '987-65-4321' } });
   clock.advance(1_000);
@@ -111,11 +111,7 @@ t.test(
     await stage.send();
     await page.getByText('The service accepted it.').waitFor();
     t.equal(await stateOf(stage, raise), 'delivered');
-    t.equal(
-      await page.getByRole('heading', { name: 'Actions' }).count(),
-      0,
-      'there is nothing to decide any more',
-    );
+    t.equal(await page.getByRole('heading', { name: 'Actions' }).count(), 0, 'no action is left');
   },
 );
 

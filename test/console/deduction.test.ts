@@ -4,7 +4,7 @@ import { deductionOf, deliver } from '../api/deliver.ts';
 import { employ } from '../payroll/ready.ts';
 import { assertAccessible, assertFits, follow, HOSTILE, openConsole, type Page } from './stage.ts';
 
-/** One version of `ded-1`: what it says, when it was sent, and when the ledger learned of it. */
+/** Delivers a version of `ded-1`, sent and recorded on the given days. */
 const version = (db: Db, eventId: string, fields: object, sent: string, learned = sent) =>
   deliver(
     db,
@@ -12,7 +12,7 @@ const version = (db: Db, eventId: string, fields: object, sent: string, learned 
     `${learned}T00:00:00.000Z`,
   );
 
-/** 150.00, then 175.00 from March on, then 160.00 for February, which came last and was sent first but one. */
+/** 150.00, then 175.00 from March on, then a late version: 160.00 for February. */
 async function threeVersions(db: Db): Promise<void> {
   await employ(db, 'emp-1');
   await version(db, 'evt-1', { effective_start: '2026-01-01' }, '2025-12-01');
@@ -22,7 +22,7 @@ async function threeVersions(db: Db): Promise<void> {
 }
 
 const picture = (page: Page) => page.getByRole('figure').getByRole('img');
-/** The classes of the bars, from top to bottom. */
+/** Returns the classes of the bars, from top to bottom. */
 const bars = (page: Page) =>
   page.locator('.timeline-scroll .bar').evaluateAll((all) => all.map((bar) => bar.getAttribute('class')));
 const rows = (page: Page) =>
@@ -30,7 +30,7 @@ const rows = (page: Page) =>
     .getByRole('table', { name: 'Versions' })
     .locator('tbody tr')
     .evaluateAll((all) => all.map((row) => [...row.children].map((cell) => cell.textContent?.trim() ?? '')));
-/** The places of the bars, in the units of the picture. */
+/** Returns the positions of the bars in the picture. */
 const places = (page: Page) =>
   page.locator('.timeline-scroll path.bar').evaluateAll((all) =>
     all.map((bar) => {
@@ -133,7 +133,7 @@ t.test('the timeline handles open ends, single days, reversed spans and distant 
   for (const bar of [open, never, day, far]) {
     t.ok(bar !== undefined && bar.x >= 0 && bar.width >= 4 && bar.x + bar.width <= width);
   }
-  t.ok((open?.x ?? 0) < (far?.x ?? 0) && (far?.x ?? 0) < (day?.x ?? 0), 'further back is further left');
+  t.ok((open?.x ?? 0) < (far?.x ?? 0) && (far?.x ?? 0) < (day?.x ?? 0), 'earlier days are further left');
   t.strictSame(await bars(page), ['bar latest', 'bar never', 'bar', 'bar']);
   t.match(await page.locator('.timeline .axis text').allTextContents(), ['0001', '2026']);
   await assertAccessible(t, page, 'a deduction with odd days');
@@ -155,7 +155,7 @@ t.test('a long list of versions continues on the next page', async (t) => {
   await page.goto('/deductions/ded-1');
   const names = async () => (await rows(page)).map(([name]) => Number.parseInt(name ?? '', 10));
   const seen = await names();
-  t.match((await rows(page)).at(-1)?.[2], '$70.00 → $71.00', 'what changed is told over the end of the page');
+  t.match((await rows(page)).at(-1)?.[2], '$70.00 → $71.00', 'changes are compared across pages');
   while ((await page.getByRole('link', { name: 'Next page' }).count()) > 0) {
     await page.getByRole('link', { name: 'Next page' }).click();
     t.match(await page.getByRole('figure').textContent(), 'Version 120 applies. It is on another page');

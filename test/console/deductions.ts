@@ -1,9 +1,9 @@
-/** Deductions as tests put them, and pages as they read them. */
+/** Deductions for tests, and the tables that show them. */
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import type { Page } from './stage.ts';
 
-/** A deduction of an id that says when it was sent and recorded, and what is other than in the sample. */
+/** Delivers a version of a deduction, sent and recorded at `at`. */
 export const put = (
   db: Db,
   id: string,
@@ -13,11 +13,11 @@ export const put = (
 ) =>
   deliver(db, [deductionOf(`evt-${id}-${at}`, { id, employee_id, ...fields }, at)], at.replace('Z', '.000Z'));
 
-/** The cells of a table, row by row. */
+/** Returns the cells of a table by row. */
 export const cells = (page: Page, caption: string) =>
   page
-    .getByRole('table', { name: caption })
+    .getByRole('table', { name: caption, exact: true })
     .locator('tbody tr')
     .evaluateAll((rows) => rows.map((row) => [...row.children].map((cell) => cell.textContent ?? '')));
-/** The ids of the ledger's page. */
+/** Returns the ids on the ledger's page. */
 export const listed = async (page: Page) => (await cells(page, 'Deductions by employee')).map(([id]) => id);

@@ -39,11 +39,11 @@ t.test('deductions can be filtered, and the filters are kept in the address', as
   t.strictSame(await shown('employer_id=one'), ['d1']);
   t.strictSame(await shown('employee_id=emp-2'), ['d2']);
   t.strictSame(await shown('taxability=post_tax'), ['d2']);
-  t.equal(await page.getByRole('note').count(), 0, 'the ledger of today needs no word of it');
+  t.equal(await page.getByRole('note').count(), 0, 'no notice for today');
   t.strictSame(await shown('on=2026-02-01'), ['d2', 'd3']);
-  t.match(await page.getByRole('note').textContent(), 'what is in effect on 2026-02-01');
+  t.match(await page.getByRole('note').textContent(), 'deductions in effect on 2026-02-01');
   await by('As known at (UTC)').fill('2026-01-15T00:00');
-  await by('On').fill('');
+  await by('In effect on').fill('');
   await page.getByRole('button', { name: 'Show' }).click();
   await page.waitForURL('**/ledger?*known_at*');
   t.strictSame(await listed(page), ['d1', 'd2']);

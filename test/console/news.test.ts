@@ -10,14 +10,14 @@ const until = (holds: () => boolean) => eventually('it happens', holds, Boolean)
 
 type World = { mark: string; looks: number; seen: string[]; mayListen: boolean };
 
-/** Sets the mark and waits until a look has seen it. */
+/** Sets the mark and waits until a check has read it. */
 async function seen(world: World, mark: string): Promise<void> {
   world.mark = mark;
   const before = world.seen.length;
   await until(() => world.seen.slice(before).includes(mark));
 }
 
-/** News of a mark that the test changes. */
+/** A notifier of a mark that the test changes. */
 function stage(t: Test) {
   const world: World = { mark: '0', looks: 0, seen: [], mayListen: true };
   const notifier = createNotifier(async () => {
@@ -53,10 +53,10 @@ t.test('one check serves all subscribers, and none runs without subscribers', as
   await delay(3 * LOOK_EVERY_MS);
   t.equal(world.looks, 0);
   const listeners = Array.from({ length: 10 }, listen);
-  t.equal(world.looks, 1, 'all of them share the first');
+  t.equal(world.looks, 1, 'all share one check');
   await until(() => world.looks >= 2);
   for (const { stream } of listeners) stream.destroy();
-  // A look may be under way. After it there is none.
+  // One check may still be running.
   await delay(3 * LOOK_EVERY_MS);
   const { looks } = world;
   await delay(3 * LOOK_EVERY_MS);
@@ -83,7 +83,7 @@ t.test('a database error neither notifies nor disconnects subscribers', async (t
   await until(() => /news/.test(heard.text));
 });
 
-/** All that waits to be read: releases of Node give it as one part, or in the parts in which it was written. */
+/** Returns all buffered text; Node releases differ in how they split it. */
 function unread(stream: Readable): string {
   let text = '';
   for (let part = stream.read(); part !== null; part = stream.read()) text += String(part);

@@ -34,7 +34,7 @@ t.test(
     await finalize.click();
     await page.getByText('The run changed since you opened it.').waitFor();
     t.match((await cells(page, 'Totals'))[2], ['Employee amount', '$138.46', '$149.99']);
-    await assertGood(t, page, 'the page that asks before finalizing');
+    await assertGood(t, page, 'the page to finalize');
     await contribute('200.00');
     await click(page, 'Finalize');
     await page.getByText('The run changed since it was reviewed. Nothing was finalized.').waitFor();
@@ -64,7 +64,7 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   await open(page, '/runs/r');
   await page.getByRole('heading', { name: 'Not ready' }).waitFor();
   const place = async (name: string) => (await page.getByText(name, { exact: true }).boundingBox())?.y ?? 0;
-  t.ok((await place('Not ready')) < (await place('Finalize …')), 'it is read before one can go on');
+  t.ok((await place('Not ready')) < (await place('Finalize …')), 'readiness comes before the button');
   const check = page.locator('.checks > li').filter({ hasText: 'ask the service which is right' });
   await check.getByRole('link', { name: 'Show all' }).click();
   await page.waitForURL('**/runs/r?flag=overlap#lines');
@@ -130,7 +130,7 @@ t.test('a read-only token sees no button that changes anything and cannot open t
   await open(page, '/runs/r');
   for (const name of [/Finalize/, /Delete/, /Copy to a new run/])
     t.equal(await page.getByText(name).and(page.locator('a, button')).count(), 0, `${name}`);
-  t.equal(await page.locator('a[href^="/deductions/"]').count(), 0, 'nor a link into the ledger');
+  t.equal(await page.locator('a[href^="/deductions/"]').count(), 0, 'no link to the ledger');
   await page.goto('/settings?employer_id=acme');
   t.equal(await page.getByText(/^(Edit|Add)/).count(), 0);
   for (const path of [

@@ -1,4 +1,4 @@
-/** The console with an employer whose payroll run passes every check, and what a person does on its pages. */
+/** The console with an employer whose payroll run passes every check, and helpers for its pages. */
 import type { Test } from 'tap';
 import { bodyOn, RUNS } from '../api/payroll-stage.ts';
 import type { Answer } from '../api/start.ts';
@@ -29,7 +29,7 @@ export async function openPayroll(t: Test): Promise<PayrollConsole> {
   };
 }
 
-/** Goes to a page and waits until it has fetched its parts. */
+/** Opens a page and waits until its parts have loaded. */
 export async function open(page: Page, path: string): Promise<void> {
   await page.goto(path);
   await page.locator('[hx-trigger=load]').first().waitFor({ state: 'detached' });
@@ -37,13 +37,13 @@ export async function open(page: Page, path: string): Promise<void> {
 
 export const click = (page: Page, name: string | RegExp) => follow(page, page.getByRole('button', { name }));
 
-/** What stands on the summaries of the lines that are shown. */
+/** Returns the summaries of the lines shown. */
 export const lines = async (page: Page) =>
   (await page.locator('details.line > summary').allInnerTexts()).map((text) =>
     text.replace(/\s+/g, ' ').trim(),
   );
 
-/** The cells of a table, row by row. */
+/** Returns the cells of a table by row. */
 export const cells = (page: Page, caption: string) =>
   page
     .getByRole('table', { name: caption, exact: true })

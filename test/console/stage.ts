@@ -1,4 +1,4 @@
-/** The console as people see it: the real listener on a database of its own, and a real browser. */
+/** The console on a real listener and database, opened in a real browser. */
 import axe from 'axe-core';
 import type { Browser, Locator, Page } from 'playwright-core';
 import t, { type Test } from 'tap';
@@ -8,31 +8,30 @@ import { readActivity } from '../../src/operations/activity.ts';
 import { FIRST_TOKEN, type Running, start } from '../api/start.ts';
 import { launchBrowser } from '../support/browser.ts';
 
-/** A browser that took it for markup would change the page's title. */
+/** If rendered as markup, it would change the page's title. */
 export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
-/** Far beyond what a page takes on a busy machine. */
+/** Far longer than a page takes on a busy machine. */
 const PATIENCE_MS = 120_000;
 
 export type Stage = Running & {
-  /** Where the listener listens. */
   base: string;
-  /** A page of a browser without a session. What its console or the policy of its pages complains of fails the test. */
+  /** Opens a page without a session. Errors in the browser's console fail the test. */
   visit(options?: VisitOptions): Promise<Page>;
-  /** The same with a session, before its first page; without a token with the first one, which may do everything. */
+  /** Opens a page with a session; by default with the first token, which has all scopes. */
   signedIn(options?: VisitOptions & { token?: string }): Promise<Page>;
 };
 export type VisitOptions = {
   scheme?: 'light' | 'dark';
   width?: number;
-  /** Answers that are not 2xx and that this visit is about: a browser's console complains of each. */
+  /** Expects responses other than 2xx, which the browser's console reports. */
   refusals?: boolean;
 };
 
 let browser: Promise<Browser> | null = null;
 t.teardown(async () => (await browser)?.close());
 
-/** One of the file's tests share one browser, each with contexts of its own. */
+/** The tests of a file share one browser, with separate contexts. */
 function theBrowser(): Promise<Browser> {
   browser ??= launchBrowser();
   return browser;
@@ -74,7 +73,7 @@ export async function signIn(page: Page, token: string): Promise<void> {
   await page.waitForURL('**/');
 }
 
-/** A session as the form of the page makes it, without the time that a browser takes for it. */
+/** Creates a session by posting the sign-in form, without a browser. */
 async function session(base: string, token: string) {
   const body = new URLSearchParams({ token });
   const { headers } = await fetch(`${base}/sign-in`, { method: 'POST', body, redirect: 'manual' });
@@ -83,29 +82,29 @@ async function session(base: string, token: string) {
   return { name, value, url: base, httpOnly: true, sameSite: 'Strict' as const };
 }
 
-/** Clicks what may lead to another page, and waits until that is there: what is looked at next may not be the page before. */
+/** Clicks and waits until the next page has loaded. */
 export async function follow(page: Page, what: Locator): Promise<void> {
   await what.click();
   await page.waitForLoadState();
 }
 
-/** What the browser complains of, and any request to elsewhere, fails the test. */
+/** Browser errors, and requests to other hosts, fail the test. */
 function listen(t: Test, page: Page, refusals: boolean): void {
   page.on('pageerror', (error) => t.fail(`a script failed: ${error.message}`));
   page.on('console', (message) => {
     if (message.type() !== 'error' && message.type() !== 'warning') return;
     if (refusals && /Failed to load resource|Response Status Error/.test(message.text())) return;
-    t.fail(`the browser says: ${message.text()}`);
+    t.fail(`the browser reported: ${message.text()}`);
   });
   page.on('request', (request) => {
     const { hostname, protocol } = new URL(request.url());
-    if (protocol !== 'data:' && hostname !== '127.0.0.1') t.fail(`a page asked ${request.url()}`);
+    if (protocol !== 'data:' && hostname !== '127.0.0.1') t.fail(`a page requested ${request.url()}`);
   });
 }
 
-/** What a person with a reader, a keyboard or weak eyes would stumble over, by the rules of WCAG 2 A and AA. */
+/** Checks the rules of WCAG 2 A and AA. */
 export async function assertAccessible(t: Test, page: Page, name: string): Promise<void> {
-  // By the debugger's way, which the policy of the pages does not reach.
+  // Evaluated through the debugger, which bypasses the content policy.
   await page.evaluate(axe.source);
   const { violations } = (await page.evaluate(
     'axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] })',
@@ -117,11 +116,11 @@ export async function assertAccessible(t: Test, page: Page, name: string): Promi
       where: nodes.slice(0, 3).map(({ html, failureSummary }) => `${html} ${failureSummary}`),
     })),
     [],
-    `${name} can be used by everybody`,
+    `${name} is accessible`,
   );
 }
 
-/** Whether the page itself scrolls sideways, which makes it hard to read on a telephone. */
+/** Checks that the page does not scroll sideways. */
 export async function assertFits(t: Test, page: Page, name: string): Promise<void> {
   const { content, width } = await page.evaluate(() => ({
     content: document.documentElement.scrollWidth,
@@ -130,7 +129,7 @@ export async function assertFits(t: Test, page: Page, name: string): Promise<voi
   t.ok(content <= width, `${name} fits ${width} px: it needs ${content}`);
 }
 
-/** For everybody, and on a telephone. */
+/** Checks accessibility, and that the page fits a phone. */
 export async function assertGood(t: Test, page: Page, name: string): Promise<void> {
   await assertAccessible(t, page, name);
   await page.setViewportSize({ width: 360, height: 800 });
