@@ -62,7 +62,7 @@ t.test('a pay schedule is edited as a table, and the others of the employer stay
   t.equal(await page.getByRole('row').count(), BIWEEKLY.length + 1);
   await page.getByLabel('Period end, row 3').fill('2020-01-01');
   await click(page, 'Save pay schedule');
-  await page.getByRole('link', { name: 'Row 3, Period to' }).waitFor();
+  await page.getByRole('link', { name: 'Row 3, Period end' }).waitFor();
   t.equal(await page.getByLabel('Period end, row 3').inputValue(), '2020-01-01');
   t.strictSame(await scheduleOf(stage), [schedule(), schedule({ pay_group: HOSTILE })]);
   await page.getByLabel('Period end, row 3').fill('2026-01-24');

@@ -5,8 +5,7 @@ import { found, need } from '../api-client.ts';
 import { instant, since } from '../elements/format.ts';
 import { PAGE_ROWS, pager, table } from '../elements/table.ts';
 import { type Html, html } from '../html.ts';
-import type { ConsoleParts } from '../page.ts';
-import { action, page, type Visit } from '../page.ts';
+import { action, type ConsoleParts, page, type Visit } from '../page.ts';
 
 type Session = Schemas['Session'];
 

@@ -23,8 +23,7 @@ import {
   saveOnReturn,
 } from '../../elements/row-editor.ts';
 import { type Html, html } from '../../html.ts';
-import type { ConsoleParts } from '../../page.ts';
-import { type Act, action, page } from '../../page.ts';
+import { type Act, action, type ConsoleParts, page } from '../../page.ts';
 import { FREQUENCIES } from '../runs/labels.ts';
 import { dateTable, isFor, type Schedule, type ScheduleKey, schedulesOf, titleOf } from './overview.ts';
 
