@@ -154,12 +154,12 @@ export function deductionTable(
     { title: 'Coverage', cell: coverageOf },
     { title: 'Taxability', kind: 'date', cell: ({ taxability }) => taxabilityWord(taxability) },
     {
-      title: 'Employee contribution',
+      title: 'Employee amount',
       kind: 'number',
       cell: ({ member_contribution }) => money(member_contribution),
     },
     {
-      title: 'Employer contribution',
+      title: 'Employer amount',
       kind: 'number',
       cell: ({ employer_contribution }) => money(employer_contribution),
     },

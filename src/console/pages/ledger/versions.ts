@@ -82,12 +82,12 @@ export function versionTable(
           { title: 'Event', kind: 'wide', cell: ({ version }) => eventOf(version, mayEvents) },
           { title: 'Changes', kind: 'wide', cell: (row) => changesOf(row, latest) },
           {
-            title: 'Employee contribution',
+            title: 'Employee amount',
             kind: 'number',
             cell: ({ version }) => withNote(money(version.member_contribution), version.period),
           },
           {
-            title: 'Employer contribution',
+            title: 'Employer amount',
             kind: 'number',
             cell: ({ version }) => money(version.employer_contribution),
           },
