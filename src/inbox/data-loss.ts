@@ -1,29 +1,22 @@
-/** A database that is behind its hint: noticed when it is started, and told until a person has seen to it. */
+/** Data losses: detected when the database is older than its high-water mark, reported until an operator accepts them. */
 import { engineOf } from '../database/engine.ts';
-import { codeOf } from '../database/errors.ts';
+import { readNewest, replayFrom } from '../database/newest.ts';
 import { fileOf, isServed } from '../database/open.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
-import { type Newest, readTail, replayFrom } from '../database/tail.ts';
 import { transact } from '../database/transaction.ts';
 import type { Log } from '../telemetry/log.ts';
-import { type Hint, hintWriter, readHint } from './high-water-mark.ts';
+import { readMark, saveMark } from './high-water-mark.ts';
 
-export type LostTail = Tables['data_losses'];
+export type DataLoss = Tables['data_losses'];
 
-/**
- * How often the high-water mark is saved, apart from every commit of events: positions and events of other processes
- * that are newer than the last save can be lost undetected.
- */
-const EVERY_MS = 1_000;
-
-/** "replay from 2026-…": what a person has to do about a loss. */
+/** What to do about a loss: "replay what is from 2026-… on". */
 export function whatToReplay(receivedAt: string | null): string {
   const from = replayFrom(receivedAt);
   return from === null ? 'replay everything' : `replay what is from ${from} on`;
 }
 
-/** One loss in words: what to replay first, since that is what a person needs. */
-export function describeLoss({ found_at, received_at, seq, position, ...noted }: LostTail): string {
+/** Describes a loss, with what to replay first. */
+export function describeLoss({ found_at, received_at, seq, position, ...noted }: DataLoss): string {
   const events = noted.noted_seq - seq;
   const until = noted.noted_received_at === null ? '' : `, the newest of ${noted.noted_received_at},`;
   const gone =
@@ -34,67 +27,65 @@ export function describeLoss({ found_at, received_at, seq, position, ...noted }:
 }
 
 /**
- * Compares a SQLite database with the hint beside it, and keeps in the database what was found. Before anything new is
- * stored, which would hide it. Missing and unreadable hints say nothing. Answers what was found.
+ * Compares a SQLite database with its high-water mark, and stores and returns the loss if there is one. Call it before
+ * anything new is stored, which would hide the loss. A missing or unreadable mark detects nothing.
  */
-export async function noticeLostTail(
+export async function detectDataLoss(
   db: Db,
   databaseUrl: string,
   now: Date,
   log: Log,
-): Promise<LostTail | null> {
+): Promise<DataLoss | null> {
   if (engineOf(db) === 'postgres') return null;
-  const lost = await behindHint(db, databaseUrl, now);
-  if (lost === null) return null;
-  await transact(db, (trx) => trx.insertInto('data_losses').values(lost).execute());
-  // Else the next start would find the same once more.
-  note(hintWriter(databaseUrl), lost, log);
+  const loss = await lossBehindMark(db, databaseUrl, now);
+  if (loss === null) return null;
+  await transact(db, (trx) => trx.insertInto('data_losses').values(loss).execute());
+  // Otherwise the next start would find the same loss.
+  saveMark(databaseUrl, loss, log);
   log.error(
     {
-      count: lost.noted_seq - lost.seq,
-      reason: `${whatToReplay(lost.received_at)} in the provider's portal`,
+      count: loss.noted_seq - loss.seq,
+      reason: `${whatToReplay(loss.received_at)} in the provider's portal`,
     },
     'the database is older than it was: events that were stored are gone',
   );
-  return lost;
+  return loss;
 }
 
-/** What the database lacks of what its hint says; null when it lacks nothing, or there is no hint. */
-async function behindHint(db: Db, databaseUrl: string, now: Date): Promise<LostTail | null> {
-  const [hint, tail] = [readHint(databaseUrl), await readTail(db)];
-  const isBehind = hint !== null && (tail.position < hint.position || tail.seq < hint.seq);
+async function lossBehindMark(db: Db, databaseUrl: string, now: Date): Promise<DataLoss | null> {
+  const [mark, newest] = [readMark(databaseUrl), await readNewest(db)];
+  const isBehind = mark !== null && (newest.position < mark.position || newest.seq < mark.seq);
   if (!isBehind) return null;
-  const { position, seq, received_at } = tail;
+  const { position, seq, received_at } = newest;
   return {
     ...{ found_at: now.toISOString(), position, seq, received_at },
-    ...{ noted_position: hint.position, noted_seq: hint.seq, noted_received_at: hint.received_at },
+    ...{ noted_position: mark.position, noted_seq: mark.seq, noted_received_at: mark.received_at },
     ...{ accepted_at: null, accepted_reason: null },
   };
 }
 
 /**
- * A loss that the next start will notice: of a database that nobody serves, compared with its hint. Writes nothing.
- * Null on PostgreSQL, and while somebody serves: then it was noticed, and the hint may be ahead of what an older
- * snapshot reads here.
+ * Returns the loss that the next start will detect. Writes nothing. Null on PostgreSQL, and while the database is served:
+ * then the start detected it, and the mark may be newer than the snapshot that is read here.
  */
-export async function unnoticedLoss(db: Db, now: Date): Promise<LostTail | null> {
+export async function undetectedLoss(db: Db, now: Date): Promise<DataLoss | null> {
   const file = await fileOf(db);
   if (file === null) return null;
   const url = `sqlite:${file}`;
-  const lost = await behindHint(db, url, now);
-  // Asked after the hint was read: who has written it since serves still.
-  return lost === null || isServed(url) === true ? null : lost;
+  const loss = await lossBehindMark(db, url, now);
+  // Checked after the mark was read, so that the mark is not one that a running process wrote since.
+  return loss === null || isServed(url) === true ? null : loss;
 }
 
-/** Every loss that a person must see to: those noted and not accepted, then the one that no start has noticed yet. */
-export async function knownLosses(db: Db, now: Date): Promise<LostTail[]> {
-  const unnoticed = await unnoticedLoss(db, now);
+/** Returns the losses that are not accepted, then the one that no start has detected yet. */
+export async function knownLosses(db: Db, now: Date): Promise<DataLoss[]> {
+  const undetected = await undetectedLoss(db, now);
   const open = await openLosses(db);
-  return unnoticed === null ? open : [...open, unnoticed];
+  return undetected === null ? open : [...open, undetected];
 }
 
-/** Losses that nobody has accepted yet, oldest first. */
-export function openLosses(db: Db): Promise<LostTail[]> {
+/** Returns the losses that are not accepted, oldest first. */
+export function openLosses(db: Db): Promise<DataLoss[]> {
   return db
     .selectFrom('data_losses')
     .selectAll()
@@ -103,7 +94,7 @@ export function openLosses(db: Db): Promise<LostTail[]> {
     .execute();
 }
 
-/** Marks all losses as replayed or given up, with a reason. Answers how many. */
+/** Accepts all losses, with a reason, and returns how many there were. */
 export async function acceptLosses(trx: Trx, reason: string, now: string): Promise<number> {
   const accepted = await trx
     .updateTable('data_losses')
@@ -111,65 +102,4 @@ export async function acceptLosses(trx: Trx, reason: string, now: string): Promi
     .where('accepted_at', 'is', null)
     .executeTakeFirst();
   return Number(accepted.numUpdatedRows);
-}
-
-export type HighWaterMark = {
-  /** Saves that events up to this one are committed. */
-  stored(newest: Newest): void;
-  /** Saves it a last time. */
-  stop(): Promise<void>;
-};
-
-/**
- * Saves the high-water mark of a SQLite database: with each commit of events, so that losing a single acknowledged event
- * is detected, and once a second when anything else changed.
- */
-export function keepHint(db: Db, databaseUrl: string, log: Log): HighWaterMark {
-  if (engineOf(db) === 'postgres') return { stored: () => {}, stop: async () => {} };
-  let saved: Hint = readHint(databaseUrl) ?? { position: 0, seq: 0, received_at: null };
-  let looking: Promise<void> | null = null;
-  const write = hintWriter(databaseUrl);
-  const save = (mark: Hint): void => {
-    const { position, seq } = saved;
-    if ((mark.position !== position || mark.seq !== seq) && note(write, mark, log)) saved = mark;
-  };
-  const look = async (): Promise<void> => {
-    const { position, seq, received_at } = await readTail(db);
-    // Events may have been stored since it was read, and a damaged file may return older rows.
-    const newest = seq > saved.seq ? { seq, received_at } : newestOf(saved);
-    save({ position: Math.max(position, saved.position), ...newest });
-  };
-  const lookOnce = (): Promise<void> => {
-    // Whatever else reads the database reports why it can't be read.
-    looking ??= look()
-      .catch(() => {})
-      .finally(() => {
-        looking = null;
-      });
-    return looking;
-  };
-  const timer = setInterval(lookOnce, EVERY_MS);
-  return {
-    stored: (newest) => save({ ...saved, ...newest }),
-    async stop() {
-      clearInterval(timer);
-      await looking;
-      await lookOnce();
-    },
-  };
-}
-
-function newestOf({ seq, received_at }: Hint): Newest {
-  return { seq, received_at };
-}
-
-/** It helps, and is never needed: a full disk must stop nothing. */
-function note(write: (hint: Hint) => void, hint: Hint, log: Log): boolean {
-  try {
-    write(hint);
-    return true;
-  } catch (error) {
-    log.debug({ code: codeOf(error) }, 'how far the database is could not be noted beside it');
-    return false;
-  }
 }

@@ -1,24 +1,35 @@
 /**
- * A note beside a SQLite file of how far it has come. A file that is behind its note has lost its tail: an older one
- * was put in its place, or its log is gone. PostgreSQL looks after its own files, and has none.
+ * The high-water mark: a file next to a SQLite database that says how far the database has come. A database that is behind
+ * its mark has lost data: an older file replaced it, or its log is gone. PostgreSQL has no mark.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { engineOf } from '../database/engine.ts';
 import { codeOf } from '../database/errors.ts';
 import { BESIDE } from '../database/files.ts';
+import { type Newest, type NewestEvent, readNewest } from '../database/newest.ts';
 import { sqliteFile } from '../database/open.ts';
-import type { Tail } from '../database/tail.ts';
+import type { Db } from '../database/tables.ts';
+import type { Log } from '../telemetry/log.ts';
 
-export type Hint = Pick<Tail, 'position' | 'seq' | 'received_at'>;
+export type Mark = Pick<Newest, 'position' | 'seq' | 'received_at'>;
 
-function hintPath(databaseUrl: string): string {
+/**
+ * How often the mark is saved, apart from every commit of events. Positions and events of other processes that are newer
+ * than the last save can be lost undetected.
+ */
+const SAVE_EVERY_MS = 1_000;
+/** Longer than any mark, so that writing one over another leaves nothing of the previous one. */
+const BYTES = 128;
+
+function pathOf(databaseUrl: string): string {
   return `${sqliteFile(databaseUrl)}${BESIDE.hint}`;
 }
 
-/** What was noted last; null when there is no note, or it can't be read: a hint is never needed. */
-export function readHint(databaseUrl: string): Hint | null {
+/** Returns the saved mark, or null if it is missing or unreadable. */
+export function readMark(databaseUrl: string): Mark | null {
   try {
-    const noted = JSON.parse(readFileSync(hintPath(databaseUrl), 'utf8')) as Partial<Hint> | null;
-    const { position, seq, received_at = null } = noted ?? {};
+    const saved = JSON.parse(readFileSync(pathOf(databaseUrl), 'utf8')) as Partial<Mark> | null;
+    const { position, seq, received_at = null } = saved ?? {};
     return isCount(position) && isCount(seq) && isInstant(received_at)
       ? { position, seq, received_at }
       : null;
@@ -35,35 +46,80 @@ function isInstant(value: unknown): value is string | null {
   return value === null || (typeof value === 'string' && !Number.isNaN(Date.parse(value)));
 }
 
-/** Longer than any mark: writing one over another leaves nothing of the one before. */
-const BYTES = 128;
+/**
+ * Writes a mark over the previous one, in one write within one disk sector. It is not synced: what it counts is committed
+ * already, so a power loss can only leave an older mark. Throws what the file system throws.
+ */
+export function writeMark(databaseUrl: string, { position, seq, received_at }: Mark): void {
+  const path = pathOf(databaseUrl);
+  const text = `${JSON.stringify({ position, seq, received_at }).padEnd(BYTES - 1)}\n`;
+  try {
+    // Most file systems flush a file that is renamed over another, and every commit would wait for that.
+    writeFileSync(path, text, { flag: 'r+' });
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error;
+    writeFileSync(`${path}.new`, text, { mode: 0o600 });
+    renameSync(`${path}.new`, path);
+  }
+}
+
+/** Writes a mark and returns whether that worked. A full disk must not stop anything. */
+export function saveMark(databaseUrl: string, mark: Mark, log: Log): boolean {
+  try {
+    writeMark(databaseUrl, mark);
+    return true;
+  } catch (error) {
+    log.debug({ code: codeOf(error) }, 'the high-water mark could not be saved');
+    return false;
+  }
+}
+
+/** Removes the mark. The next `serve` writes a new one. */
+export function removeMark(databaseUrl: string): void {
+  rmSync(pathOf(databaseUrl), { force: true });
+}
+
+export type MarkKeeper = {
+  /** Saves that events up to this one are committed. */
+  stored(newest: NewestEvent): void;
+  /** Saves the mark a last time. */
+  stop(): Promise<void>;
+};
 
 /**
- * Returns a function that saves the high-water mark over the one before, in one write within one disk sector. It is not
- * synced: what it counts is committed already, so a power loss can only leave an older mark. The function throws what
- * the file system throws.
+ * Saves the mark of a SQLite database with each commit of events, so that the loss of a single acknowledged event is
+ * detected, and every second if anything else changed.
  */
-export function hintWriter(databaseUrl: string): (hint: Hint) => void {
-  const path = hintPath(databaseUrl);
-  return ({ position, seq, received_at }) => {
-    const text = `${JSON.stringify({ position, seq, received_at }).padEnd(BYTES - 1)}\n`;
-    try {
-      // Renaming a new file over the old one would make most file systems flush it, which every commit would wait for.
-      writeFileSync(path, text, { flag: 'r+' });
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error;
-      writeFileSync(`${path}.new`, text, { mode: 0o600 });
-      renameSync(`${path}.new`, path);
-    }
+export function keepHighWaterMark(db: Db, databaseUrl: string, log: Log): MarkKeeper {
+  if (engineOf(db) === 'postgres') return { stored: () => {}, stop: async () => {} };
+  let saved: Mark = readMark(databaseUrl) ?? { position: 0, seq: 0, received_at: null };
+  let updating: Promise<void> | null = null;
+  const save = (mark: Mark): void => {
+    const isNewer = mark.position !== saved.position || mark.seq !== saved.seq;
+    if (isNewer && saveMark(databaseUrl, mark, log)) saved = mark;
   };
-}
-
-/** Saves one mark. */
-export function writeHint(databaseUrl: string, hint: Hint): void {
-  hintWriter(databaseUrl)(hint);
-}
-
-/** Forgets it: the next `serve` begins a new one. */
-export function removeHint(databaseUrl: string): void {
-  rmSync(hintPath(databaseUrl), { force: true });
+  const update = async (): Promise<void> => {
+    const newest = await readNewest(db);
+    // Events may have been stored since it was read, and a damaged file may return older rows.
+    const { seq, received_at } = newest.seq > saved.seq ? newest : saved;
+    save({ position: Math.max(newest.position, saved.position), seq, received_at });
+  };
+  const updateOnce = (): Promise<void> => {
+    // Other readers of the database report why it can't be read.
+    updating ??= update()
+      .catch(() => {})
+      .finally(() => {
+        updating = null;
+      });
+    return updating;
+  };
+  const timer = setInterval(updateOnce, SAVE_EVERY_MS);
+  return {
+    stored: (newest) => save({ ...saved, ...newest }),
+    async stop() {
+      clearInterval(timer);
+      await updating;
+      await updateOnce();
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import { CompiledQuery, type NotNull, type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
+import type { NewestEvent } from '../database/newest.ts';
 import type { Db, EventState, InboxTable, Trx } from '../database/tables.ts';
-import type { Newest } from '../database/tail.ts';
 import { byBytes } from '../database/text-order.ts';
 import { transact } from '../database/transaction.ts';
 import { isBodyOf, type Kept, sha256 } from './stored-body.ts';
@@ -16,7 +16,7 @@ export type Stored = {
   duplicates: number;
   conflicts: number;
   /** The last accepted event; null without one, and on PostgreSQL, which keeps no high-water mark. */
-  newest: Newest | null;
+  newest: NewestEvent | null;
 };
 
 /** A stored event that waits to be applied. */
@@ -54,7 +54,7 @@ export async function storeArrivals(
 }
 
 /** The event that the statement before this one inserted last. */
-async function lastInserted(trx: Trx, received_at: string): Promise<Newest | null> {
+async function lastInserted(trx: Trx, received_at: string): Promise<NewestEvent | null> {
   if (engineOf(trx) === 'postgres') return null;
   const { rows } = await trx.executeQuery<{ seq: number }>(LAST_INSERTED);
   return { seq: rows[0]?.seq ?? 0, received_at };

@@ -4,8 +4,8 @@
  */
 import { type RawBuilder, type SqlBool, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
+import { readPosition } from '../database/newest.ts';
 import type { Db } from '../database/tables.ts';
-import { readPosition } from '../database/tail.ts';
 import { byBytes } from '../database/text-order.ts';
 
 /** The largest set that is kept. A larger one is scanned each time, which ends early. */

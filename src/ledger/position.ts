@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { engineOf, forUpdate } from '../database/engine.ts';
+import { ledgerHead } from '../database/newest.ts';
 import type { Trx } from '../database/tables.ts';
-import { ledgerHead } from '../database/tail.ts';
 
 /**
  * Locks the ledger for the rest of the transaction and returns the newest position. Every transaction that

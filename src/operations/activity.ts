@@ -1,8 +1,8 @@
 /** What goes on, for the overview, for programs and for the gauges of the metrics: each number by a small index. */
 import { type Expression, sql } from 'kysely';
 import { serverBytes } from '../database/engine.ts';
+import { readPosition } from '../database/newest.ts';
 import type { Db } from '../database/tables.ts';
-import { readPosition } from '../database/tail.ts';
 import { lastArrival } from '../inbox/arrivals.ts';
 import { diskOf } from '../telemetry/disk.ts';
 

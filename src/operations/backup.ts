@@ -4,9 +4,9 @@ import { Kysely } from 'kysely';
 import { moveInto, removeBeside, syncFile } from '../database/files.ts';
 import { openReader } from '../database/handle.ts';
 import { countDue, type Environment } from '../database/migrate.ts';
+import { type Newest, readNewest } from '../database/newest.ts';
 import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
-import { readTail, type Tail } from '../database/tail.ts';
 
 /** One whole file of a SQLite database that is in use, of one moment. */
 
@@ -23,7 +23,7 @@ export class BackupFailed extends Error {
   readonly code = 'BACKUP_FAILED';
 }
 
-export type BackedUp = { bytes: number; tail: Tail };
+export type BackedUp = { bytes: number; tail: Newest };
 
 /**
  * Writes a copy of the database as it is now to a file, which appears under its name when it is whole, synced and
@@ -86,11 +86,11 @@ async function copyPages(
 }
 
 /** Whether what was written is a whole database of this program and of this environment, by reading all of it. */
-async function check(partial: string, environment: Environment): Promise<Tail> {
+async function check(partial: string, environment: Environment): Promise<Newest> {
   return withFile(partial, async (db, handle) => {
     assertWhole(handle, 'quick_check');
     await countDue(db, environment);
-    return readTail(db);
+    return readNewest(db);
   });
 }
 

@@ -12,7 +12,8 @@ import { watchFiles } from '../database/same-file.ts';
 import { makeShrinkable } from '../database/shrink.ts';
 import type { Db } from '../database/tables.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
-import { keepHint, noticeLostTail } from '../inbox/data-loss.ts';
+import { detectDataLoss } from '../inbox/data-loss.ts';
+import { keepHighWaterMark } from '../inbox/high-water-mark.ts';
 import { createIntake } from '../inbox/intake.ts';
 import { NotStored } from '../inbox/intake-channel.ts';
 import type { Downstream, Receiver, ReceiverConfig } from '../inbox/receiver.ts';
@@ -79,7 +80,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     cleanup.push(() => (failure.isDamaged() ? abandon(db) : db.destroy()));
     await prepareDatabase(db, config, options, now);
     cleanup.push(watchFiles(config.databaseUrl, fail));
-    const mark = keepHint(db, config.databaseUrl, log);
+    const mark = keepHighWaterMark(db, config.databaseUrl, log);
     cleanup.push(mark.stop);
     const watch = watchThread();
     cleanup.push(watch.stop);
@@ -210,5 +211,5 @@ async function prepareDatabase(db: Db, config: Config, options: SidecarOptions, 
     if (applied.length > 0) log.info({ count: applied.length }, 'migrated the database');
   }
   if (isAnyDropped(config.retention)) makeShrinkable(config.databaseUrl);
-  await noticeLostTail(db, config.databaseUrl, now(), log);
+  await detectDataLoss(db, config.databaseUrl, now(), log);
 }

@@ -86,7 +86,7 @@ t.test('while the database does not answer, the rest is told', async (t) => {
   t.equal(metrics.of('events_pending'), undefined);
 });
 
-t.test('a lost tail is told until somebody has accepted it', async (t) => {
+t.test('a data loss is reported until it is accepted', async (t) => {
   const running = await start(t);
   const open = async () => (await scraped(running)).of('lost_tail_open');
   t.equal(await open(), 0);

@@ -19,7 +19,7 @@ import { readDataKeys } from '../../src/config.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { acceptChange } from '../../src/employment/accept.ts';
-import { writeHint } from '../../src/inbox/high-water-mark.ts';
+import { writeMark } from '../../src/inbox/high-water-mark.ts';
 import { backUp } from '../../src/operations/backup.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
@@ -168,7 +168,7 @@ t.test('what is replaced is kept whole, with what was only in its log', async (t
   await deliver(db, [deductionOf('later', { id: 'd-later' })]);
   const url = env.DATABASE_URL as string;
   const path = sqlitePath(url);
-  writeHint(url, { position: 13, seq: 17, received_at: null });
+  writeMark(url, { position: 13, seq: 17, received_at: null });
 
   const refused = await here(t, env, ['restore', file]);
   t.match(refused, {
@@ -191,7 +191,7 @@ t.test('what is replaced is kept whole, with what was only in its log', async (t
     restored: { event_id: 'msg_fixture0000000000016' },
     replaced: { event_id: 'later' },
   });
-  t.notOk(existsSync(`${path}-hint`), 'the hint begins anew');
+  t.notOk(existsSync(`${path}-hint`), 'the mark starts over');
   t.notOk(existsSync(`${path}-restoring`));
   for (const [at, position] of [
     [url, 12],

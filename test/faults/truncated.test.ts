@@ -3,7 +3,7 @@ import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs'
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
-import { readHint } from '../../src/inbox/high-water-mark.ts';
+import { readMark } from '../../src/inbox/high-water-mark.ts';
 import { here } from '../cli/surroundings.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf, startLoad } from '../support/load.ts';
@@ -54,7 +54,7 @@ for (const [how, bytes] of [
     );
 
     // What was in the log alone is gone, and so is whatever the file needs of it: both are reported.
-    t.ok((readHint(databaseUrl)?.seq ?? 0) >= load.acknowledged.size);
+    t.ok((readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size);
     const env = stage.variables as Record<string, string>;
     const { code, stdout } = await here(t, env, ['doctor', '--json']);
     t.equal(code, 1);
@@ -119,7 +119,7 @@ t.test(
     await load.reached(300);
     t.equal(await sidecar.end('SIGKILL'), 'SIGKILL');
     await load.ended;
-    t.ok((readHint(databaseUrl)?.seq ?? 0) >= load.acknowledged.size, 'the mark includes all of them');
+    t.ok((readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size, 'the mark includes all of them');
     reader.close();
     const { size } = statSync(`${path}-wal`);
     const log = openSync(`${path}-wal`, 'r+');

@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import t from 'tap';
+import { readNewest } from '../../src/database/newest.ts';
 import { holdServeLock, sqlitePath } from '../../src/database/open.ts';
-import { readTail } from '../../src/database/tail.ts';
-import { keepHint, noticeLostTail } from '../../src/inbox/data-loss.ts';
-import { readHint, removeHint, writeHint } from '../../src/inbox/high-water-mark.ts';
+import { detectDataLoss } from '../../src/inbox/data-loss.ts';
+import { keepHighWaterMark, readMark, removeMark, writeMark } from '../../src/inbox/high-water-mark.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { here, jsonOf, withFixtures } from '../cli/surroundings.ts';
@@ -14,7 +14,7 @@ const NOW = new Date('2026-02-01T00:00:00.000Z');
 async function stage(t: Parameters<typeof withFixtures>[0]) {
   const { env, db } = await withFixtures(t);
   const url = env.DATABASE_URL as string;
-  const notice = () => noticeLostTail(db, url, NOW, silentLog);
+  const notice = () => detectDataLoss(db, url, NOW, silentLog);
   const check = async () =>
     jsonOf(await here(t, env, ['readiness', '--json'])).checks.find(
       ({ id }: { id: string }) => id === 'tail-lost',
@@ -22,9 +22,9 @@ async function stage(t: Parameters<typeof withFixtures>[0]) {
   return { env, db, url, notice, check };
 }
 
-t.test('a hint that is missing, unreadable or behind says nothing', async (t) => {
+t.test('a high-water mark that is missing, unreadable or older detects nothing', async (t) => {
   const { db, url, notice, check } = await stage(t);
-  t.equal(readHint(url), null);
+  t.equal(readMark(url), null);
   t.equal(await notice(), null);
   for (const text of [
     '',
@@ -35,23 +35,23 @@ t.test('a hint that is missing, unreadable or behind says nothing', async (t) =>
     '{"position":"9","seq":9}',
   ]) {
     writeFileSync(`${sqlitePath(url)}-hint`, text);
-    t.equal(readHint(url), null, text);
+    t.equal(readMark(url), null, text);
     t.equal(await notice(), null, text);
   }
-  writeHint(url, { position: 3, seq: 4, received_at: null });
+  writeMark(url, { position: 3, seq: 4, received_at: null });
   t.equal(await notice(), null);
-  writeHint(url, await readTail(db));
+  writeMark(url, await readNewest(db));
   t.equal(await notice(), null);
   t.match(await check(), { result: 'pass' });
 });
 
 t.test(
-  'a database behind its hint is told once, with the time to replay from, until that is accepted',
+  'a database behind its high-water mark is reported once, with the time to replay from, until it is accepted',
   async (t) => {
     const { env, db, url, notice, check } = await stage(t);
-    writeHint(url, { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' });
+    writeMark(url, { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' });
     t.match(await notice(), { position: 12, seq: 16, noted_position: 15, noted_seq: 18 });
-    t.equal(await notice(), null, 'the hint begins anew');
+    t.equal(await notice(), null, 'the mark starts over');
     t.match(await check(), {
       result: 'fail',
       count: 1,
@@ -79,17 +79,17 @@ t.test(
   'a loss is told by readiness and doctor before a start has noticed it, and nothing is written',
   async (t) => {
     const { env, db, url, notice, check } = await stage(t);
-    const hint = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
+    const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
     const diagnosed = async () =>
       jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
         ({ id }: { id: string }) => id === 'tail-lost',
       );
     t.match(await diagnosed(), { result: 'pass' });
-    writeHint(url, hint);
+    writeMark(url, saved);
     const replay = /^replay what is from 2026-01-13T20:00:00.000Z on: found at .* lacks 2 events/;
     t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
     t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
-    t.strictSame(readHint(url), hint);
+    t.strictSame(readMark(url), saved);
     t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
     t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
       code: 1,
@@ -108,43 +108,43 @@ t.test(
 
 t.test('what the ledger alone has lost is told too', async (t) => {
   const { url, notice, check } = await stage(t);
-  writeHint(url, { position: 13, seq: 16, received_at: null });
+  writeMark(url, { position: 13, seq: 16, received_at: null });
   t.ok(await notice());
   t.match((await check()).examples, [/lacks what was known behind position 12$/]);
 });
 
 t.test('the high-water mark is saved while it is served, and a last time at the end', async (t) => {
   const { db, url } = await stage(t);
-  const mark = keepHint(db, url, silentLog);
+  const mark = keepHighWaterMark(db, url, silentLog);
   await eventually(
-    'the hint is there',
-    async () => readHint(url),
-    (hint) => hint?.seq === 16,
+    'the mark is saved',
+    async () => readMark(url),
+    (mark) => mark?.seq === 16,
   );
   await deliver(db, [deductionOf('one-more', { id: 'd-more' })], '2026-01-16T00:00:00.000Z');
   await mark.stop();
-  t.strictSame(readHint(url), { position: 13, seq: 17, received_at: '2026-01-16T00:00:00.000Z' });
+  t.strictSame(readMark(url), { position: 13, seq: 17, received_at: '2026-01-16T00:00:00.000Z' });
   t.notMatch(readFileSync(`${sqlitePath(url)}-hint`, 'utf8'), /one-more/, 'no ids');
-  removeHint(url);
-  t.equal(readHint(url), null);
-  removeHint(url);
+  removeMark(url);
+  t.equal(readMark(url), null);
+  removeMark(url);
 });
 
 t.test('the high-water mark includes each commit of events at once, and never goes back', async (t) => {
   const { db, url } = await stage(t);
-  const mark = keepHint(db, url, silentLog);
+  const mark = keepHighWaterMark(db, url, silentLog);
   const received_at = '2026-01-16T00:00:00.000Z';
   mark.stored({ seq: 18, received_at });
-  t.match(readHint(url), { seq: 18, received_at });
+  t.match(readMark(url), { seq: 18, received_at });
   // The database has 16 events and position 12.
   await mark.stop();
-  t.strictSame(readHint(url), { position: 12, seq: 18, received_at });
+  t.strictSame(readMark(url), { position: 12, seq: 18, received_at });
 });
 
 t.test('a mark that was written over a longer one is read', async (t) => {
   const { url } = await stage(t);
-  writeHint(url, { position: 1_234_567, seq: 9_999_999, received_at: '2026-01-16T00:00:00.000Z' });
+  writeMark(url, { position: 1_234_567, seq: 9_999_999, received_at: '2026-01-16T00:00:00.000Z' });
   const short = { position: 1, seq: 2, received_at: null };
-  writeHint(url, short);
-  t.strictSame(readHint(url), short);
+  writeMark(url, short);
+  t.strictSame(readMark(url), short);
 });

@@ -1,7 +1,7 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { readPosition } from '../../src/database/tail.ts';
+import { readPosition } from '../../src/database/newest.ts';
 import { verifyVersions } from '../../src/inbox/verify-versions.ts';
 import { SEED } from '../ledger/model.ts';
 import { countingReads } from '../support/reads.ts';

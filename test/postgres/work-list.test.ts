@@ -2,8 +2,8 @@
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
+import { ledgerHead } from '../../src/database/newest.ts';
 import type { Trx } from '../../src/database/tables.ts';
-import { ledgerHead } from '../../src/database/tail.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { reprocessEvent } from '../../src/inbox/events.ts';
 import { createWorkListStart } from '../../src/inbox/work-list.ts';

@@ -4,7 +4,7 @@ import { readDatabaseUrl, readDataKeys, readRetention } from '../../config.ts';
 import { createDifferences, type Differences } from '../../database/difference.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
-import { acceptLosses, unnoticedLoss } from '../../inbox/data-loss.ts';
+import { acceptLosses, undetectedLoss } from '../../inbox/data-loss.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../../security/encryption.ts';
@@ -131,7 +131,7 @@ async function acceptLoss(
   const { out, now } = context;
   const why = reasonOf(reason);
   return withDatabase(context, async (db) => {
-    if ((await unnoticedLoss(db, now())) !== null) {
+    if ((await undetectedLoss(db, now())) !== null) {
       throw new CommandFailed(
         'the loss is not noted in the database yet: start "serve", which does, then accept it',
       );

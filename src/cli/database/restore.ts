@@ -5,12 +5,12 @@ import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '.
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
 import { codeOf } from '../../database/errors.ts';
 import { countDue, SchemaRefused } from '../../database/migrate.ts';
+import { type Newest, readNewest, replayFrom } from '../../database/newest.ts';
 import { AlreadyServed, holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
-import { readTail, replayFrom, type Tail } from '../../database/tail.ts';
 import { whatToReplay } from '../../inbox/data-loss.ts';
-import { removeHint } from '../../inbox/high-water-mark.ts';
+import { removeMark } from '../../inbox/high-water-mark.ts';
 import { assertWhole, BackupFailed, withFile } from '../../operations/backup.ts';
 import {
   compact,
@@ -57,7 +57,7 @@ export async function restore(context: Context, file: string, options: Options):
   const release = notServed(url);
   try {
     const restored = await replace(context, file, path, options);
-    removeHint(url);
+    removeMark(url);
     printRestored(context, restored, options);
     return 0;
   } finally {
@@ -92,7 +92,7 @@ function notServed(url: string): () => void {
   }
 }
 
-type Restored = Checked & { path: string; kept: string | null; replaced: Tail | null; bytes: number };
+type Restored = Checked & { path: string; kept: string | null; replaced: Newest | null; bytes: number };
 
 async function replace(context: Context, file: string, path: string, options: Options): Promise<Restored> {
   const { out, stopped, now } = context;
@@ -117,11 +117,11 @@ async function replace(context: Context, file: string, path: string, options: Op
 }
 
 /** Returns the newest event of the database that is replaced, or null if it is unreadable. */
-function tailOf(path: string): Promise<Tail | null> {
-  return withFile(path, readTail).catch(() => null);
+function tailOf(path: string): Promise<Newest | null> {
+  return withFile(path, readNewest).catch(() => null);
 }
 
-function inWords(tail: Tail | null): string {
+function inWords(tail: Newest | null): string {
   if (tail === null) return 'not readable';
   const { position, event_id, received_at } = tail;
   const event = event_id === null ? 'no event' : `event ${event_id} of ${received_at}`;
@@ -154,7 +154,7 @@ function printRestored({ out }: Context, restored: Restored, { json }: Options):
 }
 
 /** `due`: migrations that the next start applies. */
-type Checked = { tail: Tail; due: number };
+type Checked = { tail: Newest; due: number };
 
 /**
  * Checks the copy of a backup: a complete database of this program and environment, of this release or an older
@@ -172,7 +172,7 @@ async function checkBackup(
       const due = await countDue(db, readEnvironment(env));
       await assertSchemaUnaltered(db);
       if (!withoutKeys) await checkKeys(db, env, due);
-      return { tail: await readTail(db), due };
+      return { tail: await readNewest(db), due };
     });
   } catch (error) {
     const why = reasonOf(error);

@@ -1,7 +1,7 @@
 /** What a run is computed from. Resolved anew for an open run; frozen with a finalized one, so that it can be proved. */
 import type { Problem } from '../../contract/check.ts';
+import { readPosition } from '../../database/newest.ts';
 import type { Db, Trx } from '../../database/tables.ts';
-import { readPosition } from '../../database/tail.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import type { PayrollCode } from '../settings/codes.ts';

@@ -1,11 +1,11 @@
-/** How far a database has come: what is compared when one is put in the place of another. */
+/** How far a database has come: its newest position and event. */
 import { sql } from 'kysely';
 import type { Db, Trx } from './tables.ts';
 
-export type Tail = {
+export type Newest = {
   /** The ledger's newest position. */
   position: number;
-  /** The newest event: its place in order of receipt, and when it came. 0 and null without any. */
+  /** The newest event in order of receipt. 0 and null if there is none. */
   seq: number;
   event_id: string | null;
   received_at: string | null;
@@ -19,15 +19,14 @@ export function ledgerHead(db: Db | Trx) {
   return db.selectFrom('ledger_head').select('position').orderBy('one', 'desc').limit(sql.lit(1));
 }
 
-/** The newest event, without its id. */
-export type Newest = Pick<Tail, 'seq' | 'received_at'>;
+export type NewestEvent = Pick<Newest, 'seq' | 'received_at'>;
 
-/** The newest position of the ledger, read without its lock. */
+/** Returns the newest position of the ledger, read without its lock. */
 export async function readPosition(db: Db | Trx): Promise<number> {
   return (await ledgerHead(db).executeTakeFirstOrThrow()).position;
 }
 
-export async function readTail(db: Db): Promise<Tail> {
+export async function readNewest(db: Db): Promise<Newest> {
   const position = await readPosition(db);
   const newest = await db
     .selectFrom('inbox')
@@ -44,13 +43,13 @@ export async function readTail(db: Db): Promise<Tail> {
 }
 
 /**
- * A message's time in the provider's portal is that of its creation, and it may have been delivered up to some 27.5
- * hours after it: the provider tries again for so long (field notes). What is replayed twice is stored once.
+ * The provider's portal shows when a message was created. It retries for up to 27.5 hours (field notes), so a message may have
+ * been delivered that much later. Replaying an event twice stores it once.
  */
 const RETRIED_HOURS = 28;
 const HOUR_MS = 3_600_000;
 
-/** The instant from which to replay in the provider's portal, so that nothing is missing; null: everything. */
+/** Returns the instant from which to replay in the provider's portal; null means everything. */
 export function replayFrom(receivedAt: string | null): string | null {
   if (receivedAt === null) return null;
   return new Date(Date.parse(receivedAt) - RETRIED_HOURS * HOUR_MS).toISOString();
