@@ -39,7 +39,7 @@ async function stage(t: Test) {
 
 const mode = (path: string) => statSync(path).mode & 0o777;
 
-t.test('a backup is one whole file, for its owner only, and says how far it goes', async (t) => {
+t.test('a backup is one complete file for its owner only and states its newest event', async (t) => {
   const { env, folder, file } = await stage(t);
   const ran = await here(t, env, ['backup', file, '--json']);
   t.equal(ran.code, 0, ran.stderr);
@@ -57,7 +57,7 @@ t.test('a backup is one whole file, for its owner only, and says how far it goes
   t.match(jsonOf(verified), { clean: true, position: 12 });
 });
 
-t.test('a backup replaces nothing by accident, and leaves nothing when it fails', async (t) => {
+t.test('a backup replaces a file only with --force and leaves nothing when it fails', async (t) => {
   const { env, db, folder, file } = await stage(t);
   t.equal((await here(t, env, ['backup', file])).code, 0);
   const before = readFileSync(file);
@@ -83,7 +83,7 @@ t.test('a backup replaces nothing by accident, and leaves nothing when it fails'
   t.match(jsonOf(again), { event_id: 'later', position: 13 });
 });
 
-t.test('a backup never replaces a database of a sidecar, or what lies beside one', async (t) => {
+t.test('a backup never replaces the database of a sidecar or the files next to it', async (t) => {
   const { env, file } = await stage(t);
   const path = sqlitePath(env.DATABASE_URL as string);
   for (const end of ['wal', 'shm', 'journal', 'hint', 'serve', 'restoring', 'restoring-compact']) {
@@ -103,7 +103,7 @@ t.test('a backup never replaces a database of a sidecar, or what lies beside one
   t.strictSame(readFileSync(file), bytes);
 });
 
-t.test('on PostgreSQL its own tools are named, and no password is', async (t) => {
+t.test("on PostgreSQL the command names the engine's tools and no password", async (t) => {
   const env = { ...environment(t), DATABASE_URL: 'postgres://sidecar:s3cret-word@db.example:5432/benefits' };
   for (const [command, tool] of [
     [
@@ -118,7 +118,7 @@ t.test('on PostgreSQL its own tools are named, and no password is', async (t) =>
   }
 });
 
-t.test('a backup restores to where nothing is, and says from when to replay', async (t) => {
+t.test('a backup restores where no database exists and states from when to replay', async (t) => {
   const { env, file, elsewhere } = await stage(t);
   t.equal((await here(t, env, ['backup', file])).code, 0);
   const ran = await here(t, elsewhere, ['restore', file, '--json']);
@@ -137,7 +137,7 @@ t.test('a backup restores to where nothing is, and says from when to replay', as
 });
 
 t.test(
-  'what is restored has no free room left, and with retention gives back what is dropped later',
+  'a restored file has no free pages and, with retention, returns the space of dropped bodies',
   async (t) => {
     const { env, file, elsewhere } = await stage(t);
     const pragma = (name: string, url: string): number => {
@@ -162,7 +162,7 @@ t.test(
   },
 );
 
-t.test('what is replaced is kept whole, with what was only in its log', async (t) => {
+t.test('a replaced database is kept with the commits of its log', async (t) => {
   const { env, db, file } = await stage(t);
   t.equal((await here(t, env, ['backup', file])).code, 0);
   await deliver(db, [deductionOf('later', { id: 'd-later' })]);
@@ -202,7 +202,7 @@ t.test('what is replaced is kept whole, with what was only in its log', async (t
   }
 });
 
-t.test('what is no good backup replaces nothing', async (t) => {
+t.test('an invalid backup replaces nothing', async (t) => {
   const { env, db, folder, file, elsewhere } = await stage(t);
   const accepting = { db, encryptor: createEncryptor(readDataKeys(env)), now: () => new Date() };
   const body = { employee_id: 'e-1', termination_date: '2026-08-01' };
@@ -262,7 +262,7 @@ t.test('what is no good backup replaces nothing', async (t) => {
   release();
 });
 
-t.test('what can not be a backup, by its kind or its name, is refused and stays as it is', async (t) => {
+t.test('a file whose kind or name rules it out as a backup is rejected unchanged', async (t) => {
   const { env, folder, file, elsewhere } = await stage(t);
   t.equal((await here(t, env, ['backup', file])).code, 0);
   const path = sqlitePath(elsewhere.DATABASE_URL as string);
@@ -285,7 +285,7 @@ t.test('what can not be a backup, by its kind or its name, is refused and stays 
   t.notOk(existsSync(path));
 });
 
-t.test('the files of a stopped service restore too, with the log that was copied along', async (t) => {
+t.test('the copied files of a stopped service restore together with their log', async (t) => {
   const { env, folder, elsewhere } = await stage(t);
   const path = sqlitePath(env.DATABASE_URL as string);
   // As they lie there after a crash: the newest commits are in the log only.
@@ -295,7 +295,7 @@ t.test('the files of a stopped service restore too, with the log that was copied
   t.equal((await here(t, elsewhere, ['verify'])).code, 0);
 });
 
-t.test('a backup of an earlier release is brought up to date by the next start', async (t) => {
+t.test('the next start migrates a restored backup of an earlier release', async (t) => {
   const emptied = environment(t);
   const folder = t.testdir();
   const older = openDatabase(`sqlite:${folder}/older.db`);

@@ -35,44 +35,41 @@ for (const file of [JSON_FILE, CSV_FILE]) {
   });
 }
 
-t.test(
-  'with an employer it is told what the census would change against the last upload, and no value',
-  async (t) => {
-    const { env, db } = await withDatabase(t);
-    const employer = ['--employer', 'maple-bakery'];
-    const validate = (file: string, ...more: string[]) =>
-      here(t, env, ['census', 'validate', file, ...employer, ...more]);
-    t.match(await validate(CSV_FILE), { code: 0, stdout: /no problem\nnothing to compare with: no census/ });
-    const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
-    const { census_id } = JSON.parse(stdout);
-    await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
+t.test('with an employer a validation reports changes against the last upload, without values', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const employer = ['--employer', 'maple-bakery'];
+  const validate = (file: string, ...more: string[]) =>
+    here(t, env, ['census', 'validate', file, ...employer, ...more]);
+  t.match(await validate(CSV_FILE), { code: 0, stdout: /no problem\nnothing to compare with: no census/ });
+  const { stdout } = await here(t, env, ['census', 'stage', JSON_FILE, ...employer, '--json']);
+  const { census_id } = JSON.parse(stdout);
+  await transact(db, (trx) => recordUpload(trx, 'maple-bakery', census_id, '2026-01-31T09:30:00.000Z'));
 
-    const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
-    const [first, second] = census.employees;
-    census.employees[0] = { ...first, last_name: CANARY };
-    census.employees[1] = { ...second, employee_id: 'someone-new' };
-    const path = join(t.testdirName, 'changed.json');
-    writeFileSync(path, JSON.stringify(census));
-    const people = await validate(path);
-    t.match(people, { code: 0, stdout: /1 added, 1 changed, 1 absent, 3 unchanged\n/ });
-    t.match(
-      people.stdout,
-      `  added someone-new\n  changed ${first.employee_id}: last_name\n  absent ${second.employee_id}\n`,
-    );
-    const programs = await validate(path, '--json');
-    t.match(jsonOf(programs), {
-      valid: true,
-      last_upload: { census_id },
-      changes: {
-        unchanged: 3,
-        changed: { employees: [{ employee_id: first.employee_id, fields: ['last_name'] }] },
-      },
-    });
-    t.notMatch(people.stdout + programs.stdout, CANARY);
-  },
-);
+  const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
+  const [first, second] = census.employees;
+  census.employees[0] = { ...first, last_name: CANARY };
+  census.employees[1] = { ...second, employee_id: 'someone-new' };
+  const path = join(t.testdirName, 'changed.json');
+  writeFileSync(path, JSON.stringify(census));
+  const people = await validate(path);
+  t.match(people, { code: 0, stdout: /1 added, 1 changed, 1 absent, 3 unchanged\n/ });
+  t.match(
+    people.stdout,
+    `  added someone-new\n  changed ${first.employee_id}: last_name\n  absent ${second.employee_id}\n`,
+  );
+  const programs = await validate(path, '--json');
+  t.match(jsonOf(programs), {
+    valid: true,
+    last_upload: { census_id },
+    changes: {
+      unchanged: 3,
+      changed: { employees: [{ employee_id: first.employee_id, fields: ['last_name'] }] },
+    },
+  });
+  t.notMatch(people.stdout + programs.stdout, CANARY);
+});
 
-t.test('every row and field that breaks the contract is named, and no value', async (t) => {
+t.test('every row and field that breaks the contract is named without its value', async (t) => {
   const file = spoiled(t.testdir());
   const people = await here(t, {}, ['census', 'validate', file]);
   t.equal(people.code, 1);
@@ -87,7 +84,7 @@ t.test('every row and field that breaks the contract is named, and no value', as
   t.notMatch(people.stdout + people.stderr + report.stdout, CANARY);
 });
 
-t.test('the first 1,000 problems are named, and the others counted', async (t) => {
+t.test('the first 1,000 problems are named and the others counted', async (t) => {
   const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
   census.employees = Array(1_500).fill({ employee_id: 'e' });
   const path = join(t.testdir(), 'many.json');
@@ -99,7 +96,7 @@ t.test('the first 1,000 problems are named, and the others counted', async (t) =
   t.match(lines.at(-1), /^… and \d{4,} more$/);
 });
 
-t.test('a CSV without its organization beside it is refused for that', async (t) => {
+t.test('a CSV without its organization file is rejected for that reason', async (t) => {
   const path = join(t.testdir(), 'alone.csv');
   copyFileSync(CSV_FILE, path);
   t.match(await here(t, {}, ['census', 'validate', path]), {
@@ -141,7 +138,7 @@ t.test('a census that breaks the contract is not staged', async (t) => {
   t.same(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
-t.test('an employer id that can not be uploaded to is refused before anything is read', async (t) => {
+t.test('an employer id that does not fit into an address is rejected before anything is read', async (t) => {
   for (const id of ['', '.', '..', 'x'.repeat(256)]) {
     const ran = await here(t, environment(t), ['census', 'stage', '/no/such.json', '--employer', id]);
     t.match(ran, { code: 2, stderr: /--employer must be an id/ });

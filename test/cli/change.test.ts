@@ -74,7 +74,7 @@ for (const [kind, sample] of Object.entries(SAMPLES)) {
   });
 }
 
-t.test('a CSV has a column for each field, by its path; an empty cell is an absent field', async (t) => {
+t.test('a CSV has a column for each field path, and an empty cell is an absent field', async (t) => {
   const { report, bodies } = await stage(t);
   const accepted = (count: number) => ({
     code: 0,
@@ -122,35 +122,32 @@ t.test('a CSV has a column for each field, by its path; an empty cell is an abse
   ]);
 });
 
-t.test(
-  'the same file again changes nothing, whatever it is called; another prefix reports it anew',
-  async (t) => {
-    const { report, list } = await stage(t);
-    const content = JSON.stringify([compensationChange, compensationChange]);
-    const first = jsonOf(await report('compensation-change', 'a.json', content, ['--json']));
-    t.match(first, { changes: 2, accepted: 2, repeated: 0, conflicts: 0 });
-    t.match(first.data, [
-      { path: 'changes[0]', outcome: 'accepted' },
-      { path: 'changes[1]', outcome: 'accepted' },
-    ]);
-    const again = await report('compensation-change', 'b.json', content);
-    t.match(again, {
-      code: 0,
-      stdout: '2 changes: 0 accepted, 2 here before\n',
-      stderr: /give a --key-prefix/,
-    });
-    const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
-    const idsOf = ({ data }: { data: { change_id: string }[] }) => data.map((one) => one.change_id);
-    t.strictSame(idsOf(repeated), idsOf(first));
-    t.equal((await list()).length, 2);
-    const prefix = ['--key-prefix', 'in-may'];
-    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 accepted/ });
-    t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 here before/ });
-    t.equal((await list()).length, 4);
-  },
-);
+t.test('the same file under any name changes nothing, and another prefix reports it again', async (t) => {
+  const { report, list } = await stage(t);
+  const content = JSON.stringify([compensationChange, compensationChange]);
+  const first = jsonOf(await report('compensation-change', 'a.json', content, ['--json']));
+  t.match(first, { changes: 2, accepted: 2, repeated: 0, conflicts: 0 });
+  t.match(first.data, [
+    { path: 'changes[0]', outcome: 'accepted' },
+    { path: 'changes[1]', outcome: 'accepted' },
+  ]);
+  const again = await report('compensation-change', 'b.json', content);
+  t.match(again, {
+    code: 0,
+    stdout: '2 changes: 0 accepted, 2 here before\n',
+    stderr: /give a --key-prefix/,
+  });
+  const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
+  const idsOf = ({ data }: { data: { change_id: string }[] }) => data.map((one) => one.change_id);
+  t.strictSame(idsOf(repeated), idsOf(first));
+  t.equal((await list()).length, 2);
+  const prefix = ['--key-prefix', 'in-may'];
+  t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 accepted/ });
+  t.match(await report('compensation-change', 'b.json', content, prefix), { stdout: /2 here before/ });
+  t.equal((await list()).length, 4);
+});
 
-t.test('a row whose key came with another change is named, and the others are accepted', async (t) => {
+t.test('a row whose key was used for another change is named, and the others are accepted', async (t) => {
   const { report, list } = await stage(t);
   const prefix = ['--key-prefix', 'in-may'];
   const other = { ...termination, termination_date: '2026-04-30' };
@@ -162,7 +159,7 @@ t.test('a row whose key came with another change is named, and the others are ac
   t.equal((await list()).length, 2);
 });
 
-t.test('one wrong row refuses the file: each row and field is named, and nothing is accepted', async (t) => {
+t.test('one wrong row rejects the file, with each row and field named', async (t) => {
   const { report, list } = await stage(t);
   const wrong = [
     demographic,
@@ -257,7 +254,7 @@ for (const [what, kind, name, content, told] of [
   });
 }
 
-t.test('called wrongly it says how', async (t) => {
+t.test('wrong usage is rejected with the correct usage', async (t) => {
   const { report, change } = await stage(t);
   t.match(await report('termination', 'a.txt', 'x'), { code: 2, stderr: /\.csv, \.json or \.ndjson/ });
   t.match(await change('termination'), { code: 2, stderr: /--file/ });
@@ -282,7 +279,7 @@ t.test('many changes are accepted in order, with progress on a terminal', async 
   t.equal((await list('--limit', '1000')).length, 1_000);
 });
 
-t.test('stopped before its end it ends with 1, and the same file again goes on', async (t) => {
+t.test('a stopped report ends with 1, and the same file again continues it', async (t) => {
   const { report } = await stage(t);
   const rows = Array.from({ length: 600 }, (_, index) => `e-${index},2026-03-31`);
   const content = lines('employee_id,termination_date', ...rows);
@@ -294,7 +291,7 @@ t.test('stopped before its end it ends with 1, and the same file again goes on',
   t.match(await report('termination', 'a.csv', content), { code: 0, stdout: /600 accepted/ });
 });
 
-t.test('what is accepted is in the roster, and shown without what it says', async (t) => {
+t.test('accepted changes are in the roster and listed without their contents', async (t) => {
   const { env, report, list, change, db } = await stage(t);
   await employ(db, 'emp-1');
   await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id: 'emp-9' }));
@@ -363,7 +360,7 @@ t.test('a rejected change is retried, cancelled with a reason, or released', asy
   }
 });
 
-t.test('readiness counts what was rejected, and names the commands for it', async (t) => {
+t.test('readiness counts rejected changes and names the commands for them', async (t) => {
   const { env, report, reject } = await stage(t);
   const check = async (id: string) =>
     jsonOf(await here(t, env, ['readiness', '--json'])).checks.find((one: { id: string }) => one.id === id);

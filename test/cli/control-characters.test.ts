@@ -61,7 +61,7 @@ t.test('a suggestion of commander stays on a line of its own', async (t) => {
   t.match(stderr, /^error: unknown command 'lst'\n\(Did you mean list\?\)$/m);
 });
 
-t.test('where an error happened is shown without control characters', async (t) => {
+t.test('the stack of an error is printed without control characters', async (t) => {
   const debug = { ...environment(t), LOG_LEVEL: 'debug' };
   const ran = await here(t, debug, ['census', 'validate', `${ONE_LINE}.json`], { isTTY: true });
   t.match(ran.stderr, /\n\s+at /);
@@ -78,21 +78,24 @@ t.test('stored text is shown escaped, and JSON keeps its exact value', async (t)
   }
 });
 
-t.test('a file or a program gets exact CSV and JSON, a terminal gets no control character', async (t) => {
-  const { run, deduct, env, db } = await payrollStage(t);
-  // A payroll line shows the employee's id as the service wrote it.
-  const employee = 'emp\u007f\u009b2J\u202e-1';
-  await employ(db, employee);
-  await deduct('evt-3', { id: 'ded-3', employee_id: employee });
-  t.equal((await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', employee)).code, 0);
-  const lines = ['run', 'lines', 'r1'];
-  const csv = await here(t, env, [...lines, '--csv']);
-  const [{ employee_id } = {}] = parse(csv.stdout, { columns: true }) as Record<string, string>[];
-  t.equal(employee_id, employee);
-  t.match((await harmless(t, env, [...lines, '--csv'])).stdout, /^r1,.*,emp\\u007f\\u009b2J\\u202e-1,/m);
-  for (const isTTY of [true, false]) {
-    const ran = await harmless(t, env, [...lines, '--json'], isTTY);
-    t.equal(jsonOf(ran).employee_id, employee);
-    t.match((await harmless(t, env, lines, isTTY)).stdout, 'emp\\u007f\\u009b2J\\u202e-1');
-  }
-});
+t.test(
+  'files and programs receive exact CSV and JSON, terminals receive no control characters',
+  async (t) => {
+    const { run, deduct, env, db } = await payrollStage(t);
+    // A payroll line shows the employee's id as the service wrote it.
+    const employee = 'emp\u007f\u009b2J\u202e-1';
+    await employ(db, employee);
+    await deduct('evt-3', { id: 'ded-3', employee_id: employee });
+    t.equal((await run('create', 'r1', ...optionsOn(PAY_DATE), '--employee', employee)).code, 0);
+    const lines = ['run', 'lines', 'r1'];
+    const csv = await here(t, env, [...lines, '--csv']);
+    const [{ employee_id } = {}] = parse(csv.stdout, { columns: true }) as Record<string, string>[];
+    t.equal(employee_id, employee);
+    t.match((await harmless(t, env, [...lines, '--csv'])).stdout, /^r1,.*,emp\\u007f\\u009b2J\\u202e-1,/m);
+    for (const isTTY of [true, false]) {
+      const ran = await harmless(t, env, [...lines, '--json'], isTTY);
+      t.equal(jsonOf(ran).employee_id, employee);
+      t.match((await harmless(t, env, lines, isTTY)).stdout, 'emp\\u007f\\u009b2J\\u202e-1');
+    }
+  },
+);

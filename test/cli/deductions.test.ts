@@ -42,14 +42,14 @@ t.test('pages follow each other without a gap', async (t) => {
   t.match(people.stderr, `--cursor ${first.next_cursor}`);
 });
 
-t.test('a person sees a table that says which ones are unmatched', async (t) => {
+t.test('the table shows which deductions are unmatched', async (t) => {
   const { env } = await withFixtures(t);
   const { stdout } = await here(t, env, ['deductions', 'list', '--employee', 'maple-bakery-001']);
   t.match(stdout, /employee pays/);
   t.match(stdout, /unmatched +maple-bakery-001 +ded_fixture_medical +medical +171\.00 +470\.25/);
 });
 
-t.test('every version of a deduction is told, in order of recording', async (t) => {
+t.test('versions of a deduction are listed in the order they were recorded', async (t) => {
   const { env } = await withFixtures(t);
   const { data } = jsonOf(await here(t, env, ['deductions', 'versions', 'ded_fixture_medical', '--json']));
   t.same(

@@ -111,53 +111,56 @@ function assertExplained(t: Test, printed: string): void {
   t.match(printed, /flags: .*retro_refund/);
 }
 
-t.test('once: it plays every step, explains each cent, ends well and leaves nothing behind', async (t) => {
-  const scratch = t.testdir();
-  const running = start(t, scratch, '--once');
-  const exitCode = await exitCodeOf(running);
-  t.equal(running.stderr(), '');
-  t.equal(exitCode, 0);
-  t.strictSame(readdirSync(scratch), []);
+t.test(
+  'demo --once plays every step, explains each amount, returns 0 and leaves nothing behind',
+  async (t) => {
+    const scratch = t.testdir();
+    const running = start(t, scratch, '--once');
+    const exitCode = await exitCodeOf(running);
+    t.equal(running.stderr(), '');
+    t.equal(exitCode, 0);
+    t.strictSame(readdirSync(scratch), []);
 
-  const text = running.stdout();
-  const steps = text.match(/^\d\. /gm) ?? [];
-  t.strictSame(
-    steps,
-    Array.from({ length: STEPS }, (_, index) => `${index + 1}. `),
-  );
-  t.match(text, `All ${STEPS} steps came out as they must`);
-  t.match(
-    text,
-    /^Maple Bakery Inc \(maple-bakery\)\nemployee +line of +employee +employer +per +tax +from +to +version/m,
-  );
-  t.match(text, /^maple-bakery-001 +medical +171\.00 +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +- +4$/m);
-  t.match(
-    text,
-    /^harbor-clinic-001 +dental +\d+\.\d\d +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +\d{4}-\d\d-\d\d +2$/m,
-  );
+    const text = running.stdout();
+    const steps = text.match(/^\d\. /gm) ?? [];
+    t.strictSame(
+      steps,
+      Array.from({ length: STEPS }, (_, index) => `${index + 1}. `),
+    );
+    t.match(text, `All ${STEPS} steps came out as they must`);
+    t.match(
+      text,
+      /^Maple Bakery Inc \(maple-bakery\)\nemployee +line of +employee +employer +per +tax +from +to +version/m,
+    );
+    t.match(text, /^maple-bakery-001 +medical +171\.00 +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +- +4$/m);
+    t.match(
+      text,
+      /^harbor-clinic-001 +dental +\d+\.\d\d +\d+\.\d\d +monthly +pre +\d{4}-\d\d-01 +\d{4}-\d\d-\d\d +2$/m,
+    );
 
-  assertExplained(t, text);
+    assertExplained(t, text);
 
-  const ours = text.replaceAll(scratch, '');
-  t.strictSame(ours.match(KEY), null, 'no key, secret or token');
-  t.notMatch(ours, 'whsec_');
-  t.notMatch(ours, '\u001b', 'no colours where it is no terminal');
-  for (const { employees } of makeWorld(DEFAULT_SEED).values()) {
-    for (const { ssn, email, dob, phone_number } of employees) {
-      const personal = [ssn, email, dob, phone_number].filter((value) => value !== undefined);
-      t.notOk(
-        personal.some((value) => ours.includes(value)),
-        'nothing personal',
-      );
+    const ours = text.replaceAll(scratch, '');
+    t.strictSame(ours.match(KEY), null, 'no key, secret or token');
+    t.notMatch(ours, 'whsec_');
+    t.notMatch(ours, '\u001b', 'no colours where it is no terminal');
+    for (const { employees } of makeWorld(DEFAULT_SEED).values()) {
+      for (const { ssn, email, dob, phone_number } of employees) {
+        const personal = [ssn, email, dob, phone_number].filter((value) => value !== undefined);
+        t.notOk(
+          personal.some((value) => ours.includes(value)),
+          'nothing personal',
+        );
+      }
     }
-  }
-  t.strictSame(
-    ours.split('\n').filter((line) => line.length > COLUMNS),
-    [],
-  );
-});
+    t.strictSame(
+      ours.split('\n').filter((line) => line.length > COLUMNS),
+      [],
+    );
+  },
+);
 
-t.test('it stays up, what it offers works as printed, and Ctrl-C ends it', async (t) => {
+t.test('the demo stays up, the printed commands work, and Ctrl-C ends it', async (t) => {
   const scratch = t.testdir();
   const running = start(t, scratch);
   const { child, stdout } = running;
@@ -189,7 +192,7 @@ t.test('it stays up, what it offers works as printed, and Ctrl-C ends it', async
   t.strictSame(readdirSync(scratch), []);
 });
 
-t.test('without a place for its scratch folder it says so and fails', async (t) => {
+t.test("the demo fails with the reason when it can't create its scratch folder", async (t) => {
   const running = start(t, '/nonexistent', '--once');
   t.equal(await exitCodeOf(running), 1);
   t.match(

@@ -48,7 +48,7 @@ const always =
   (_request, response) =>
     void response.writeHead(status, headers).end();
 
-t.test('a healthy sidecar passes, and the service was only read from', async (t) => {
+t.test('a healthy sidecar passes and the service receives only reads', async (t) => {
   const { env } = await withFixtures(t);
   // Whatever the umask of the tests is.
   if (engineOfTests() === 'sqlite') chmodSync(dirname(sqlitePath(env.DATABASE_URL as string)), 0o700);
@@ -72,45 +72,42 @@ t.test('a healthy sidecar passes, and the service was only read from', async (t)
     t.match({ method, body }, { method: 'GET', body: null });
 });
 
-t.test(
-  'every variable of the configuration is told, with what it means and without its secret',
-  async (t) => {
-    const env = environment(t);
-    const file = join(t.testdirName, 'token');
-    writeFileSync(file, FIRST_TOKEN, { mode: 0o600 });
-    const told = async (given: Variables) => {
-      const { found } = await diagnose(t, given);
-      return (name: string) => found[`configuration.${name}`];
-    };
-    const set = await told({
-      ...env,
-      API_TOKEN_FILE: file,
-      RETENTION_EVENTS: '400d',
-      CENSUS_MAX_AGE: '48h',
-      API_HOST: '0.0.0.0',
-    });
-    const names = [...variables()].filter((name) => !name.endsWith('_FILE'));
-    t.ok(names.length > 15);
-    for (const name of names) {
-      t.match(set(name), { result: name === 'API_HOST' ? 'warn' : 'pass', message: /\S/ }, name);
-    }
-    t.equal(set('BENEFITS_ENVIRONMENT')?.message, 'sandbox');
-    t.equal(set('BENEFITS_API_KEY')?.message, 'set, 19 characters');
-    t.equal(set('WEBHOOK_SECRETS')?.message, '1 secret, of 32 bytes');
-    t.equal(set('DATA_KEYS')?.message, 'k1 seals and opens');
-    t.match(set('API_HOST')?.message, /^0\.0\.0\.0, every address of this machine: .* from elsewhere$/);
-    t.equal(set('API_PORT')?.message, '8081 (the default)');
-    t.equal(set('API_TOKEN')?.message, `set, ${FIRST_TOKEN.length} characters, from its file`);
-    t.match(set('CENSUS_MAX_AGE')?.message, /older than 2d is/);
-    t.equal(set('RETENTION_EVENTS')?.message, 'bodies of applied and ignored events go after 400d');
-    t.match(set('RETENTION_REQUESTS')?.message, /are kept for ever \(the default\)$/);
-    chmodSync(file, 0o644);
-    const shared = await told({ ...env, API_TOKEN_FILE: file });
-    t.match(shared('API_TOKEN'), { result: 'warn', message: /every user .* may read/, advice: /chmod 600/ });
-  },
-);
+t.test('every variable is reported with its meaning and without its secret', async (t) => {
+  const env = environment(t);
+  const file = join(t.testdirName, 'token');
+  writeFileSync(file, FIRST_TOKEN, { mode: 0o600 });
+  const told = async (given: Variables) => {
+    const { found } = await diagnose(t, given);
+    return (name: string) => found[`configuration.${name}`];
+  };
+  const set = await told({
+    ...env,
+    API_TOKEN_FILE: file,
+    RETENTION_EVENTS: '400d',
+    CENSUS_MAX_AGE: '48h',
+    API_HOST: '0.0.0.0',
+  });
+  const names = [...variables()].filter((name) => !name.endsWith('_FILE'));
+  t.ok(names.length > 15);
+  for (const name of names) {
+    t.match(set(name), { result: name === 'API_HOST' ? 'warn' : 'pass', message: /\S/ }, name);
+  }
+  t.equal(set('BENEFITS_ENVIRONMENT')?.message, 'sandbox');
+  t.equal(set('BENEFITS_API_KEY')?.message, 'set, 19 characters');
+  t.equal(set('WEBHOOK_SECRETS')?.message, '1 secret, of 32 bytes');
+  t.equal(set('DATA_KEYS')?.message, 'k1 seals and opens');
+  t.match(set('API_HOST')?.message, /^0\.0\.0\.0, every address of this machine: .* from elsewhere$/);
+  t.equal(set('API_PORT')?.message, '8081 (the default)');
+  t.equal(set('API_TOKEN')?.message, `set, ${FIRST_TOKEN.length} characters, from its file`);
+  t.match(set('CENSUS_MAX_AGE')?.message, /older than 2d is/);
+  t.equal(set('RETENTION_EVENTS')?.message, 'bodies of applied and ignored events go after 400d');
+  t.match(set('RETENTION_REQUESTS')?.message, /are kept for ever \(the default\)$/);
+  chmodSync(file, 0o644);
+  const shared = await told({ ...env, API_TOKEN_FILE: file });
+  t.match(shared('API_TOKEN'), { result: 'warn', message: /every user .* may read/, advice: /chmod 600/ });
+});
 
-t.test('a port is free, a sidecar answers there, or something else has it', async (t) => {
+t.test('a port is reported as free, used by a sidecar, or used by another process', async (t) => {
   const port = async (answer: RequestListener) => new URL(await service(t, answer)).port;
   const at = async (variables: Variables) =>
     (await diagnose(t, { ...environment(t), API_PORT: '0', RECEIVER_HOST: '127.0.0.1', ...variables })).found[
@@ -123,7 +120,7 @@ t.test('a port is free, a sidecar answers there, or something else has it', asyn
   t.match(await at({ RECEIVER_PORT: 'high' }), { result: 'unknown', message: /needs RECEIVER_PORT/ });
 });
 
-t.test('whether a process serves the database is seen without being in its way', async (t) => {
+t.test('doctor detects a serving process without blocking it', async (t) => {
   const { env } = await withDatabase(t);
   const serving = async () => (await diagnose(t, env)).found.serving;
   if (engineOfTests() === 'postgres') return t.match(await serving(), { result: 'unknown' });
@@ -140,7 +137,7 @@ t.test('whether a process serves the database is seen without being in its way',
   t.match(await serving(), { message: /^no process/ });
 });
 
-t.test('tokens: somebody has one, it lasts, and the first one is random', async (t) => {
+t.test('doctor warns of missing, expiring and guessable tokens', async (t) => {
   const { env, db } = await withDatabase(t);
   const found = async (more: Variables = {}) => (await diagnose(t, { ...env, ...more })).found;
   t.match((await found()).tokens, { result: 'warn', message: /^nobody can call/, advice: /token create/ });
@@ -165,7 +162,7 @@ t.test('tokens: somebody has one, it lasts, and the first one is random', async 
   }
 });
 
-t.test('every malformed variable is named, at once', async (t) => {
+t.test('every malformed variable is named at once', async (t) => {
   const bad = {
     BENEFITS_ENVIRONMENT: 'test',
     BENEFITS_BASE_URL: 'somewhere',
@@ -218,7 +215,7 @@ t.test('a variable with one of our prefixes that is never read is listed, withou
   });
 });
 
-t.test('a port that both listeners would take is told once, on the line of one of them', async (t) => {
+t.test('a port that both listeners would use is reported once', async (t) => {
   const found = async (more: Variables) => (await diagnose(t, { ...environment(t), ...more })).found;
   const same = await found({ RECEIVER_PORT: '8081' });
   t.match(same['configuration.API_PORT'], {
@@ -231,7 +228,7 @@ t.test('a port that both listeners would take is told once, on the line of one o
   t.match(apart['configuration.API_PORT'], { result: 'pass', message: '8080' });
 });
 
-t.test('a database that is not there yet is said to be made by the first start', async (t) => {
+t.test('a missing database is reported as created by the first start', async (t) => {
   const { found } = await diagnose(t, environment(t));
   t.match(found['database.opens'], { result: 'warn', advice: /serve/ });
   const env = { ...environment(t), DATABASE_URL: `sqlite:${FIXTURES}README.md/sidecar.db` };
@@ -272,7 +269,7 @@ for (const [environmentName, address, key, warning] of looks) {
   );
 }
 
-t.test('an address and a key of the other environment are warned of, and fail nothing', async (t) => {
+t.test('an address and a key of the other environment warn and fail nothing', async (t) => {
   const env = {
     ...environment(t),
     BENEFITS_ENVIRONMENT: 'live',
@@ -336,7 +333,7 @@ t.test('a data folder that other users can write to warns', async (t) => {
   );
 });
 
-t.test('a data key that is gone fails, naming its id', async (t) => {
+t.test('a missing data key fails with its id', async (t) => {
   const { env } = await withDatabase(t);
   await here(t, env, ['census', 'stage', join(FIXTURES, 'census/json/maple-bakery.json'), '--employer', 'm']);
   t.match((await diagnose(t, env)).found['data-keys'], {
@@ -347,7 +344,7 @@ t.test('a data key that is gone fails, naming its id', async (t) => {
   t.match((await diagnose(t, other)).found['data-keys'], { result: 'fail', message: /has no key k1/ });
 });
 
-t.test('staged censuses are counted, fresh ones apart', async (t) => {
+t.test('staged censuses are counted, with the fresh ones', async (t) => {
   const { env } = await withDatabase(t);
   const count = async () => (await diagnose(t, env)).found['census-source'];
   t.match(await count(), {
@@ -358,7 +355,7 @@ t.test('staged censuses are counted, fresh ones apart', async (t) => {
   t.match(await count(), { result: 'pass', message: /of 1 employers .* 1 have a fresh one/ });
 });
 
-t.test('a key that is refused fails', async (t) => {
+t.test('a refused key fails', async (t) => {
   const simulator = await start(t, { apiKey: 'another' });
   const { code, found } = await diagnose(t, { ...environment(t), BENEFITS_BASE_URL: simulator.url });
   t.equal(code, 1);
@@ -366,13 +363,13 @@ t.test('a key that is refused fails', async (t) => {
   t.match(found['service.key'], { result: 'fail', message: /401/, advice: /BENEFITS_API_KEY/ });
 });
 
-t.test('what can not be told about the service is said to be unknown', async (t) => {
+t.test('an undetermined property of the service is reported as unknown', async (t) => {
   const url = await service(t, always(404));
   const { found } = await diagnose(t, { ...environment(t), BENEFITS_BASE_URL: url });
   t.match(found['service.key'], { result: 'unknown', message: /404 with the key and without/ });
 });
 
-t.test('a service that redirects, forbids or has trouble is told apart', async (t) => {
+t.test('redirects, refusals and server errors of the service are distinguished', async (t) => {
   const at = async (status: number) =>
     (await diagnose(t, { ...environment(t), BENEFITS_BASE_URL: await service(t, always(status)) })).found;
   t.match((await at(302))['service.reachable'], { result: 'fail', advice: /final address/ });
@@ -380,7 +377,7 @@ t.test('a service that redirects, forbids or has trouble is told apart', async (
   t.match((await at(500))['service.reachable'], { result: 'warn', message: /500/ });
 });
 
-t.test('a service that does not answer fails, and leaves the rest unknown', async (t) => {
+t.test('a service that does not respond fails and leaves the rest unknown', async (t) => {
   const { code, found } = await diagnose(t, environment(t));
   t.equal(code, 1);
   t.match(found['service.reachable'], { result: 'fail', message: /ECONNREFUSED/ });

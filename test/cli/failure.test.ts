@@ -5,7 +5,7 @@ import { DatabaseDamaged } from '../../src/database/errors.ts';
 const coded = (code: string) => Object.assign(new Error('from the engine'), { code });
 
 t.test(
-  'after a disk failure the last line advises to verify, and to restore only if that differs',
+  'after a disk failure the last line advises verify, and a restore only if that finds differences',
   async (t) => {
     const failures = [
       ...[

@@ -19,7 +19,7 @@ async function stage(t: Test, name: string, content: string) {
 }
 
 t.test(
-  'deductions from a file are in the ledger at once, and the same file again changes nothing',
+  'imported deductions are in the ledger immediately, and the same file again changes nothing',
   async (t) => {
     const { env, db, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\r\n'));
     await employ(db, 'emp-1');
@@ -35,7 +35,7 @@ t.test(
   },
 );
 
-t.test('one row that is wrong refuses the file: every row is named, and nothing is stored', async (t) => {
+t.test('one wrong row rejects the file: every wrong row is named and nothing is stored', async (t) => {
   const wrong = [
     'ded-3,emp-1,teeth,150.00,0.00,monthly,pre_tax,2026-01-01',
     'ded-4,emp-1,vision,much,0.00,monthly,pre_tax,2026-01-01',
@@ -62,7 +62,7 @@ for (const [what, content, line] of [
   });
 }
 
-t.test('beside a running serve it leaves applying to that one', async (t) => {
+t.test('an import leaves applying to a running serve', async (t) => {
   const { env, add } = await stage(t, 'a.csv', [HEAD, ...ROWS, ''].join('\n'));
   if (env.DATABASE_URL?.startsWith('sqlite:') !== true) return t.pass('sidecars take turns there');
   const release = holdServeLock(env.DATABASE_URL);

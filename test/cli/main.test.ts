@@ -31,7 +31,7 @@ for (const version of ['22.19.0', '24.0.0']) {
   });
 }
 
-t.test('a reader that leaves, as head does, ends a command quietly', async (t) => {
+t.test('a closed pipe, as after head, ends a command quietly', async (t) => {
   const { env } = await withFixtures(t);
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main, 'events', 'list'], { env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -3,7 +3,7 @@ import { schedule } from '../payroll/ready.ts';
 import { payrollStage } from './payroll-stage.ts';
 import { here, jsonOf } from './surroundings.ts';
 
-t.test('a pay schedule is put from a file, and shown as it was put', async (t) => {
+t.test('a pay schedule is set from a file and shown as it was set', async (t) => {
   const { env, file } = await payrollStage(t);
   const body = { schedules: [schedule({ pay_group: 'north' })] };
   const put = await here(t, env, [
@@ -20,7 +20,7 @@ t.test('a pay schedule is put from a file, and shown as it was put', async (t) =
   t.match(none, { code: 0, stdout: '', stderr: 'no pay schedule\n' });
 });
 
-t.test('payroll codes are put from a file, shown, and on the lines of a run', async (t) => {
+t.test('payroll codes are set from a file, shown, and on the lines of a run', async (t) => {
   const { env, file, run } = await payrollStage(t);
   const codes = [
     { line_of_coverage: 'medical', side: 'employee', code: 'MED1' },

@@ -76,7 +76,7 @@ const FAILURES: [string, (env: Record<string, string>) => Record<string, string>
   ],
 ];
 for (const [name, change, argv, line] of FAILURES) {
-  t.test(`a failure is told in one line: ${name}`, async (t) => {
+  t.test(`a failure is printed in one line: ${name}`, async (t) => {
     const ran = await here(t, change(environment(t)), argv);
     t.match(ran, { code: 1, stdout: '', stderr: line });
     t.equal(ran.stderr.trimEnd().split('\n').length, 1);
@@ -85,13 +85,13 @@ for (const [name, change, argv, line] of FAILURES) {
   });
 }
 
-t.test('a database of the other environment is refused', async (t) => {
+t.test('a database of the other environment is rejected', async (t) => {
   const { env } = await withDatabase(t);
   const ran = await here(t, { ...env, BENEFITS_ENVIRONMENT: 'live' }, ['events', 'list']);
   t.match(ran, { code: 1, stdout: '', stderr: /belongs to sandbox/ });
 });
 
-t.test('colours are for terminals, and never with NO_COLOR', async (t) => {
+t.test('colors are for terminals and never with NO_COLOR', async (t) => {
   const { env } = await withFixtures(t);
   const plain = await here(t, env, ['events', 'list']);
   const coloured = await here(t, env, ['events', 'list'], { isTTY: true });
@@ -101,7 +101,7 @@ t.test('colours are for terminals, and never with NO_COLOR', async (t) => {
   t.equal(stripVTControlCharacters(bare.stdout), bare.stdout);
 });
 
-t.test('migrate makes the database and tells what it applied, once', async (t) => {
+t.test('migrate creates the database and prints the applied migrations once', async (t) => {
   const env = environment(t);
   const first = await here(t, env, ['migrate', '--json']);
   t.equal(first.code, 0);

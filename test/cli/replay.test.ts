@@ -40,7 +40,7 @@ t.test('several paths, several at once, and a progress bar on a terminal', async
   t.equal(accepted.length, 18);
 });
 
-t.test('what is refused is counted by its status, with what to do, and ends with 1', async (t) => {
+t.test('refused events are counted by status with advice, and end with 1', async (t) => {
   const { port } = await startReceiver(t);
   const env = { ...environment(t), RECEIVER_PORT: String(port) };
   const ran = await here(t, env, ['replay', FIXTURES]);
@@ -51,7 +51,7 @@ t.test('what is refused is counted by its status, with what to do, and ends with
   t.same(jsonOf(await here(t, env, ['replay', one, '--json'])).refused, { 401: 1 });
 });
 
-t.test('one answer that is no 2xx is enough to fail', async (t) => {
+t.test('one response other than 2xx fails the replay', async (t) => {
   const { url } = await receive(t, (nth) => ({ status: nth === 4 ? 302 : 204 }));
   const env = { WEBHOOK_SECRETS: SECRET };
   const ran = await here(t, env, ['replay', FIXTURES, '--url', url, '--json']);
@@ -59,7 +59,7 @@ t.test('one answer that is no 2xx is enough to fail', async (t) => {
   t.match(jsonOf(ran), { delivered: 15, refused: { 302: 1 } });
 });
 
-t.test('without a receiver it says how to start one', async (t) => {
+t.test('without a receiver the replay names how to start one', async (t) => {
   const { url } = await receive(t);
   const nobody = new URL(url);
   nobody.port = '9';
@@ -68,7 +68,7 @@ t.test('without a receiver it says how to start one', async (t) => {
   t.match(ran, { code: 1, stdout: /0 of 1 delivered/, stderr: /nothing listens there: start/ });
 });
 
-t.test('Ctrl-C stops it, and what was not posted is told', async (t) => {
+t.test('Ctrl-C stops the replay, which reports the events not posted', async (t) => {
   const stopping = new AbortController();
   const { url } = await receive(t, (nth) => {
     if (nth === 2) stopping.abort();

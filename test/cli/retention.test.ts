@@ -19,7 +19,7 @@ const kept = async (db: Db) =>
     ({ event_id }) => event_id,
   );
 
-t.test('a dry run counts what would go, of each kind, and drops nothing', async (t) => {
+t.test('a dry run counts what would be dropped and drops nothing', async (t) => {
   const { env, db } = await filled(t);
   const ran = await here(t, env, ['retention', '--dry-run']);
   t.equal(ran.code, 0);
@@ -31,7 +31,7 @@ t.test('a dry run counts what would go, of each kind, and drops nothing', async 
   t.equal((await kept(db)).length, 3);
 });
 
-t.test('without it they go; what is asked of them then says so', async (t) => {
+t.test('retention drops bodies and answers, and later reads report it', async (t) => {
   const { env, db } = await filled(t);
   const ran = await here(t, env, ['retention']);
   t.match(ran, { code: 0, stdout: '2 bodies dropped; attempts and answers of 0 requests dropped\n' });
@@ -50,7 +50,7 @@ t.test('without it they go; what is asked of them then says so', async (t) => {
   t.match(all, { code: 0, stdout: /^1 event put back/, stderr: /2 left alone: their bodies are dropped/ });
 });
 
-t.test('what is not set is kept, and a time too short is refused', async (t) => {
+t.test('an unset retention keeps everything, and a period too short is rejected', async (t) => {
   const { env, db } = await filled(t);
   const { RETENTION_EVENTS, ...unset } = env;
   const ran = await here(t, unset, ['retention']);
@@ -66,7 +66,7 @@ t.test('what is not set is kept, and a time too short is refused', async (t) => 
   });
 });
 
-t.test('what is left can be verified: the rest by its hash, and how many is told', async (t) => {
+t.test('after retention verify checks the remaining bodies and the hashes of the others', async (t) => {
   const { env } = await filled(t);
   await here(t, env, ['retention']);
   const ran = await here(t, env, ['verify', '--json']);

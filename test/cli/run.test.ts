@@ -25,7 +25,7 @@ async function answering({ env }: Stage, answer: string | null, ...argv: string[
   return { code, asked };
 }
 
-t.test('a run is created and shown with its totals and ETag, and again changes nothing', async (t) => {
+t.test('a run is created with its totals and ETag, and the same again changes nothing', async (t) => {
   const { run } = await payrollStage(t);
   const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.equal(created.code, 0);
@@ -142,7 +142,7 @@ for (const [what, argv, code, line] of [
   });
 }
 
-t.test('several problems are told in a line each', async (t) => {
+t.test('several problems are printed in one line each', async (t) => {
   const { run } = await payrollStage(t);
   const { code, stderr } = await run('create', 'r', '--employer', 'acme', '--scheme', 'monthly');
   t.equal(code, 1);
@@ -152,7 +152,7 @@ t.test('several problems are told in a line each', async (t) => {
   t.match(problems.join('\n'), /^ {2}scheme: must be one of annualized, month-even, first-checks$/m);
 });
 
-t.test('a call is answered by a preview of one employee, and nothing is kept', async (t) => {
+t.test('a preview shows the lines of one employee and keeps nothing', async (t) => {
   const { run } = await payrollStage(t);
   const { code, stdout } = await run('preview', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
   t.equal(code, 0);
@@ -167,7 +167,7 @@ t.test('a call is answered by a preview of one employee, and nothing is kept', a
   t.match(await run('list'), { stdout: '', stderr: /no such runs/ });
 });
 
-t.test('a run is shown against the previous one, with who is not in it', async (t) => {
+t.test('a run is compared with the previous one and lists employees not in it', async (t) => {
   const { run, deduct, db } = await payrollStage(t);
   await employ(db, 'emp-3', { pay_frequency: 'monthly' });
   await deduct('evt-3', { id: 'ded-3', employee_id: 'emp-3', line_of_coverage: 'vision' });
@@ -207,7 +207,7 @@ t.test('lines are shown to people, and printed as CSV or a JSON object a line', 
   t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /no lines/ });
 });
 
-t.test('lines that were stopped on their way are not told as if they were whole', async (t) => {
+t.test('interrupted lines fail the command', async (t) => {
   const { run, env } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const stopping = new AbortController();
@@ -229,7 +229,7 @@ t.test('runs are listed by pay date, page by page', async (t) => {
   t.match(await run('list', '--state', 'finalized'), { stdout: '', stderr: /no such runs/ });
 });
 
-t.test('readiness of a run says what to do, and fails by its exit code', async (t) => {
+t.test('readiness of a run prints what to do and fails by its exit code', async (t) => {
   const { run, deduct } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const ready = await run('readiness', 'r1');
@@ -250,7 +250,7 @@ t.test('readiness of a run says what to do, and fails by its exit code', async (
   t.match(await run('readiness', 'r1'), { code: 1, stderr: /the run is finalized/ });
 });
 
-t.test('only the lines that were reviewed are finalized', async (t) => {
+t.test('only the reviewed lines are finalized', async (t) => {
   const { run, deduct } = await payrollStage(t);
   const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
   await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
@@ -265,7 +265,7 @@ t.test('only the lines that were reviewed are finalized', async (t) => {
   t.match(await run('delete', 'r1'), { code: 1, stderr: /stays as proof/ });
 });
 
-t.test('--yes finalizes what is computed now, and prints its ETag', async (t) => {
+t.test('--yes finalizes the current lines and prints their ETag', async (t) => {
   const { run } = await payrollStage(t);
   const { etag } = jsonOf(await run('create', 'r1', ...optionsOn(PAY_DATE), '--json'));
   t.match(await run('finalize', 'r1', '--yes'), { code: 0, stdout: new RegExp(`^etag +${etag}$`, 'm') });
@@ -287,7 +287,7 @@ t.test('on a terminal the totals are shown and a person is asked', async (t) => 
   t.equal(jsonOf(await stage.run('show', 'r1', '--json')).state, 'finalized');
 });
 
-t.test('a second run for a pay date is refused, and names the first', async (t) => {
+t.test('a second run for a pay date is rejected and names the first', async (t) => {
   const { run } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   await run('create', 'r2', ...optionsOn(PAY_DATE));
@@ -323,42 +323,39 @@ t.test('a finalized run is verified; one whose frozen lines were changed is not 
   t.match(jsonOf(await run('verify', 'r1', '--json')), { identical: false, difference_count: 1 });
 });
 
-t.test(
-  'what was taken is reported, and the next run collects what is owed and settles what changed',
-  async (t) => {
-    const { run, file, deduct } = await payrollStage(t);
-    await run('create', 'r1', ...optionsOn(PAY_DATE));
-    const taken = file('taken.csv', '\uFEFFemployee_id,amount\r\nemp-1,50\r\n');
-    t.match(await run('taken', 'r1', taken), { code: 1, stderr: /the run is open/ });
-    await run('finalize', 'r1', '--yes');
-    t.match(await run('taken', 'r1', taken), {
-      code: 0,
-      stdout: /^report 1: 1 line named, .*; owed 19\.23$/m,
-    });
-    t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { report: 2, lines: 1, owed: '19.23' });
-    await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
-    await run(
-      'create',
-      'r2',
-      ...optionsOn(NEXT_PAY_DATE),
-      '--adjustments',
-      'include',
-      '--arrears',
-      'include',
-      '--policy-reason',
-      'agreed',
-    );
-    const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
-    t.match(
-      stdout,
-      /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23, amount change: changed \(employee \+23\.07, employer \+0\.00\)$/m,
-    );
-    t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
-    t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);
-    t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
-    t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
-  },
-);
+t.test('after a report of deductions taken the next run collects arrears and adjustments', async (t) => {
+  const { run, file, deduct } = await payrollStage(t);
+  await run('create', 'r1', ...optionsOn(PAY_DATE));
+  const taken = file('taken.csv', '\uFEFFemployee_id,amount\r\nemp-1,50\r\n');
+  t.match(await run('taken', 'r1', taken), { code: 1, stderr: /the run is open/ });
+  await run('finalize', 'r1', '--yes');
+  t.match(await run('taken', 'r1', taken), {
+    code: 0,
+    stdout: /^report 1: 1 line named, .*; owed 19\.23$/m,
+  });
+  t.match(jsonOf(await run('taken', 'r1', taken, '--json')), { report: 2, lines: 1, owed: '19.23' });
+  await deduct('evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
+  await run(
+    'create',
+    'r2',
+    ...optionsOn(NEXT_PAY_DATE),
+    '--adjustments',
+    'include',
+    '--arrears',
+    'include',
+    '--policy-reason',
+    'agreed',
+  );
+  const { stdout } = await run('lines', 'r2', '--employee', 'emp-1');
+  t.match(
+    stdout,
+    /medical +92\.30 +161\.53 {2}pre_tax, changed from 69\.23, amount change: changed \(employee \+23\.07, employer \+0\.00\)$/m,
+  );
+  t.match(stdout, /medical +23\.07 +0\.00 {2}pre_tax, adjustment of r1 {2}retro_pre_tax$/m);
+  t.match(stdout, /92\.30 due, 69\.23 finalized: 23\.07$/m);
+  t.match(stdout, /medical +19\.23 +0\.00 {2}pre_tax, arrears of r1$/m);
+  t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
+});
 
 t.test('an amount that the calendar changed is shown with both differences', async (t) => {
   const { run } = await payrollStage(t);
@@ -399,7 +396,7 @@ for (const [what, name, content, line] of [
   ],
   ['nothing at all', 'a.ndjson', '', /lines: must have at least 1 element/],
 ] as const) {
-  t.test(`a report of what was taken is refused as a whole: ${what}`, async (t) => {
+  t.test(`a report of deductions taken is rejected as a whole: ${what}`, async (t) => {
     const { run, file } = await payrollStage(t);
     await run('create', 'r1', ...optionsOn(PAY_DATE));
     await run('finalize', 'r1', '--yes');
@@ -410,7 +407,7 @@ for (const [what, name, content, line] of [
   });
 }
 
-t.test("an audit shows in four heaps how payroll's file differs, and ends with 1 when it does", async (t) => {
+t.test("an audit shows differences from payroll's file in four categories and ends with 1", async (t) => {
   const { run, file } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const head = 'employee_id,line_of_coverage,member_amount\n';

@@ -15,7 +15,7 @@ function served(t: Parameters<typeof here>[0]): Variables {
 const RECEIVING = /"address":"http:\/\/127\.0\.0\.1:(\d+)".*"receiving webhooks"/;
 const READY = /"private listener ready"/;
 
-t.test('it serves until SIGTERM, commands work beside it, and then it ends with 0', async (t) => {
+t.test('serve runs until SIGTERM while commands work, and then ends with 0', async (t) => {
   const env = served(t);
   const serving = start(t, env, ['serve']);
   const [, port] = await serving.shows(RECEIVING);
@@ -41,7 +41,7 @@ t.test('it serves until SIGTERM, commands work beside it, and then it ends with 
   t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is in order');
 });
 
-t.test('SIGINT ends it in the same way, after what is in flight was answered and stored', async (t) => {
+t.test('SIGINT ends serve with 0 after requests in flight are answered and stored', async (t) => {
   const env = served(t);
   const serving = start(t, env, ['serve']);
   const [, port] = await serving.shows(RECEIVING);
@@ -67,7 +67,7 @@ t.test('SIGINT ends it in the same way, after what is in flight was answered and
   t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ event_id: 'msg_in_flight' }]);
 });
 
-t.test('a port that is taken stops the start in one line', async (t) => {
+t.test('a port in use stops the start in one line', async (t) => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());

@@ -31,7 +31,7 @@ async function simulateUntil(
 
 const baseUrlOf = (printed: string): string => /BENEFITS_BASE_URL=(\S+)/.exec(printed)?.[1] as string;
 
-t.test('it tells what a sidecar needs, asks for each census and enrols who is in it', async (t) => {
+t.test('the simulator prints the settings, requests each census and enrolls its employees', async (t) => {
   const folder = t.testdir();
   const { url, arrivals, arrived } = await receive(t);
   let apiKey = '';
@@ -81,14 +81,14 @@ t.test('secrets of the environment are used and not printed', async (t) => {
   t.notMatch(ran.stdout, WEBHOOK_SECRET);
 });
 
-t.test('it waits until something listens, and Ctrl-C ends the waiting', async (t) => {
+t.test('the simulator waits for a listener until Ctrl-C', async (t) => {
   const argv = ['--webhook-url', 'http://127.0.0.1:9/webhooks'];
   const ran = await simulateUntil(t, {}, argv, /Waiting for something to listen/);
   t.equal(ran.code, 0);
   t.notMatch(ran.stdout, /Asking for/);
 });
 
-t.test('it lists its scenarios, and refuses one that there is not', async (t) => {
+t.test('the simulator lists its scenarios and rejects an unknown one', async (t) => {
   const listed = await here(t, {}, ['simulate', '--scenario', 'list']);
   t.equal(listed.code, 0);
   for (const name of Object.keys(SCENARIOS)) t.match(listed.stdout, new RegExp(`^${name} `, 'm'));
@@ -100,7 +100,7 @@ t.test('it lists its scenarios, and refuses one that there is not', async (t) =>
   t.match(both.stderr, /either --fault or --scenario/);
 });
 
-t.test('it plays a scenario once something listens, and says what is to be seen', async (t) => {
+t.test('the simulator plays a scenario for a listener and prints what to look at', async (t) => {
   const { url, arrivals } = await receive(t);
   const argv = ['--webhook-url', url, '--scenario', 'deprecated'];
   const ran = await simulateUntil(t, {}, argv, /deprecated is over/);
@@ -112,14 +112,14 @@ t.test('it plays a scenario once something listens, and says what is to be seen'
   t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
 });
 
-t.test('a scenario that is not over ends with Ctrl-C', async (t) => {
+t.test('Ctrl-C ends a running scenario', async (t) => {
   const { url } = await receive(t);
   const ran = await simulateUntil(t, {}, ['--webhook-url', url, '--scenario', 'resets'], /Asking for/);
   t.equal(ran.code, 0);
   t.notMatch(ran.stdout, /is over/);
 });
 
-t.test('a fault of the flag is met, and one that is none is refused by the flag', async (t) => {
+t.test('the simulator injects the faults of the flag and rejects an unknown one', async (t) => {
   const { url } = await receive(t);
   const argv = ['--webhook-url', url, '--fault', 'error=503:1', '--fault', 'forbidden@acme'];
   const ran = await simulateUntil(t, {}, argv, /Asking for/, async (printed) => {
@@ -136,7 +136,7 @@ t.test('a fault of the flag is met, and one that is none is refused by the flag'
   t.match(refused.stderr, /'--fault <fault>'.*latency needs a value, such as latency=200ms\./);
 });
 
-t.test('what happens is told in words', async (t) => {
+t.test('requests and deliveries are described in words', async (t) => {
   const request: Omit<ReceivedRequest, 'path' | 'status'> = {
     ...{ at: new Date(), method: 'POST', kind: null, subject: null, idempotencyKey: null },
     ...{ body: null, bodyHash: null, applied: false, repeated: false, fault: null },

@@ -12,7 +12,7 @@ import { altering } from './alter.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
 import { staged } from './verify-stage.ts';
 
-t.test('a database of all fixtures, and one with a row of everything else, is clean', async (t) => {
+t.test('a database with all fixtures and a row in every table is clean', async (t) => {
   for (const make of [withFixtures, staged]) {
     const { env } = await make(t);
     const ran = await here(t, env, ['verify', '--json']);
@@ -21,7 +21,7 @@ t.test('a database of all fixtures, and one with a row of everything else, is cl
   }
 });
 
-t.test('what differs is named without any value, and the exit code says so', async (t) => {
+t.test('differences are named without values and fail the command', async (t) => {
   const { env } = await withFixtures(t);
   const by = await altering(t, env.DATABASE_URL as string);
   await by.run("update deduction_versions set member_contribution = '77.77' where position = 1");
@@ -63,7 +63,7 @@ async function withSchemaOfItsOwn(t: Test) {
   return { db, env: { ...env, DATABASE_URL: url } };
 }
 
-t.test('where retention dropped a body its version is proved as far as the rest goes', async (t) => {
+t.test('a version without its body is verified as far as its hash allows', async (t) => {
   const { env, db } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
   const hash = Buffer.alloc(32, 7);
@@ -95,7 +95,7 @@ t.test('where retention dropped a body its version is proved as far as the rest 
   }
 });
 
-t.test('what was removed, cut or moved to another employer is told', async (t) => {
+t.test('removed, truncated and moved rows are reported', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
   const told = async (): Promise<Record<string, number>> =>
@@ -114,7 +114,7 @@ t.test('what was removed, cut or moved to another employer is told', async (t) =
   t.equal((await told())['inbox.seq'], missing, 'an event that had no effect');
 });
 
-t.test('an open run whose body nobody can have asked for is told, field name or word', async (t) => {
+t.test('an open run with an impossible body is reported', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
   const row = await by.row('payroll_runs', "run_id = '2026-07-17'");

@@ -8,7 +8,7 @@ import { sqlitePath } from '../../src/database/open.ts';
 import { understand } from '../../src/inbox/understand.ts';
 import { seededRandom } from '../../src/simulator/random.ts';
 import { here } from '../cli/surroundings.ts';
-import { ROWS, UNTOLD } from '../cli/untold.ts';
+import { ROWS, UNVERIFIED } from '../cli/unverified.ts';
 import { staged } from '../cli/verify-stage.ts';
 
 const FLIPS = 150;
@@ -33,7 +33,7 @@ function contentOf(path: string): string[] {
 
 /** Of a body what it says, for an event is what it is taken for; the id of one that led to nothing is nobody's. */
 function told(table: string, row: Row, [column, value]: [string, unknown]): unknown {
-  if (UNTOLD.has(`${table}.${column}`)) return null;
+  if (UNVERIFIED.has(`${table}.${column}`)) return null;
   if (table === 'inbox' && column === 'body') return understand(value as Buffer);
   if (table === 'inbox' && column === 'event_id' && row.state !== 'applied') return null;
   return Buffer.isBuffer(value) ? value.toString('hex') : value;

@@ -6,7 +6,7 @@ import type { Db } from '../../src/database/tables.ts';
 import { verifyRows } from '../../src/operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../../src/security/encryption.ts';
 import { altered, altering } from '../cli/alter.ts';
-import { ROWS, UNTOLD } from '../cli/untold.ts';
+import { ROWS, UNVERIFIED } from '../cli/unverified.ts';
 import { staged } from '../cli/verify-stage.ts';
 
 async function look(db: Db, encryptor: Encryptor): Promise<Differences> {
@@ -22,7 +22,7 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
   const by = await altering(t, env.DATABASE_URL as string);
   const told = new Set<string>();
   const silent = new Set<string>();
-  for (const [table, where, untold] of ROWS) {
+  for (const [table, where, unverified] of ROWS) {
     const row = await by.row(table, where);
     for (const [column, value] of Object.entries(row)) {
       const change = { table, row, column, to: altered(value) };
@@ -37,12 +37,12 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
             found.named.some((one) => one.table === table && one.id === String(row.position)),
             name,
           );
-      } else if (name !== untold && !(await by.isRefused())) silent.add(name);
+      } else if (name !== unverified && !(await by.isRefused())) silent.add(name);
       await by.undo(change);
     }
   }
   t.strictSame(
-    [...silent].filter((name) => !UNTOLD.has(name)),
+    [...silent].filter((name) => !UNVERIFIED.has(name)),
     [],
   );
   t.equal((await look(db, encryptor)).total, 0, 'and nothing is told when all is as it was');

@@ -1,7 +1,7 @@
-/** What `verify` compares, and what it can't: one list for all tests that alter something. */
+/** What `verify` compares and what it can't, for all tests that alter rows. */
 
 /** A row of each table, and of some tables of each kind. */
-export const ROWS: readonly (readonly [table: string, where: string, untold?: string])[] = [
+export const ROWS: readonly (readonly [table: string, where: string, unverified?: string])[] = [
   ['inbox', "event_id = 'd-1.3'"],
   ['inbox', "event_type = 'employee-census.sync-request'"],
   // Its id is in nothing that it led to, for it led to nothing.
@@ -31,8 +31,8 @@ export const ROWS: readonly (readonly [table: string, where: string, untold?: st
   ['taken_lines', 'true'],
 ];
 
-/** What nothing else tells: times of our own, what people wrote, what only the service or a census knew. */
-export const UNTOLD: ReadonlySet<string> = new Set([
+/** Columns that no other data confirms: our own times, people's text, and facts from the service or a census. */
+export const UNVERIFIED: ReadonlySet<string> = new Set([
   'inbox.seq',
   'inbox.reprocessed',
   'event_conflicts.conflict_id',
