@@ -1,4 +1,4 @@
-/** Any error to the refusal that the caller sees. What is not known here is internal, and says nothing of itself. */
+/** Maps any error to the refusal that the caller receives. An unknown error is internal and reveals nothing. */
 import type { FastifyError, FastifyRequest } from 'fastify';
 import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
 import { InvalidCursor } from '../formats/cursor.ts';
@@ -8,10 +8,10 @@ import type { ApiParts } from './parts.ts';
 import { Shed } from './pressure.ts';
 import { broken, invalid, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
 
-/** A locked or full database is asked again after this; the lock is waited for 3 s before. */
+/** Clients retry after this when the database is locked or full; the request has waited 3 s for the lock. */
 const RETRY_AFTER_SECONDS = 5;
 
-/** What the framework refuses by itself, in our words: its own texts may quote the request. */
+/** Our messages for the framework's errors: its own may quote the request. */
 const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
   FST_ERR_BAD_URL: ['invalid-request', 'the path is not valid: percent-encode what is not a plain character'],
   FST_ERR_MAX_PARAM_LENGTH: ['invalid-request', 'an id in the path is longer than any id'],
@@ -33,7 +33,7 @@ export function refusalOf(error: unknown): Refusal {
   const trouble = keyErrorMessage(error);
   if (trouble !== null) return new Refusal('unavailable', trouble);
   if (isUnavailable(error)) {
-    // A commit whose answer was lost may have been made.
+    // If the response to a commit was lost, the commit may have succeeded.
     const detail =
       error instanceof ConnectionLost
         ? 'the database was lost: if this was to change something, look whether it did, or send the request again'
@@ -53,15 +53,15 @@ function codeOfStatus(status = 500): RefusalCode {
   return code ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal');
 }
 
-/** The kind of an unknown error and where it was thrown: its message could hold anything, so it is not told. */
+/** Returns the class of an unknown error and where it was thrown. Its message may contain personal data. */
 export function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   const place = /\bat .*?((?:[\w.@-]+\/){0,2}[\w.@-]+:\d+):\d+\)?$/m.exec(error.stack ?? '')?.[1];
   return place === undefined ? error.name : `${error.name} at ${place}`;
 }
 
-/** A request that is wrong is its caller's affair; who was not let in, and what failed here, is told to the log. */
-export function tellRefusal(
+/** Logs refused callers and internal failures. Other errors of a request concern its caller only. */
+export function logRefusal(
   { log, onFatal }: Pick<ApiParts, 'log' | 'onFatal'>,
   error: unknown,
   { code }: Refusal,

@@ -1,4 +1,4 @@
-/** Which content type an answer has, by the Accept header of the request (RFC 9110, 12.5.1). */
+/** Request headers: Accept, If-Match and Idempotency-Key. */
 import { keyProblem } from '../employment/accept.ts';
 import { invalid, Refusal } from './problem.ts';
 
@@ -6,8 +6,9 @@ import { invalid, Refusal } from './problem.ts';
 type Range = { type: string; quality: number; place: number };
 
 /**
- * The offered type that the caller likes best: by its quality, then a type named before one that a `*` covers, then by
- * the caller's order; the first offered one where nothing is said. Throws 406 as a `Refusal` when none will do.
+ * Returns the offered type that an Accept header prefers (RFC 9110, 12.5.1): by quality, then an exact type before one
+ * that `*` covers, then by the header's order; the first offered type without a header. Throws 406 as a `Refusal` if none
+ * is acceptable.
  */
 export function negotiated<const T extends string>(header: string | undefined, offered: readonly T[]): T {
   const ranges = rangesOf(header?.trim() || '*/*');
@@ -27,7 +28,7 @@ function rangesOf(header: string): Range[] {
   });
 }
 
-/** The most specific range decides about a type. */
+/** Returns the most specific range that covers a type. */
 function bestOf(ranges: readonly Range[], type: string): Range | undefined {
   const main = type.slice(0, type.indexOf('/'));
   for (const name of [type, `${main}/*`, '*/*']) {
@@ -42,12 +43,12 @@ function compare(one: Range, other: Range): number {
   return other.quality - one.quality || stars(one) - stars(other) || one.place - other.place;
 }
 
-/** One ETag, in the quotes that it was sent in or without them, or a weak one as it is. */
+/** One ETag, quoted or not, or a weak one. */
 const ONE = /^(?:"([^"]+)"|([^",\s]+|W\/"[^"]+"))$/;
 
 /**
- * The ETag that an If-Match header names; null when it names none, or any (`*`). A weak one matches none, as RFC 9110
- * says. Throws 400 as a `Refusal` for more than one.
+ * Returns the ETag of an If-Match header; null without one or for `*`. A weak ETag matches nothing (RFC 9110). Throws 400
+ * as a `Refusal` for several.
  */
 export function ifMatchOf(header: string | undefined): string | null {
   if (header === undefined || header.trim() === '*') return null;

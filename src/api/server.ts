@@ -19,7 +19,7 @@ import { tellSeldom } from '../telemetry/rate-limited-log.ts';
 import { note } from '../telemetry/tally.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './bodies.ts';
-import { refusalOf, tellRefusal } from './failure.ts';
+import { logRefusal, refusalOf } from './failure.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import type { ApiParts } from './parts.ts';
 import { shedLoad } from './pressure.ts';
@@ -44,7 +44,7 @@ import { sessionRoutes } from './routes/sessions.ts';
 import type { Api } from './schemas.ts';
 import { compileValidator } from './validation.ts';
 
-/** A JSON body; the requests that have one have a few hundred bytes. A census has a limit of its own. */
+/** The limit of a JSON body; most have a few hundred bytes. A census has its own limit. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
 /** An id in a path: 255 characters, each up to 12 when percent-encoded. */
 const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
@@ -52,11 +52,11 @@ const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 const HEADERS_TIMEOUT_MS = 5_000;
 /** Between the first byte of a request and the end of its body: a census of 256 MiB over a slow network. */
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
-/** A connection on which nothing moves. After a census has come, its roster is learned before the answer goes out. */
+/** An idle connection. A census is added to the roster before its response is sent. */
 const IDLE_TIMEOUT_MS = 5 * 60_000;
-/** How often the limits above are looked at. */
+/** How often these limits are checked. */
 const TIMEOUT_CHECK_MS = 1_000;
-/** Connections at once: payroll has a handful. Beyond it new ones are refused, and memory stays bounded. */
+/** Concurrent connections; payroll has a handful. More are refused, so that memory stays bounded. */
 const CONNECTIONS = 256;
 
 declare module 'fastify' {
@@ -65,7 +65,7 @@ declare module 'fastify' {
     routeTable: RouteTable;
     /** For the console's page to sign in. */
     failedAttempt: FailedAttempt;
-    /** Answers a person who asked for a page that is not there; null: it is asked by none. The console sets it. */
+    /** Responds to a signed-in person whose page does not exist; null for other callers. The console sets it. */
     unknownPage: ((request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | null>) | null;
   }
 }
@@ -87,10 +87,10 @@ export function createApi(parts: ApiParts): Api {
       sendRefusal(reply.header('connection', 'close'), refusalOf(error)),
     clientErrorHandler: refuseProtocol,
   });
-  const tellDropped = tellSeldom(({ count }) =>
+  const logDropped = tellSeldom(({ count }) =>
     log.warn({ count }, 'connections were dropped: the private listener is full'),
   );
-  limitConnections(app.server, CONNECTIONS, () => tellDropped({ code: '', count: 1 }));
+  limitConnections(app.server, CONNECTIONS, () => logDropped({ code: '', count: 1 }));
   endSlowBodies(app.server);
   const table = createRouteTable();
   app.decorate('routeTable', table);
@@ -119,7 +119,7 @@ export function createApi(parts: ApiParts): Api {
   readJsonBodies(app);
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const refusal = refusalOf(error);
-    tellRefusal(parts, error, refusal, request);
+    logRefusal(parts, error, refusal, request);
     return sendRefusal(reply, refusal);
   });
   app.setNotFoundHandler(
@@ -129,7 +129,7 @@ export function createApi(parts: ApiParts): Api {
   collectRoutes(app, version);
   app.register(async (api) => {
     for (const declare of ROUTES) declare(api as Api, parts);
-    // Contexts of their own: here bodies are streams.
+    // These have their own contexts because their bodies are streams.
     api.register(async (census) => censusRoutes(census as Api, parts));
     api.register(async (batch) => changeBatchRoutes(batch as Api, parts));
     api.register(async (files) => payrollRunFileRoutes(files as Api, parts));
@@ -138,7 +138,7 @@ export function createApi(parts: ApiParts): Api {
   return app;
 }
 
-/** By resource. Each names its schemas in the reference, so the order is that of the reference. */
+/** In the order of the reference. */
 const ROUTES = [
   deductionRoutes,
   stagedCensusRoutes,
@@ -160,15 +160,15 @@ const ROUTES = [
 ] as const;
 
 /**
- * In the place of the framework's own compilers, in every context: its types only know those. Answers are made field
- * by field, and the tests hold each against its schema, so nothing is left to filter when one is written.
+ * Replaces the framework's compilers in every context; its types know only its own. Handlers build responses field by
+ * field and tests compare each with its schema, so serialization does not filter.
  */
 const compilersFactory = {
   buildValidator: () => compileValidator,
   buildSerializer: () => () => JSON.stringify,
 } as unknown as NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>;
 
-/** Answers hold payroll's data: no cache keeps them, and no browser takes one for a page. */
+/** Responses contain payroll data: no cache may store them, and no browser may render them as pages. */
 async function protect(_request: FastifyRequest, reply: FastifyReply): Promise<void> {
   if (!reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store');
   reply.header('x-content-type-options', 'nosniff');

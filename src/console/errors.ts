@@ -1,7 +1,7 @@
 /** Error pages and messages. Their texts are the API's problem details. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { knowPerson } from '../api/auth.ts';
-import { refusalOf, tellRefusal } from '../api/failure.ts';
+import { logRefusal, refusalOf } from '../api/failure.ts';
 import { type ProblemDetails, problemOf } from '../api/problem.ts';
 import { ApiRefusal } from './api-client.ts';
 import { empty } from './elements/facts.ts';
@@ -42,7 +42,7 @@ export function sendError(
 
 function loggedProblem(request: FastifyRequest, parts: ConsoleParts, error: unknown): ProblemDetails {
   const refusal = refusalOf(error);
-  tellRefusal(parts, error, refusal, request);
+  logRefusal(parts, error, refusal, request);
   return problemOf(refusal);
 }
 

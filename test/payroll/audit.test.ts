@@ -29,10 +29,12 @@ async function audited(db: Db, lines: readonly Line[], ...rows: Given[]): Promis
   return result.audit;
 }
 
-/** How many fell into each heap: matched, only here, only in payroll, differs, unknown. */
+/** How many fell into each category: matched, only here, only in payroll, differs, unknown. */
 function counts(audit: Audit): number[] {
   const { matched, only_here, only_in_payroll, amount_differs, employee_unknown } = audit;
-  return [matched, only_here, only_in_payroll, amount_differs, employee_unknown].map((heap) => heap.count);
+  return [matched, only_here, only_in_payroll, amount_differs, employee_unknown].map(
+    (category) => category.count,
+  );
 }
 
 async function employer(t: Parameters<typeof scratch>[0]): Promise<Db> {
@@ -43,7 +45,7 @@ async function employer(t: Parameters<typeof scratch>[0]): Promise<Db> {
   return db;
 }
 
-t.test('every row falls into one heap, and each heap says what it comes to on both sides', async (t) => {
+t.test('every row belongs to one category, and each category has the totals of both sides', async (t) => {
   const db = await employer(t);
   const lines = [
     lineOf({ deduction_id: 'same', member_amount: '10.00', employer_amount: '1.00' }),
@@ -291,7 +293,7 @@ t.test('more rows than memory is meant for are refused', async (t) => {
   t.ok(given < AUDIT_ROWS_MAX + 2_000, `${given} rows were read`);
 });
 
-t.test('a heap names its first rows and counts all', async (t) => {
+t.test('a category names its first rows and counts all', async (t) => {
   const db = await employer(t);
   const rows = Array.from({ length: AUDIT_ROWS_NAMED + 5 }, (_, index) => ({
     employee_id: `e-${String(index).padStart(5, '0')}`,
@@ -361,7 +363,7 @@ const someRows = fc.array(
 );
 
 t.test(
-  'each employee and deduction is in the heap that a look at both sides says, and nothing is lost',
+  'each employee and deduction is in the category that a look at both sides says, and nothing is lost',
   async (t) => {
     const db = await employer(t);
     await employ(db, 'emp-3');
@@ -389,18 +391,18 @@ t.test(
             const employerHere = sum(here.map((one) => one.employer_amount));
             const employerThere = sum(given.map((one) => one.employer_amount));
             if (here.length === 0 && there.length === 0) continue;
-            let heap: number;
+            let category: number;
             if (there.length === 0)
-              heap = member[0] === 0n && (!givesEmployer || employerHere === 0n) ? 0 : 1;
+              category = member[0] === 0n && (!givesEmployer || employerHere === 0n) ? 0 : 1;
             else if (here.length > 0)
-              heap =
+              category =
                 member[0] === member[1] && (given.length === 0 || employerHere === employerThere) ? 0 : 3;
-            else heap = member[1] === 0n && employerThere === 0n ? 0 : employee_id === 'nobody' ? 4 : 2;
-            expected[heap] = (expected[heap] as number) + 1;
+            else category = member[1] === 0n && employerThere === 0n ? 0 : employee_id === 'nobody' ? 4 : 2;
+            expected[category] = (expected[category] as number) + 1;
           }
         }
         deepStrictEqual(counts(audit), expected);
-        const heaps = [
+        const categories = [
           audit.matched,
           audit.only_here,
           audit.only_in_payroll,
@@ -409,19 +411,19 @@ t.test(
         ];
         const included = lines.filter((line) => line.flags.length === 0);
         deepStrictEqual(
-          sum(heaps.map((heap) => heap.member_amount)),
+          sum(categories.map((category) => category.member_amount)),
           sum(included.map((line) => line.member_amount)),
         );
         deepStrictEqual(
-          sum(heaps.map((heap) => heap.employer_amount)),
+          sum(categories.map((category) => category.employer_amount)),
           sum(included.map((line) => line.employer_amount)),
         );
         deepStrictEqual(
-          sum(heaps.map((heap) => heap.payroll_member_amount)),
+          sum(categories.map((category) => category.payroll_member_amount)),
           sum(rows.map((row) => row.member_amount)),
         );
         deepStrictEqual(
-          sum(heaps.map((heap) => heap.payroll_employer_amount)),
+          sum(categories.map((category) => category.payroll_employer_amount)),
           sum(rows.map((row) => row.employer_amount)),
         );
       }),

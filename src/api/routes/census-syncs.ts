@@ -20,7 +20,7 @@ import {
 } from '../schemas.ts';
 import { EmployerId } from './censuses.ts';
 
-/** Problems told on one page. A sync may have a thousand, and a page a thousand syncs. */
+/** Problems in one page. A sync may have 1,000, and a page 1,000 syncs. */
 const PROBLEMS_ON_PAGE = 1_000;
 /** Syncs of one employer that may be opened in the moment between opening one and reading it. */
 const JUST_OPENED = 100;

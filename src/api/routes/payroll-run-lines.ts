@@ -261,7 +261,7 @@ const TOTALS = {
 
 const amount = (description: string) => nullable(text(`${description} Null: nothing there.`));
 
-const Heap = (description: string) =>
+const Category = (description: string) =>
   closed(
     {
       ...TOTALS,
@@ -292,10 +292,10 @@ const Audit = closed(
         "Whether payroll's file has the employer's side of at least one row; without it payroll's sums of that side say nothing.",
     }),
     matched: closed(TOTALS, 'The same on both sides, or nothing on either.'),
-    only_here: Heap("In the run, and not in payroll's file."),
-    only_in_payroll: Heap("In payroll's file, and not in the run."),
-    amount_differs: Heap('On both sides, with other amounts.'),
-    employee_unknown: Heap("In payroll's file, of employees whom nothing here knows with this employer."),
+    only_here: Category("In the run, and not in payroll's file."),
+    only_in_payroll: Category("In payroll's file, and not in the run."),
+    amount_differs: Category('On both sides, with other amounts.'),
+    employee_unknown: Category("In payroll's file, of employees whom nothing here knows with this employer."),
   },
   "A run beside payroll's own file.",
 );

@@ -6,7 +6,7 @@ import { type FrozenLines, frozenLinesOf } from '../runs/adjustments.ts';
 import { arrearsLines, type Owed, owedByLatest } from '../runs/arrears.ts';
 import { codeFinder } from '../settings/codes.ts';
 
-/** What payroll took too little of one deduction in one finalized run, less what later runs have collected. */
+/** The amount of one deduction that payroll did not take in a finalized run, less what later runs collected. */
 export type Arrears = {
   employer_id: string;
   run_id: string;
@@ -23,8 +23,8 @@ type Run = { run_id: string; freeze_id: string; employer_id: string };
 const CARRIER = { codesOf: codeFinder([]), named: null };
 
 /**
- * What an employee is in arrears with, over all finalized runs of the employers, as a run's arrears lines tell it of
- * those of two years: by employer, and within each by run in the order of their pay dates.
+ * Returns an employee's arrears over all finalized runs of the employers: by employer, and within each in the order of pay
+ * dates. A run's arrears lines cover two years only.
  */
 export async function arrearsOfEmployee(
   db: Db,
@@ -48,7 +48,7 @@ export async function arrearsOfEmployee(
   });
 }
 
-/** The finalized runs that the employee had something to do with, and what it had in each. */
+/** Returns the finalized runs with lines of the employee, and those lines. */
 function runsOf(db: Db, employeeId: string, employers: readonly string[]) {
   return db
     .selectFrom('payroll_runs')

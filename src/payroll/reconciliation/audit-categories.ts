@@ -1,11 +1,11 @@
-/** The heaps that payroll's file and a run fall into. Pure. */
+/** The categories of an audit: rows that match, are on one side only, or differ. Pure. */
 import { amountOf } from '../../money.ts';
 
-/** A row of payroll's file says what it is for by one of these, or by several. */
+/** Rows of payroll's file name what they are for by one or several of these. */
 export const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
 export type Naming = (typeof NAMING)[number];
 
-/** Amounts of the run, and of payroll; null where that side has none. */
+/** Amounts of the run and of payroll; null if that side has none. */
 export type AuditRow = { employee_id: string } & { [name in Naming]?: string | null } & {
   member_amount: string | null;
   employer_amount: string | null;
@@ -22,23 +22,23 @@ export type AuditTotals = {
 };
 
 /** `rows` are the first `AUDIT_ROWS_NAMED`. */
-export type Heap = AuditTotals & { rows: AuditRow[] };
+export type Category = AuditTotals & { rows: AuditRow[] };
 
 export type Audit = {
-  /** What the rows say what they are for by: everything is compared at that. */
+  /** The fields by which rows name what they are for, and by which sums are compared. */
   compared_by: Naming[];
-  /** The file has the employer's side of at least one row; where it has not, that side is not compared. */
+  /** The file has the employer's side of at least one row. Otherwise that side is not compared. */
   employer_compared: boolean;
   matched: AuditTotals;
-  only_here: Heap;
-  only_in_payroll: Heap;
-  amount_differs: Heap;
-  /** Only in payroll, of employees of whom the roster knows nothing with this employer. */
-  employee_unknown: Heap;
+  only_here: Category;
+  only_in_payroll: Category;
+  amount_differs: Category;
+  /** Only in payroll, for employees who are not in the employer's roster. */
+  employee_unknown: Category;
 };
 
 export const AUDIT_ROWS_NAMED = 1_000;
-/** What one side has for an employee: sums, where it has several rows or lines for the same. */
+/** The amounts of one side for an employee: sums of all rows or lines that are for the same. */
 export type Amounts = { member: bigint; employer: bigint | null };
 
 /** JSON keeps the parts apart whatever characters they hold. */
@@ -51,12 +51,12 @@ export function keyOf(
 }
 
 /** `givesEmployer`: payroll's file has the employer's side of at least one row. */
-export function createHeaps(names: readonly Naming[], givesEmployer: boolean) {
-  const matched = createHeap(names);
-  const onlyHere = createHeap(names);
-  const onlyInPayroll = createHeap(names);
-  const differs = createHeap(names);
-  const unknown = createHeap(names);
+export function createCategories(names: readonly Naming[], givesEmployer: boolean) {
+  const matched = createCategory(names);
+  const onlyHere = createCategory(names);
+  const onlyInPayroll = createCategory(names);
+  const differs = createCategory(names);
+  const unknown = createCategory(names);
   return {
     compare(key: string, here: Amounts, payroll: Amounts | null): void {
       if (payroll === null) {
@@ -70,22 +70,22 @@ export function createHeaps(names: readonly Naming[], givesEmployer: boolean) {
     },
     onlyInPayroll(key: string, payroll: Amounts, isKnown: boolean): void {
       const isZero = payroll.member === 0n && (payroll.employer ?? 0n) === 0n;
-      const heap = isKnown ? onlyInPayroll : unknown;
-      (isZero ? matched : heap).add(key, null, payroll);
+      const category = isKnown ? onlyInPayroll : unknown;
+      (isZero ? matched : category).add(key, null, payroll);
     },
     audit: (): Audit => ({
       compared_by: [...names],
       employer_compared: givesEmployer,
       matched: matched.totals(),
-      only_here: onlyHere.heap(),
-      only_in_payroll: onlyInPayroll.heap(),
-      amount_differs: differs.heap(),
-      employee_unknown: unknown.heap(),
+      only_here: onlyHere.category(),
+      only_in_payroll: onlyInPayroll.category(),
+      amount_differs: differs.category(),
+      employee_unknown: unknown.category(),
     }),
   };
 }
 
-function createHeap(names: readonly Naming[]) {
+function createCategory(names: readonly Naming[]) {
   const rows: AuditRow[] = [];
   let count = 0;
   const sums = { here: { member: 0n, employer: 0n }, payroll: { member: 0n, employer: 0n } };
@@ -106,7 +106,7 @@ function createHeap(names: readonly Naming[]) {
       if (rows.length < AUDIT_ROWS_NAMED) rows.push(rowOf(key, names, here, payroll));
     },
     totals,
-    heap: (): Heap => ({ ...totals(), rows }),
+    category: (): Category => ({ ...totals(), rows }),
   };
 }
 

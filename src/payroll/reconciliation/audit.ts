@@ -1,4 +1,4 @@
-/** Payroll's own file against a run, in four heaps: "Reconciliation" of the field notes. */
+/** Compares payroll's own file with a run: "Reconciliation" of the field notes. */
 import type { Problem } from '../../contract/check.ts';
 import { piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
@@ -14,7 +14,14 @@ import { employeesKnownAt } from '../../ledger/roster.ts';
 import { AMOUNT_RULE, centsOf, parseAmount } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { LinesOfEmployee } from '../runs/line-pages.ts';
-import { type Amounts, type Audit, createHeaps, keyOf, NAMING, type Naming } from './audit-categories.ts';
+import {
+  type Amounts,
+  type Audit,
+  createCategories,
+  keyOf,
+  NAMING,
+  type Naming,
+} from './audit-categories.ts';
 
 export const AUDIT_COLUMNS: Columns = {
   list: 'lines',
@@ -23,11 +30,11 @@ export const AUDIT_COLUMNS: Columns = {
 };
 
 /**
- * Rows of one file. They come in any order and are held in memory, some 250 bytes each, until the run's lines have
- * passed by; an employer with 100,000 employees has some 300,000.
+ * Rows of one file. They are in any order and stay in memory, about 250 bytes each, until the run's lines have been read;
+ * an employer with 100,000 employees has about 300,000.
  */
 export const AUDIT_ROWS_MAX = 500_000;
-/** Rows handled between two turns of the event loop, and employees looked up at once. */
+/** Rows handled before the event loop continues, and employees looked up at once. */
 const ROWS_AT_ONCE = 1_000;
 
 /**
@@ -54,23 +61,24 @@ export async function auditRun(
     }
   }
   if (!problems.isEmpty) return problems.refused();
-  const heaps = createHeaps(file.names(), file.givesEmployer);
+  const categories = createCategories(file.names(), file.givesEmployer);
   for await (const page of run.pages) {
     for (const { employeeId, lines } of page) {
       for (const [key, here] of sumsOf(employeeId, lines, file.names())) {
-        heaps.compare(key, here, file.claim(key));
+        categories.compare(key, here, file.claim(key));
       }
     }
   }
   for (const keys of piecesOf(file.unclaimed(), ROWS_AT_ONCE)) {
     const known = await employeesKnownAt(db, run.employerId, keys.map(employeeIn));
-    for (const key of keys) heaps.onlyInPayroll(key, file.claim(key) as Amounts, known.has(employeeIn(key)));
+    for (const key of keys)
+      categories.onlyInPayroll(key, file.claim(key) as Amounts, known.has(employeeIn(key)));
     await new Promise(setImmediate);
   }
-  return { ok: true, audit: heaps.audit() };
+  return { ok: true, audit: categories.audit() };
 }
 
-/** Payroll's amounts, by employee and what they are for. */
+/** Collects payroll's amounts by employee and by what they are for. */
 function createFile() {
   const amounts = new Map<string, Amounts>();
   let names: readonly Naming[] | null = null;
@@ -106,7 +114,7 @@ function createFile() {
       return givesEmployer;
     },
     names: (): readonly Naming[] => names ?? [],
-    /** What payroll has for a key; from then on it is not unclaimed. */
+    /** Removes and returns payroll's amounts for a key. */
     claim(key: string): Amounts | null {
       const found = amounts.get(key) ?? null;
       amounts.delete(key);
@@ -116,7 +124,7 @@ function createFile() {
   };
 }
 
-/** What the run has for an employee, by what the rows of the file are for. */
+/** Returns the sums of an employee's lines, grouped as the rows of the file are. */
 function sumsOf(employeeId: string, lines: readonly Line[], names: readonly Naming[]): Map<string, Amounts> {
   const sums = new Map<string, Amounts>();
   for (const line of lines.filter(isIncluded)) {

@@ -1,4 +1,4 @@
-/** What payroll really took of a finalized run's lines: "Taken" of payroll.md. */
+/** Reports of the amounts that payroll took for a finalized run: "Taken" of payroll.md. */
 import type { Problem } from '../../contract/check.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import { lockName } from '../../database/engine.ts';
@@ -19,7 +19,7 @@ import { isIncluded, LINE_KINDS, type Line, lineKey } from '../calculation/line.
 import type { StoredRun } from '../runs/store.ts';
 import { changePayroll } from '../settings/lock.ts';
 
-/** A row names one line: by as much of it as tells it from the employee's others. */
+/** A row names one line by enough of these fields to distinguish it from the employee's others. */
 const NAMING = ['deduction_id', 'line_of_coverage', 'payroll_code', 'kind', 'adjustment_for'] as const;
 
 export const TAKEN_COLUMNS: Columns = {
@@ -28,13 +28,13 @@ export const TAKEN_COLUMNS: Columns = {
   optional: NAMING,
 };
 
-/** A line of which payroll took another amount than the run has. */
+/** A line whose amount taken differs from the run. */
 export type TakenDifference = Pick<
   Line,
   'employee_id' | 'deduction_id' | 'line_of_coverage' | 'kind' | 'adjustment_for' | 'member_amount'
 > & { taken: string; owed: string };
 
-/** `owed`: all that was taken too little. `differences` are the first `DIFFERENCES_NAMED` of `difference_count`. */
+/** `owed` is the sum of the amounts not taken; `differences` are the first `DIFFERENCES_NAMED` of `difference_count`. */
 export type Recorded =
   | {
       ok: true;
@@ -46,7 +46,7 @@ export type Recorded =
     }
   | RowsRefused;
 
-/** As many as an audit names rows of a heap. */
+/** The number of rows that an audit names, too. */
 export const DIFFERENCES_NAMED = 1_000;
 
 /** Rows in one transaction: their employees' lines are read together, and the write lock is held a few milliseconds. */
@@ -58,7 +58,7 @@ type Taken = { path: string; line: Line; taken: bigint; owed: bigint };
  * Records a report on a finalized run. `amount` is the amount taken of the employee's side of a line. The latest report
  * that names a line decides; a line that no report names was taken in full. One wrong row refuses the whole report.
  * `owed`: the sum of the amounts not taken. Rows come in any order, and memory stays flat: they are
- * written as they come, and one small transaction makes them stand.
+ * written as they arrive, and one small transaction records the report.
  */
 export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: string): Promise<Recorded> {
   const problems = createProblems();
@@ -82,12 +82,12 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
       differences.push(...others.slice(0, DIFFERENCES_NAMED - differences.length).map(differenceOf));
     }
     if (problems.isEmpty && report !== null) {
-      const stands = { run_id: stored.run_id, report, recorded_at: now, lines };
-      const problem = await transact(db, (trx) => makeStand(trx, stands));
+      const row = { run_id: stored.run_id, report, recorded_at: now, lines };
+      const problem = await transact(db, (trx) => recordReport(trx, row));
       if (problem !== null) problems.add(problem);
     }
   } catch (error) {
-    // Where the answer to the commit was lost the report may stand: if not, the next one removes what it left.
+    // If the response to the commit was lost, the report may be recorded. If it is not, the next report removes its lines.
     if (report !== null && !isUnavailable(error)) await dropReport(db, stored.run_id, report).catch(() => {});
     throw error;
   }
@@ -95,7 +95,7 @@ export async function recordTaken(db: Db, stored: StoredRun, rows: Rows, now: st
     if (report !== null) await dropReport(db, stored.run_id, report);
     return problems.refused();
   }
-  await dropLeftBehind(db, stored.run_id, report);
+  await dropUnrecorded(db, stored.run_id, report);
   return {
     ok: true,
     report,
@@ -127,7 +127,7 @@ export function readTaken(
     .execute();
 }
 
-/** The lines that the rows name, and what is wrong with the other rows. */
+/** Returns the lines that rows name, and adds a problem for each other row. */
 async function findLines(
   db: Db,
   freezeId: string,
@@ -168,8 +168,8 @@ function findLine({ path, fields }: GivenRow, frozen: ReadonlyMap<string, readon
     return { path, rule };
   }
   if (others.length > 0) {
-    const telling = NAMING.filter((name) => others.some((other) => other[name] !== line[name]));
-    return { path, rule: `names several lines: say ${telling.join(' or ')}` };
+    const distinguishing = NAMING.filter((name) => others.some((other) => other[name] !== line[name]));
+    return { path, rule: `names several lines: say ${distinguishing.join(' or ')}` };
   }
   const owed = centsOf(line.member_amount) - taken;
   return { path, line, taken, owed };
@@ -254,13 +254,13 @@ async function linesOf(
   return new Set(rows.map(({ employee_id, line }) => keyOf(employee_id, line)));
 }
 
-/** JSON keeps the two apart whatever characters they hold. */
+/** JSON keeps the parts separate, whatever characters they contain. */
 function keyOf(employeeId: string, line: string): string {
   return JSON.stringify([employeeId, line]);
 }
 
-/** Makes a report the one that stands, or says why it can't be. */
-async function makeStand(
+/** Records a report, or returns the problem that prevents it. */
+async function recordReport(
   trx: Trx,
   row: { run_id: string; report: number; recorded_at: string; lines: number },
 ): Promise<Problem | null> {
@@ -288,14 +288,14 @@ async function makeStand(
   return null;
 }
 
-/** Removes what earlier reports that never stood have left: no other can stand behind this one. */
-async function dropLeftBehind(db: Db, runId: string, report: number): Promise<void> {
+/** Removes lines of earlier reports that were never recorded: none can be recorded after this one. */
+async function dropUnrecorded(db: Db, runId: string, report: number): Promise<void> {
   for (const left of await openReport(db, runId).where('report', '<', report).execute()) {
     await dropReport(db, runId, left.report);
   }
 }
 
-/** In steps that hold the write lock briefly. */
+/** Removes the lines of a report in steps that hold the write lock briefly. */
 async function dropReport(db: Db, runId: string, report: number): Promise<void> {
   for (let removed = -1; removed !== 0; ) {
     removed = await transact(db, async (trx) => {

@@ -1,16 +1,16 @@
-/** Whether what payroll took and what it still owes make up the finalized lines. */
+/** Verifies that amounts taken and owed add up to the finalized lines. */
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../../database/difference.ts';
 import type { Db } from '../../database/tables.ts';
 import { parseAmount } from '../../money.ts';
 import { type Line, lineKey } from '../calculation/line.ts';
 
-/** Lines taken that are read at once, each with all frozen lines of its employee. */
+/** Lines read at once, each with all frozen lines of its employee. */
 const ROWS_AT_ONCE = 500;
-/** Reports that are named. */
+/** Reports named as wrong. */
 const NAMED = 1_000;
 
-/** Every line of every report, also of those that a later one replaced. */
+/** Verifies every line of every report, including those that a later one replaced. */
 export async function verifyTaken(db: Db, on: Verifying): Promise<void> {
   const first: Place = { run_id: '', report: 0, employee_id: '', line: '' };
   const page = (after: Place) => pageOf(db, after);
@@ -63,7 +63,7 @@ function verifyOne(row: Row, { tell }: Verifying): void {
   }
 }
 
-/** None where the lines are damaged, which is told of the run itself. */
+/** Returns no lines if they are damaged, which the verification of the run reports. */
 function linesOf(text: string | null): Line[] {
   try {
     return JSON.parse(text ?? '[]') as Line[];
@@ -72,7 +72,7 @@ function linesOf(text: string | null): Line[] {
   }
 }
 
-/** Reports that don't have the lines that they count, or are of no run. */
+/** Reports each report whose number of lines is wrong or whose run does not exist. */
 async function verifyReports(db: Db, { tell }: Verifying): Promise<void> {
   const { rows } = await sql<{ run_id: string; report: number }>`
     select run_id, report from taken_reports

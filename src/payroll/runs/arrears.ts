@@ -1,15 +1,15 @@
-/** What payroll took too little, or too much, of earlier finalized runs: "Taken" of payroll.md. Pure. */
+/** Arrears: amounts of earlier finalized runs that payroll did not take: "Taken" of payroll.md. Pure. */
 import { difference, total } from '../../money.ts';
 import { isIncluded, type Line, lineKey, NOTHING } from '../calculation/line.ts';
 import { type Carrier, contentOfLine, type Earlier, type FrozenLines } from './adjustments.ts';
 
-/** A line of a run of which payroll took another amount than was finalized. */
+/** A finalized line whose amount taken differs. */
 export type Owed = { runId: string; line: string; owed: string };
 
 /**
  * Returns what is owed by the latest report that names each line; a report replaces only the lines it names.
  *
- * @param rows lines of standing reports, older reports first
+ * @param rows lines of recorded reports, older reports first
  */
 export function owedByLatest<
   Row extends { employee_id: string; line: string; owed: string; run_id?: string },
@@ -22,12 +22,12 @@ export function owedByLatest<
 
 type EarlierRun = Pick<Earlier, 'runId' | 'freezeId'>;
 
-/** What is owed of one deduction in one run. */
+/** The amounts of one deduction in one run. */
 type Account = { line: Line; finalized: string; owed: string; collected: string };
 
 /**
- * The arrears lines of one employee: for each earlier run and deduction, what later finalized runs have not collected
- * yet, or have collected although payroll had taken it. Nothing for a line of coverage whose lines cancel out.
+ * Returns the arrears lines of one employee: for each earlier run and deduction, what later finalized runs have not
+ * collected yet, or collected although payroll had taken it. A line of coverage whose lines cancel out has none.
  */
 export function arrearsLines(
   earlier: readonly EarlierRun[],
@@ -53,7 +53,7 @@ export function arrearsLines(
   });
 }
 
-/** By deduction: a run may have several lines of one, its own and those that settle something. */
+/** Returns accounts by deduction. A run may have several lines of one: regular ones, adjustments and arrears. */
 function accountsOf(
   { runId, freezeId }: EarlierRun,
   owed: readonly Owed[],

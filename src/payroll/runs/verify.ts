@@ -1,4 +1,4 @@
-/** Proves a finalized run: computes it again from the ledger at its position, by the basis frozen with it. */
+/** Proves a finalized run: computes it again from its ledger position and the basis frozen with it. */
 import { isDeepStrictEqual } from 'node:util';
 import type { Db } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
@@ -8,10 +8,10 @@ import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './reads.ts';
 import { frozenOf, type StoredRun } from './store.ts';
 
-/** What is not as it was: `frozen` or `computed` is null where the line is on one side only. */
+/** A difference between the frozen run and its recomputation. A side without the line is null. */
 export type Difference = {
   employee_id: string;
-  /** Kind, deduction and run of the line; null where it is the employee's being in the run. */
+  /** The line's key; null if the difference is whether the employee is in the run. */
   line: string | null;
   frozen: unknown;
   computed: unknown;
@@ -30,17 +30,17 @@ export function whyOtherRules({ rules_version }: StoredRun): string | null {
   return `The run was finalized by rules ${rules_version}, and this release computes by rules ${RULES_VERSION}. Verify it with the release that finalized it.`;
 }
 
-/** Differences named: enough to see what is wrong. */
+/** Differences named: enough to find the cause. */
 const DIFFERENCES_NAMED = 100;
 
-/** Of a finalized or voided run. `computed` is told all that is computed on the way, page by page. */
+/** Verifies a finalized or voided run. `computed` receives each computed page. */
 export async function verifyRun(
   db: Db,
   stored: StoredRun,
   computed: (page: readonly EmployeeLines[]) => void = () => {},
 ): Promise<Verification> {
   const result: Verification = { identical: true, lines: 0, differences: [], difference_count: 0 };
-  const tell = (difference: Difference): void => {
+  const add = (difference: Difference): void => {
     result.identical = false;
     result.difference_count += 1;
     if (result.differences.length < DIFFERENCES_NAMED) result.differences.push(difference);
@@ -54,7 +54,7 @@ export async function verifyRun(
     const order = left === null ? 1 : right === null ? -1 : byBytes(left.employeeId, right.employeeId);
     const [isLeft, isRight] = [order <= 0, order >= 0];
     result.lines += isLeft ? (left as FrozenEmployee).lines.length : 0;
-    compare(isLeft ? left : null, isRight ? right : null, tell);
+    compare(isLeft ? left : null, isRight ? right : null, add);
     if (isLeft) one = await frozen.next();
     if (isRight) other = await again.next();
   }
@@ -85,15 +85,15 @@ async function* oneByOne<T>(pages: AsyncIterable<T[]>): AsyncGenerator<T, undefi
 function compare(
   frozen: FrozenEmployee | null,
   computed: FrozenEmployee | null,
-  tell: (difference: Difference) => void,
+  add: (difference: Difference) => void,
 ): void {
   const employee_id = (frozen ?? computed)?.employeeId as string;
   const [was, is] = [frozen?.rosterPosition ?? null, computed?.rosterPosition ?? null];
-  if (was !== is) tell({ employee_id, line: null, frozen: was, computed: is });
+  if (was !== is) add({ employee_id, line: null, frozen: was, computed: is });
   const [before, now] = [byKey(frozen), byKey(computed)];
   for (const key of new Set([...before.keys(), ...now.keys()])) {
     const [old, own] = [before.get(key) ?? null, now.get(key) ?? null];
-    if (!isDeepStrictEqual(old, own)) tell({ employee_id, line: key, frozen: old, computed: own });
+    if (!isDeepStrictEqual(old, own)) add({ employee_id, line: key, frozen: old, computed: own });
   }
 }
 
