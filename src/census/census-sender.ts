@@ -21,7 +21,7 @@ const TIMEOUTS: Timeouts = { idleMs: 5 * 60_000, totalMs: 15 * 60_000 };
  */
 const CLOCK_SKEW_MS = 5 * 60_000;
 
-export type CensusSending = {
+type CensusSending = {
   db: Db;
   encryptor: Encryptor;
   now: Clock;

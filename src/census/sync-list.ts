@@ -27,9 +27,9 @@ export type CensusSync = Pick<
 };
 
 /** The position of a page: syncs are listed newest first. */
-export type SyncCursor = { requestedAt: string; syncId: string };
+type SyncCursor = { requestedAt: string; syncId: string };
 
-export type SyncFilter = {
+type SyncFilter = {
   employerId?: string | undefined;
   state?: SyncState | undefined;
   overdue?: boolean | undefined;

@@ -4,11 +4,11 @@ import { Address, Employee } from './employee.ts';
 import { email, oneOf } from './fields.ts';
 
 /** The employer's contact person for the service. */
-export const Contact = Type.Object(
+const Contact = Type.Object(
   { first_name: Type.String(), last_name: Type.String(), email },
   { additionalProperties: false },
 );
-export type Contact = Static<typeof Contact>;
+type Contact = Static<typeof Contact>;
 
 export const contact = compile(Contact);
 

@@ -90,7 +90,7 @@ function problemsIn(schema: TSchema, error: TLocalizedValidationError): Problem[
  * Returns the text of a broken rule, from the schema's `rule` annotation or the keyword. It depends on the
  * schema only, so it cannot contain a value.
  */
-export function ruleOf(schema: TSchema, error: TValidationError): string {
+function ruleOf(schema: TSchema, error: TValidationError): string {
   const { rule } = annotated(schema);
   switch (error.keyword) {
     case 'minLength':
@@ -109,7 +109,7 @@ export function ruleOf(schema: TSchema, error: TValidationError): string {
 }
 
 /** Returns the part of the schema that an error's `schemaPath` (`#/properties/address`) points to. */
-export function schemaAt(root: TSchema, schemaPath: string): TSchema {
+function schemaAt(root: TSchema, schemaPath: string): TSchema {
   return segmentsOf(schemaPath).reduce(
     (schema, segment) => (schema as Record<string, TSchema>)[segment]!,
     root,
@@ -160,7 +160,7 @@ export function pathOf(pointer: string): string {
 }
 
 /** Returns the path of an unknown field. */
-export function unknownFieldPath(pointer: string): string {
+function unknownFieldPath(pointer: string): string {
   const parent = pointer.slice(0, pointer.lastIndexOf('/'));
   return givenFieldPath(pathOf(parent), segmentsOf(pointer).at(-1)!);
 }

@@ -53,7 +53,7 @@ const contribution = Type.String({
  * The contract sets no limit, but every version stores its description, and responses with 1,000 rows must
  * fit in memory: at most 16 MB.
  */
-export const DESCRIPTION_MAX_CHARACTERS = 4_000;
+const DESCRIPTION_MAX_CHARACTERS = 4_000;
 
 /** Only the date part counts, as written. Samples have arbitrary times of day, and `dayOf` ignores them. */
 const effectiveDay = nullable(

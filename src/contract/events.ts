@@ -44,7 +44,7 @@ export const EVENT_TYPES = [
 export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The data of both census events. Unknown fields are accepted. */
-export const SyncData = Type.Object({ employer_id: identifier });
-export type SyncData = Static<typeof SyncData>;
+const SyncData = Type.Object({ employer_id: identifier });
+type SyncData = Static<typeof SyncData>;
 
 export const syncData = compile(SyncData);

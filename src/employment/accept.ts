@@ -146,7 +146,7 @@ function requestOf({ changeId, kind, change, encrypted }: Prepared) {
   return { requestId: changeId, kind, subject: employeeSubject(body.employee_id), encrypted, effectiveOn };
 }
 
-export type GroupCommit = {
+type GroupCommit = {
   /** Resolves when the change is durable, as `acceptChange` does. */
   accept(submission: Submission): Promise<Accepted>;
 };

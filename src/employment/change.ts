@@ -27,7 +27,7 @@ export type Change = {
   [K in ChangeKind]: { readonly kind: K; readonly body: Bodies[K]; readonly effectiveOn: string | null };
 }[ChangeKind];
 
-export type CheckedChange =
+type CheckedChange =
   | { readonly ok: true; readonly change: Change }
   | { readonly ok: false; readonly problems: Problem[] };
 

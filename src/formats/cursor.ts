@@ -3,7 +3,7 @@ import type { Static, TSchema } from 'typebox';
 import Type from 'typebox';
 import { compile } from '../contract/check.ts';
 
-export type Cursor<Position> = {
+type Cursor<Position> = {
   /** Null when the list ended. */
   encode(position: Position | null): string | null;
   /** Throws `InvalidCursor` for a text that this list did not make. */

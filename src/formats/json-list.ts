@@ -127,7 +127,7 @@ function createWindow() {
 
 export type Token = { token: TokenType; value: unknown; offset: number };
 
-export type Shape = {
+type Shape = {
   /** The field that holds the list. */
   readonly list: string;
   /** Whether the text may also be the array itself. */
@@ -142,8 +142,8 @@ export type Outline = {
   readonly inList: boolean;
 };
 
-export class WrongShape extends Error {}
-export class BadGrammar extends Error {}
+class WrongShape extends Error {}
+class BadGrammar extends Error {}
 
 type State =
   | 'root'
@@ -158,7 +158,7 @@ type State =
   | 'behind the list'
   | 'ended';
 
-export function createOutline(
+function createOutline(
   { list, orBare }: Shape,
   on: {
     named(field: string): void;

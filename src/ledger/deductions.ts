@@ -202,13 +202,13 @@ async function withEmployers(
 }
 
 /** A deduction under an employee that it has or ever had. */
-export type Candidate = Tables['deduction_employees'] & {
+type Candidate = Tables['deduction_employees'] & {
   /** False if the latest state or the current roster already excludes it. */
   readonly may_pass: boolean;
 };
 
 /** Returns the next `count` candidates after a cursor, by employee and deduction id. */
-export async function candidatesAfter(
+async function candidatesAfter(
   db: Db,
   filter: DeductionFilter,
   after: DeductionCursor | undefined,
@@ -252,12 +252,12 @@ export async function candidatesAfter(
 const LATEST_COST = 8;
 
 /** Returns the cost of one candidate before its states are read, in keys of less than a microsecond. */
-export function candidateCost(filter: DeductionFilter): number {
+function candidateCost(filter: DeductionFilter): number {
   return asksOfLatest(filter) ? LATEST_COST : 1;
 }
 
 /** Returns whether the statement excludes candidates before their states are read. */
-export function isToldEarly(filter: DeductionFilter): boolean {
+function isToldEarly(filter: DeductionFilter): boolean {
   return asksOfRoster(filter) || asksOfLatest(filter);
 }
 

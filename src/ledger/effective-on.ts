@@ -14,7 +14,7 @@ export const EffectiveOn = Type.Optional(
   }),
 );
 
-export type Split = { rest: unknown; effectiveOn: string | null; problems: Problem[] };
+type Split = { rest: unknown; effectiveOn: string | null; problems: Problem[] };
 
 /** Separates `effective_on` from the contract's fields. */
 export function splitEffectiveOn(value: unknown): Split {

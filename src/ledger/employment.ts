@@ -28,7 +28,7 @@ export type Employment = {
 
 /** The attributes whose facts have dates. */
 export const DATED = ['pay_frequency', 'pay_group', 'employment_status', 'absent'] as const;
-export type Dated = (typeof DATED)[number];
+type Dated = (typeof DATED)[number];
 
 /** Returns an employee's employments from all of the employee's reports, in the order of their positions. */
 export function employmentsOf(reports: readonly RosterFact[]): Employment[] {

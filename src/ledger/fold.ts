@@ -37,7 +37,7 @@ export type Content = Omit<
   | 'recorded_at'
 >;
 
-export type Folded = { versions: Insertable<VersionTable>[]; heads: Map<string, Head> };
+type Folded = { versions: Insertable<VersionTable>[]; heads: Map<string, Head> };
 
 /**
  * Returns the event time: `created_at`, else the time of receipt (field notes), in fixed-width UTC with nine

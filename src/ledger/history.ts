@@ -109,7 +109,7 @@ export async function historyPage(
 }
 
 /** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
-export const RUN_COLUMNS = [
+const RUN_COLUMNS = [
   'position',
   'previous',
   'version',
@@ -131,7 +131,7 @@ export const RUN_COLUMNS = [
 export type RunVersion = Pick<Version, (typeof RUN_COLUMNS)[number]>;
 
 /** All versions of one deduction, oldest position first. */
-export type RunVersions = readonly [RunVersion, ...RunVersion[]];
+type RunVersions = readonly [RunVersion, ...RunVersion[]];
 
 /** Returns, by employee, the versions of each deduction that ever named the employee, in the order of deduction ids. */
 export async function versionsOfEmployees(

@@ -10,7 +10,7 @@ import { type StartDecision, timelineOf } from './state.ts';
 
 export const START_DECISIONS = ['keep', 'drop'] as const;
 
-export type NewStartDecision = {
+type NewStartDecision = {
   deductionId: string;
   /** The number of the version whose start was moved. */
   version: number;

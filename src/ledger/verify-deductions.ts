@@ -183,13 +183,13 @@ function keyOf({ employee_id, deduction_id }: Pair): string {
 }
 
 /** Versions of one deduction, oldest position first. */
-export type Chain = readonly Version[];
+type Chain = readonly Version[];
 
 /**
  * Returns the chains that end at the given positions: each version there and all before it. Follows the rows'
  * own links, always backward.
  */
-export async function readChains(db: Db, positions: readonly number[]): Promise<Map<number, Chain>> {
+async function readChains(db: Db, positions: readonly number[]): Promise<Map<number, Chain>> {
   const chains = new Map<number, Version[]>();
   const rows = await db
     .withRecursive('chain', (qb) =>

@@ -9,7 +9,7 @@ import type { BenefitsClient } from './client.ts';
 import type { End } from './finish.ts';
 import type { Claim, Post, Prepared, Sender, Senders } from './sender.ts';
 
-export type AttemptParts = {
+type AttemptParts = {
   db: Db;
   client: BenefitsClient;
   senders: Senders;

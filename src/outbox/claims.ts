@@ -32,7 +32,7 @@ const RETURNED_AT_ONCE = 100;
 /** The most requests to claim, and how many of them may be census uploads. */
 export type Slots = { limit: number; uploads: number };
 
-export type ClaimOptions = Slots & {
+type ClaimOptions = Slots & {
   owner: string;
   /** Requests that this loop is sending. They are never claimed again, even if their leases seem expired. */
   inFlight: ReadonlySet<string>;
@@ -189,7 +189,7 @@ export async function endAttempt(
     .execute();
 }
 
-export type PutOff = {
+type PutOff = {
   requestId: string;
   dueAt: string;
   status: number | null;

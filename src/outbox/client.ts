@@ -84,7 +84,7 @@ export function createClient(benefits: BenefitsConfig, version: string, now: Clo
 export const ANSWER_READ_BYTES = 1024 * 1024;
 
 /** Reads a response. Throws when the connection breaks before its end. */
-export async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
+async function readAnswer(answer: Dispatcher.ResponseData, now: Date): Promise<Outcome> {
   const { statusCode: status, headers } = answer;
   const parts: Buffer[] = [];
   let bytes = 0;

@@ -10,7 +10,7 @@ import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, typ
 import type { Claim, Disposition, NotNow, Senders } from './sender.ts';
 
 /** Bytes kept of a rejection: enough to read the reason, few enough to keep permanently. */
-export const ANSWER_KEPT_BYTES = 4 * 1024;
+const ANSWER_KEPT_BYTES = 4 * 1024;
 
 export type Finishing = {
   owner: string;

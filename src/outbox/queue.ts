@@ -29,7 +29,7 @@ export function idOf(subject: string): string {
 /** An encrypted body and its keyed hash, which stays when the body is erased. */
 export type EncryptedBody = { body: Buffer; body_hash: Buffer };
 
-export type NewRequest = {
+type NewRequest = {
   requestId: string;
   kind: RequestKind;
   subject: string;

@@ -51,7 +51,7 @@ export function attemptsOf(db: Db, requestId: string, limit: number): Promise<At
 }
 
 /** What is stored of a request, decrypted; null if it is erased or never existed. */
-export type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; answer: string | null };
+type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; answer: string | null };
 
 /**
  * Returns what is stored of a request, or null if there is none with this id. The caller records the read first

@@ -224,14 +224,14 @@ export type BatchParts = Finishing & {
   log: Log;
 };
 
-export type Batch = {
+type Batch = {
   /** How each attempt ended, in the order given. */
   ended: Ended[];
   claims: Claim[];
   isPaused: boolean;
 };
 
-export type BatchRequest = {
+type BatchRequest = {
   /** Attempts to record. */
   attempted: readonly Attempted[];
   /** Returns how many to claim, given how the attempts ended. */
@@ -248,7 +248,7 @@ export type BatchRequest = {
  * that one bad attempt affects no other. Throws the database's error if there was nothing to record or the
  * database must not be used any more.
  */
-export function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batch> {
+function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batch> {
   const { db, sharedNow, log } = parts;
 
   return async (options) => {

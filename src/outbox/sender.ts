@@ -68,7 +68,7 @@ export type Sender = {
   merged?(trx: Trx, kept: string, cancelled: string): Promise<void>;
 };
 
-export type AttemptEnd = {
+type AttemptEnd = {
   readonly verdict: Verdict;
   readonly status: number | null;
   /** The outcome in words, without anything from the response. */

@@ -6,7 +6,7 @@ const WINDOW_MS = 60_000;
 /** Addresses remembered at once. The oldest is forgotten first, so that memory stays bounded. */
 const ADDRESSES_MAX = 1_000;
 
-export type FailedAttempts = {
+type FailedAttempts = {
   /** Counts a failed attempt. Returns the seconds to wait when the address has too many in this minute, else null. */
   failed(address: string): number | null;
 };

@@ -31,7 +31,7 @@ export type Hasher = {
 };
 
 /** The hash was made with a key that this database no longer has. */
-export class HashKeyGone extends Error {
+class HashKeyGone extends Error {
   readonly code = 'HASH_KEY_GONE';
   readonly keyId: string;
   constructor(keyId: string) {

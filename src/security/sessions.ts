@@ -83,9 +83,9 @@ export async function endSession(trx: Trx, secret: string): Promise<void> {
 }
 
 /** A session as its own user sees it. `last_used_at` is exact to the minute. */
-export type SessionSummary = { id: string; created_at: string; last_used_at: string; is_current: boolean };
+type SessionSummary = { id: string; created_at: string; last_used_at: string; is_current: boolean };
 /** The last session of a page of `listSessions`. */
-export type SessionPosition = { created_at: string; id: string };
+type SessionPosition = { created_at: string; id: string };
 
 /**
  * Returns the sessions of a token that have not ended, newest first, and where the next page starts. `secret` is that

@@ -39,7 +39,7 @@ export type TokenSummary = Caller & {
 };
 
 /** The token cannot be created as requested; the message states what to change. */
-export class TokenRefused extends Error {
+class TokenRefused extends Error {
   readonly code = 'TOKEN_REFUSED';
 }
 

@@ -38,7 +38,7 @@ const orders = compile(Orders);
 const NOT_UNDERSTOOD = 'the orders are not understood';
 const NO_SCENARIO = 'is none: "benefits-sidecar simulate --scenario list" shows them';
 
-export type ControlState = {
+type ControlState = {
   faults: FaultState[];
   endpoints: DestinationState[];
   /** The newest; null before the first. */
@@ -47,7 +47,7 @@ export type ControlState = {
   deliveries: Delivery[];
 };
 
-export type Control = {
+type Control = {
   state(): ControlState;
   /** Throws `FaultRefused` for an invalid fault. */
   setFaults(texts: readonly string[]): void;

@@ -28,7 +28,7 @@ const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
 /** Marks the response to a repeated Idempotency-Key, as common services do. */
 const REPEATED = 'idempotent-replayed';
 
-export type EndpointsOptions = {
+type EndpointsOptions = {
   /** Returns the currently valid key. */
   apiKey: () => string;
   now: () => Date;
@@ -230,7 +230,7 @@ export type Decision = {
   headers: Readonly<Record<string, string>>;
 };
 
-export const WRONG_KEY = 'the API key is missing or wrong';
+const WRONG_KEY = 'the API key is missing or wrong';
 
 export function decided(status: number, body: object): Decision {
   return { status, body, applied: false, repeated: false, headers: {} };
@@ -246,7 +246,7 @@ export function refused(
 }
 
 /** Returns what a fault decides before anything is applied, or null. */
-export function decisionBy(fault: Fault | null): Decision | null {
+function decisionBy(fault: Fault | null): Decision | null {
   switch (fault?.name) {
     case 'rate-limit':
       return {
@@ -270,12 +270,12 @@ export function decisionBy(fault: Fault | null): Decision | null {
 const SILENT: ReadonlySet<string> = new Set<RequestFault>(['hang', 'reset', 'lost-answer', 'half-answer']);
 
 /** Returns whether a fault suppresses the complete response. */
-export function isSilent(fault: Fault | null): boolean {
+function isSilent(fault: Fault | null): boolean {
   return fault !== null && SILENT.has(fault.name);
 }
 
 /** Ways to respond, or not to. */
-export type Answering = {
+type Answering = {
   /** Waits a number of milliseconds, or until the simulator closes. */
   pause(ms: number): Promise<void>;
   /** Never responds. */

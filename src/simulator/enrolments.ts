@@ -22,7 +22,7 @@ export type Enrolments = {
   deductions(): Deduction[];
 };
 
-export type EnrolmentsOptions = {
+type EnrolmentsOptions = {
   seed: number;
   now: () => Date;
   makeEvent: MakeEvent;
@@ -76,7 +76,7 @@ type Plan = {
   tiered: boolean;
 };
 
-export const PLANS: Readonly<Record<LineOfCoverage, Plan>> = {
+const PLANS: Readonly<Record<LineOfCoverage, Plan>> = {
   medical: premium('Silver PPO 3000', 'pre_tax', 42_000, 68_000, 70, true),
   dental: premium('Dental PPO 1500', 'pre_tax', 2_800, 4_600, 50, true),
   vision: premium('Vision 12/12/24', 'pre_tax', 600, 1_200, 50, true),
@@ -116,7 +116,7 @@ export function usualLines(seed: number, employeeId: string): LineOfCoverage[] {
 }
 
 /** An enrollment. `nth` distinguishes a second enrollment in the same line from the first. */
-export type Enrolment = {
+type Enrolment = {
   employeeId: string;
   payFrequency: PayFrequency;
   line: LineOfCoverage;

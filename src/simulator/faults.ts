@@ -33,7 +33,7 @@ export const FAULTS = {
 export type FaultName = keyof typeof FAULTS;
 type NameOf<Meets> = { [N in FaultName]: (typeof FAULTS)[N]['meets'] extends Meets ? N : never }[FaultName];
 export type RequestFault = NameOf<'request'>;
-export type DeliveryFault = NameOf<'delivery'>;
+type DeliveryFault = NameOf<'delivery'>;
 
 /** These change a request that another fault may affect as well. */
 const BESIDE: ReadonlySet<FaultName> = new Set(['latency', 'ignore-keys']);
@@ -52,7 +52,7 @@ export type Fault = {
 export type FaultState = { fault: string; met: number; left: number | null };
 
 /** The faults of one request: at most one that decides its response, and those that apply in addition. */
-export type Met = { fault: Fault | null; delayMs: number; ignoresKeys: boolean };
+type Met = { fault: Fault | null; delayMs: number; ignoresKeys: boolean };
 
 export type Faults = {
   /** Replaces all faults. Throws `FaultRefused`, and then changes nothing. */

@@ -63,7 +63,7 @@ export type Provider = {
   close(): Promise<void>;
 };
 
-export type ProviderOptions = {
+type ProviderOptions = {
   secrets: readonly string[];
   retryScale: number;
   now: () => Date;
@@ -232,7 +232,7 @@ function reasonOf(error: unknown): string {
  * Holds deliveries until there are enough, then releases them one by one, newest first. A time limit releases
  * fewer.
  */
-export type Reorder = {
+type Reorder = {
   /** Resolves when the delivery was made. */
   hold(size: number, deliver: () => Promise<void>): Promise<void>;
   /** Drops held deliveries and resolves their promises. */
@@ -245,7 +245,7 @@ const HELD_AT_MOST_MS = 1_000;
 type Held = { deliver: () => Promise<void>; over: () => void };
 
 /** `later` runs an action after a number of milliseconds, unless the simulator closes first. */
-export function createReorder(later: (ms: number, act: () => void) => void): Reorder {
+function createReorder(later: (ms: number, act: () => void) => void): Reorder {
   let held: Held[] = [];
   const release = async (): Promise<void> => {
     const batch = held;
@@ -287,13 +287,13 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 export const RETRY_SCALE = 0.001;
 
 /** Returns the milliseconds from a failed attempt (the first is 1) to the next one; null after the last. */
-export function delayAfter(attempt: number, scale: number): number | null {
+function delayAfter(attempt: number, scale: number): number | null {
   const delay = RETRY_DELAYS_MS[attempt];
   return delay === undefined ? null : delay * scale;
 }
 
 /** Counts what is in progress, and lets callers wait until nothing is. */
-export function countUnderWay() {
+function countUnderWay() {
   let count = 0;
   let waiting: (() => void)[] = [];
   return {

@@ -1,12 +1,6 @@
 import type { RequestFault } from './faults.ts';
 
-export const REQUEST_KINDS = [
-  'census',
-  'new-hire',
-  'termination',
-  'demographic',
-  'compensation-change',
-] as const;
+const REQUEST_KINDS = ['census', 'new-hire', 'termination', 'demographic', 'compensation-change'] as const;
 export type RequestKind = (typeof REQUEST_KINDS)[number];
 
 /** One request and its response. */
@@ -34,7 +28,7 @@ export type ReceivedRequest = {
   fault: RequestFault | null;
 };
 
-export type RequestRecord = {
+type RequestRecord = {
   add(request: ReceivedRequest): void;
   requests(): ReceivedRequest[];
 };

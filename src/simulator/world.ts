@@ -7,7 +7,7 @@ export type World = ReadonlyMap<string, Census>;
 
 export const DEFAULT_SEED = 1;
 export const DEFAULT_EMPLOYER_IDS: readonly string[] = ['maple-bakery', 'harbor-clinic'];
-export const DEFAULT_EMPLOYEES_EACH = 5;
+const DEFAULT_EMPLOYEES_EACH = 5;
 
 /** Creates the fictional world of a seed. */
 export function makeWorld(
@@ -113,32 +113,26 @@ function titleOf(employerId: string): string {
 
 /** Parts of fictional people and places. Cities, states and zip codes match; streets are made up. */
 
-export const FIRST_NAMES = [
+const FIRST_NAMES = [
   ...['Ada', 'Bruno', 'Carla', 'Dmitri', 'Elena', 'Farid', 'Grace', 'Hugo', 'Imani', 'Jonas', 'Keiko'],
   ...['Liam', 'Maya', 'Noor', 'Oscar', 'Priya', 'Quinn', 'Rosa', 'Samuel', 'Tara', 'Ulrich', 'Vera'],
   ...['Wesley', 'Ximena', 'Yusuf', 'Zoe'],
 ] as const;
 
-export const LAST_NAMES = [
+const LAST_NAMES = [
   ...['Abbott', 'Brandt', 'Castillo', 'Dorsey', 'Eklund', 'Fontaine', 'Granger', 'Holloway', 'Ibarra'],
   ...['Jansen', 'Kowalski', 'Lindqvist', 'Marlowe', 'Nakamura', "O'Neill", 'Pereira', 'Quill', 'Rosario'],
   ...['Sandoval', 'Thorne', 'Underhill', 'Vasquez', 'Whitlock', 'Young-Baker', 'Zimmer'],
 ] as const;
 
-export const JOB_TITLES = [
+const JOB_TITLES = [
   ...['Accountant', 'Baker', 'Driver', 'Nurse', 'Office manager', 'Receptionist', 'Shift lead'],
   ...['Software engineer', 'Store clerk', 'Technician'],
 ] as const;
 
-export const STREETS = [
-  'Alder Way',
-  'Birch Lane',
-  'Foundry Road',
-  'Juniper Court',
-  'Old Mill Street',
-] as const;
+const STREETS = ['Alder Way', 'Birch Lane', 'Foundry Road', 'Juniper Court', 'Old Mill Street'] as const;
 
-export const PLACES = [
+const PLACES = [
   { city: 'Austin', state: 'TX', zip_code: '78701' },
   { city: 'Boise', state: 'ID', zip_code: '83702' },
   { city: 'Columbus', state: 'OH', zip_code: '43215' },

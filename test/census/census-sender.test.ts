@@ -77,7 +77,7 @@ t.test('push: the staged census is uploaded, then completed by the service', asy
   t.match(await syncs(), [{ state: 'completed' }]);
 });
 
-t.test('the census that the service took is the last upload; one that it did not take is none', async (t) => {
+t.test('only a census that the service accepted is the last upload', async (t) => {
   let status = 500;
   const { db, put, ask, send, clock } = await setUp(t, { answer: (response) => json(response, status) });
   await put(good);
@@ -116,7 +116,7 @@ t.test('push: without a fresh census the sync waits, visibly, until one comes', 
   t.equal(received.length, 1);
 });
 
-t.test('push: a first census wakes all syncs that wait, with one upload', async (t) => {
+t.test('push: a first census requests all waiting syncs again, with one upload', async (t) => {
   const { put, ask, send, syncs, received } = await setUp(t);
   for (const id of ['event-1', 'event-2']) {
     await ask(id);
@@ -129,14 +129,14 @@ t.test('push: a first census wakes all syncs that wait, with one upload', async 
   t.equal(received.length, 1);
 });
 
-t.test('push: a census that nobody asked for is not uploaded', async (t) => {
+t.test('push: a census without a sync is not uploaded', async (t) => {
   const { put, send, requests } = await setUp(t);
   await put(good);
   await send();
   t.strictSame(await requests(), []);
 });
 
-t.test('push: a census that comes while the loop finds none is not missed', async (t) => {
+t.test('push: a census staged while the send loop finds none is not missed', async (t) => {
   const { db, clock, ask } = await setUp(t);
   const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: HOUR_MS });
   await ask('event-1');
@@ -150,7 +150,7 @@ t.test('push: a census that comes while the loop finds none is not missed', asyn
   t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
 });
 
-t.test('a request that arrives while an upload is being sent makes one new', async (t) => {
+t.test('a request that arrives during an upload creates a new one', async (t) => {
   const { put, ask, send, syncs, received } = await setUp(t, {
     answer: async (response, _, index) => {
       if (index === 0) {
@@ -170,7 +170,7 @@ t.test('a request that arrives while an upload is being sent makes one new', asy
   t.not(ids[0], ids[1]);
 });
 
-t.test('an upload that must be retried takes in the request that came meanwhile', async (t) => {
+t.test('an upload that is retried absorbs a newer request', async (t) => {
   const { put, ask, send, syncs, requests, received, clock } = await setUp(t, {
     answer: async (response, _, index) => {
       if (index === 0) await ask('event-2');
@@ -228,7 +228,7 @@ t.test(
   },
 );
 
-t.test('a completion that comes before the answer is not undone by it', async (t) => {
+t.test('a response does not undo a completion that arrived before it', async (t) => {
   const { put, ask, send, complete, syncs, clock } = await setUp(t, {
     answer: async (response) => {
       await complete();
@@ -241,24 +241,28 @@ t.test('a completion that comes before the answer is not undone by it', async (t
   t.match(await syncs(), [{ state: 'completed', uploaded_at: clock().toISOString() }]);
 });
 
-t.test('an answer to a later attempt is no time of upload for what an earlier one had served', async (t) => {
-  const { put, ask, send, complete, syncs, clock } = await setUp(t, {
-    answer: (response, _, index) => (index === 0 ? response.socket?.resetAndDestroy() : json(response, 200)),
-  });
-  await put(good);
-  await ask('event-1');
-  await send();
-  await complete();
-  clock.advance(MINUTE_MS);
-  await ask('event-2');
-  await send();
-  const [first, second] = await syncs();
-  t.equal(first?.request_id, second?.request_id, 'one upload was owed for both');
-  t.match(first, { state: 'completed', uploaded_at: null });
-  t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
-});
+t.test(
+  'the response to a later attempt does not set the upload time of a sync that an earlier one served',
+  async (t) => {
+    const { put, ask, send, complete, syncs, clock } = await setUp(t, {
+      answer: (response, _, index) =>
+        index === 0 ? response.socket?.resetAndDestroy() : json(response, 200),
+    });
+    await put(good);
+    await ask('event-1');
+    await send();
+    await complete();
+    clock.advance(MINUTE_MS);
+    await ask('event-2');
+    await send();
+    const [first, second] = await syncs();
+    t.equal(first?.request_id, second?.request_id, 'one upload was owed for both');
+    t.match(first, { state: 'completed', uploaded_at: null });
+    t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
+  },
+);
 
-t.test('an upload that the service refused for now completes nothing', async (t) => {
+t.test('an upload that was refused temporarily completes nothing', async (t) => {
   const { put, ask, send, complete, syncs } = await setUp(t, { answer: (response) => json(response, 429) });
   await put(good);
   await ask('event-1');
@@ -301,7 +305,7 @@ t.test('a success that is not JSON does not count as an upload', async (t) => {
   t.equal(await complete(), 1, 'the service may have taken it all the same');
 });
 
-t.test('a census whose data key is missing is not sent, and people see which key', async (t) => {
+t.test('a census whose data key is missing is not sent, and the reason names the key', async (t) => {
   const { db, clock, ask, send, syncs, requests, received } = await setUp(t);
   const old = createEncryptor([{ id: 'old', key: Buffer.alloc(32, 9) }]);
   await stageCensus({ db, encryptor: old, now: clock }, 'a', contentOf(good));
@@ -315,7 +319,7 @@ t.test('a census whose data key is missing is not sent, and people see which key
   t.equal(Date.parse(request!.due_at) - clock().getTime(), 1_999);
 });
 
-t.test('a chunk that does not open in the middle is no silence of the service', async (t) => {
+t.test('a chunk that cannot be decrypted is not reported as a missing response', async (t) => {
   const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t);
   await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
   await transact(db, (trx) =>
@@ -333,7 +337,7 @@ t.test('a chunk that does not open in the middle is no silence of the service', 
   t.equal(await complete(), 0, 'the service never had it');
 });
 
-t.test('a census that lacks a part is not sent as if it were whole, and people see what to do', async (t) => {
+t.test('an incomplete census is not sent as a complete one, and the reason names the fix', async (t) => {
   const { db, put, ask, send, syncs, requests, received } = await setUp(t);
   await put(censusOf(Array.from({ length: CHUNKFUL }, (_, n) => person(`e-${n}`))));
   await transact(db, (trx) => trx.deleteFrom('census_chunks').where('chunk', '=', 1).execute());
@@ -344,7 +348,7 @@ t.test('a census that lacks a part is not sent as if it were whole, and people s
   t.match(await requests(), [{ state: 'pending', reason: 'no answer: CENSUS_CUT', unknown_outcome: 0 }]);
 });
 
-t.test('a closed gate keeps censuses back as well', async (t) => {
+t.test('a paused circuit breaker also delays censuses', async (t) => {
   const { db, put, ask, send, syncs } = await setUp(t, { answer: (response) => json(response, 401) });
   await put(good);
   await ask('event-1');
@@ -353,7 +357,7 @@ t.test('a closed gate keeps censuses back as well', async (t) => {
   t.match(await syncs(), [{ state: 'requested', reason: /answered 401/ }]);
 });
 
-t.test('pull: the census is fetched when it is asked for', async (t) => {
+t.test('pull: the census is fetched on request', async (t) => {
   const { ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(good) });
   await ask('event-1');
   await send();
@@ -378,7 +382,7 @@ t.test('pull: one fetch serves all attempts of a request', async (t) => {
   t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
 });
 
-t.test('pull: a fetched census that grew old while the service was down is fetched anew', async (t) => {
+t.test('pull: a fetched census that became stale while the service was down is fetched again', async (t) => {
   const { ask, send, fetches, clock } = await setUp(t, {
     fetch: () => contentOf(good),
     answer: (response) => json(response, 503),
@@ -440,7 +444,7 @@ t.test(
   },
 );
 
-t.test('pull: a census brought by hand serves the syncs that failed', async (t) => {
+t.test('pull: a manually provided census serves the failed syncs', async (t) => {
   const { put, ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(bad) });
   await ask('event-1');
   await send();
@@ -452,7 +456,7 @@ t.test('pull: a census brought by hand serves the syncs that failed', async (t) 
   t.equal(fetches(), 1);
 });
 
-t.test('pull: a source that breaks off in the middle leaves nothing staged', async (t) => {
+t.test('pull: a source that breaks off leaves nothing staged', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(good.slice(0, 100));
     throw new SourceFailed('the census source can not be reached: ECONNRESET');
@@ -464,7 +468,7 @@ t.test('pull: a source that breaks off in the middle leaves nothing staged', asy
   t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
-t.test('an employer id that can not be in an address fails its sync and is not tried again', async (t) => {
+t.test('an employer id that cannot be part of an address fails its sync without retries', async (t) => {
   const { ask, send, syncs, requests, received } = await setUp(t, { fetch: () => contentOf(good) });
   await ask('event-1', '..');
   await send();
@@ -473,7 +477,7 @@ t.test('an employer id that can not be in an address fails its sync and is not t
   t.equal(received.length, 0);
 });
 
-t.test('a census from further ahead than clocks differ has no known age', async (t) => {
+t.test('a census further in the future than clocks may differ is not fresh', async (t) => {
   const { put, ask, send, syncs, clock } = await setUp(t);
   await put(good);
   clock.advance(-48 * HOUR_MS);
@@ -482,7 +486,7 @@ t.test('a census from further ahead than clocks differ has no known age', async 
   t.match(await syncs(), [{ state: 'waiting' }]);
 });
 
-t.test('a sync asked for by hand is uploaded like any other', async (t) => {
+t.test('a manually requested sync is uploaded like any other', async (t) => {
   const { db, put, send, syncs, clock } = await setUp(t);
   await put(good);
   await transact(db, (trx) => requestSyncManually(trx, { employerId: 'a', now: clock().toISOString() }));

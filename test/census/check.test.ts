@@ -40,7 +40,7 @@ t.test('an employee given twice names both rows', async (t) => {
   ]);
 });
 
-t.test('a row that breaks another rule still counts as the first of its id', async (t) => {
+t.test('a row that breaks another rule still counts for duplicates', async (t) => {
   const report = await checkCensus(contentOf(censusOf([person('e-1', { dob: 'x' }), person('e-1')])));
   t.strictSame(
     report.problems.map(({ path }) => path),
@@ -48,7 +48,7 @@ t.test('a row that breaks another rule still counts as the first of its id', asy
   );
 });
 
-t.test('an id that is longer than any id is not remembered', async (t) => {
+t.test('an id above the limit is not kept', async (t) => {
   const long = 'x'.repeat(1_000);
   const { problems } = await checkCensus(contentOf(censusOf([person(long), person(long)])));
   t.strictSame(
@@ -60,7 +60,7 @@ t.test('an id that is longer than any id is not remembered', async (t) => {
   t.match(twice.problems, [{ path: 'employees[1].employee_id', rule: /is the same as/ }]);
 });
 
-t.test('the name of an unknown field is told only when it looks like one', async (t) => {
+t.test('the name of an unknown field is repeated only if it looks like one', async (t) => {
   const canary = '999-88-7777 Canaryname';
   const rows = [person('e-1', { nickname: 1, [canary]: 1 }), person('e-2', { address: { [canary]: 1 } })];
   const text = censusOf(rows, { [canary]: 1 }).replace('{', `{"${canary}":2,`);
@@ -98,7 +98,7 @@ t.test('the first 1,000 problems are kept and all are counted', async (t) => {
   t.equal(report.problems.at(-1)?.path, 'employees[999].dob');
 });
 
-t.test('rows are handed on until the first problem', async (t) => {
+t.test('rows are passed on until the first problem', async (t) => {
   const ids: string[] = [];
   const rows = [
     person('e-1', { pay_group: 'north' }),

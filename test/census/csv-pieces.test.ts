@@ -74,7 +74,7 @@ t.test('a byte order mark, empty lines, line feeds alone and line breaks in cell
   t.equal(rows.length, 2);
 });
 
-t.test('each line may end in its own way, and no cell keeps a part of it', async (t) => {
+t.test('lines may have different line endings, which are not part of cells', async (t) => {
   const [header, ...rows] = [
     HEADER.join(),
     row('e-1', { pay_group: 'north' }),
@@ -98,7 +98,7 @@ t.test('each line may end in its own way, and no cell keeps a part of it', async
   }
 });
 
-t.test('a later pay rate may stand beside an empty one, which is then missing its fields', async (t) => {
+t.test('a pay rate after an empty one makes the empty one invalid', async (t) => {
   const header = `${HEADER.join()},pay_rate[2].amount`;
   const { problems } = await read(`${header}\n${row('e-1')},9.00\n${row('e-2')},\n`);
   t.strictSame(
@@ -110,7 +110,7 @@ t.test('a later pay rate may stand beside an empty one, which is then missing it
   );
 });
 
-t.test('columns that are none, and columns given twice, are named', async (t) => {
+t.test('unknown and duplicate columns are reported', async (t) => {
   const odd = [
     'nickname',
     'address',

@@ -51,7 +51,7 @@ t.test('every field of the interface is compared', async (t) => {
   t.strictSame([...ORGANIZATION_FIELDS].sort(), Object.keys(Organization.properties).sort());
 });
 
-t.test('added, absent and changed employees are told from those who are as they were', async (t) => {
+t.test('added, absent, changed and unchanged employees are distinguished', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const before = ['e-1', 'e-2', 'e-3', 'e-4'].map((id) => person(id, { ssn: '078-05-1120' }));
@@ -85,7 +85,7 @@ t.test('added, absent and changed employees are told from those who are as they 
 });
 
 for (const field of EMPLOYEE_FIELDS) {
-  t.test(`a change of ${field} alone is told as that`, async (t) => {
+  t.test(`a change of ${field} alone is reported as such`, async (t) => {
     const { db } = await scratch(t);
     const full = person('e-1', {
       ssn: '078-05-1120',
@@ -140,7 +140,7 @@ t.test('the same census in another order of rows and fields changes nothing', as
   t.equal((await changesOf(db, censusOf(grouped))).unchanged, 2, 'a pay group is never uploaded');
 });
 
-t.test('before the first upload there is nothing to compare with; a staged census is none', async (t) => {
+t.test('before the first upload there is nothing to compare with, not even a staged census', async (t) => {
   const { db } = await scratch(t);
   t.match(await compare(db, censusOf([person('e-1')])), {
     report: { employees: 1, problemCount: 0 },
@@ -171,7 +171,7 @@ t.test('fingerprints of another hash key, or none, are not compared', async (t) 
   }
 });
 
-t.test('of many changes the first are listed and all are counted', async (t) => {
+t.test('the first of many changes are listed and all are counted', async (t) => {
   const { db } = await scratch(t);
   const many = (from: number, fields: Fields = {}) =>
     Array.from({ length: LISTED_MAX + 100 }, (_, n) =>
@@ -243,7 +243,7 @@ t.test(
   },
 );
 
-t.test('a fingerprint shows nothing: not the value, and not that two employees have the same', async (t) => {
+t.test('a fingerprint reveals neither the value nor that two employees have the same', async (t) => {
   const { db, url } = await scratch(t);
   await upload(
     db,

@@ -13,7 +13,7 @@ async function read(...all: (string | Uint8Array)[]) {
 
 const good = censusOf([person('e-1', { first_name: 'Zoë 😀' }), person('e-2')]);
 
-t.test('a census is read however its bytes are cut', async () => {
+t.test('a census is read however its bytes are split', async () => {
   const bytes = Buffer.from(good);
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(bytes.length), { maxLength: 12 }), async (cuts) => {
@@ -63,7 +63,7 @@ const broken: [string, string | Uint8Array, string, string][] = [
   ],
 ];
 for (const [name, text, path, rule] of broken) {
-  t.test(`${name} is refused where it stands`, async (t) => {
+  t.test(`${name} is refused with its position`, async (t) => {
     const { problems, problemCount } = await read(text);
     t.ok(problemCount > 0);
     const problem = problems.find((each) => each.path === path && each.rule.startsWith(rule));
@@ -71,7 +71,7 @@ for (const [name, text, path, rule] of broken) {
   });
 }
 
-t.test('a row that is not strict JSON is one problem, and the rows behind it are still read', async (t) => {
+t.test('a row that is not strict JSON is one problem, and the following rows are read', async (t) => {
   const dob = '"dob":"1990-12-09"';
   const bad = [
     good.replace(dob, `${dob},${dob}`),
@@ -87,7 +87,7 @@ t.test('a row that is not strict JSON is one problem, and the rows behind it are
   }
 });
 
-t.test('fields beside the two are named, once each', async (t) => {
+t.test('unknown fields are reported once each', async (t) => {
   const { problems } = await read(censusOf([person('e-1')], { version: 2, 'odd name': {} }));
   t.strictSame(problems, [
     { path: 'version', rule: 'is not a field of the interface' },
@@ -131,7 +131,7 @@ t.test('white space without end is refused as well', async (t) => {
   t.equal(report.problemCount, 1);
 });
 
-t.test('a source that breaks off is not the fault of the census', async (t) => {
+t.test('a source that breaks off is not a problem of the census', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(good.slice(0, 100));
     throw new Error('reset');

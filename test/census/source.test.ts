@@ -42,7 +42,7 @@ t.test(
   },
 );
 
-t.test('dir: an id that is no plain name of a file is refused', async (t) => {
+t.test('dir: an id that is not a plain file name is refused', async (t) => {
   const folder = t.testdir({ 'secret.json': '{}', inside: { '.hidden.json': '{}' } });
   const source = createDirSource(`${folder}/inside`);
   const ids = [
@@ -85,7 +85,7 @@ t.test('dir: links, FIFOs, folders and files beyond the limit are refused at onc
     await t.rejects(source.fetch(id, never), { code: 'CENSUS_SOURCE_FAILED', message });
 });
 
-t.test('http: the id goes encoded into the address, the token into its header', async (t) => {
+t.test('http: the address contains the encoded id, and a header the token', async (t) => {
   const { url, received } = await stubService(t, (response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":1}'),
   );
@@ -102,7 +102,7 @@ t.test('http: the id goes encoded into the address, the token into its header', 
   t.equal(received.length, 1);
 });
 
-t.test('http: CSV is told by its content type, and its organization stands in a header', async (t) => {
+t.test('http: CSV has its content type, and its organization is in a header', async (t) => {
   const { url } = await stubService(t, (response) =>
     response
       .writeHead(200, { 'content-type': 'text/csv; charset=utf-8', 'census-organization': '{"o":1}' })
@@ -114,7 +114,7 @@ t.test('http: CSV is told by its content type, and its organization stands in a 
   await text(content);
 });
 
-t.test('http: what is no census is refused with its status, and no redirect is followed', async (t) => {
+t.test('http: other responses are refused with their status, and redirects are not followed', async (t) => {
   const { url, received } = await stubService(t, (response, { path }) => {
     const status = Number(path.slice(1));
     response
@@ -132,7 +132,7 @@ t.test('http: what is no census is refused with its status, and no redirect is f
   t.equal(received.length, 7);
 });
 
-t.test('http: a source that is down or breaks off has failed, wherever it happens', async (t) => {
+t.test('http: a source that is down or breaks off has failed, at any point', async (t) => {
   const { url } = await stubService(t, (response, { path }) => {
     if (path === '/reset') return response.socket?.resetAndDestroy();
     response.writeHead(200, { 'content-length': '100' }).write('{"half":');

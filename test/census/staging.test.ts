@@ -26,7 +26,7 @@ async function count(db: Db, table: 'census_chunks' | 'staged_censuses' | 'roste
 
 const roster = async (db: Db, id: string) => (await rosterOf(db, [id])).get(id) ?? [];
 
-t.test('what was staged is what is uploaded, without the pay group', async (t) => {
+t.test('the upload is the staged census without the pay group', async (t) => {
   const { db } = await scratch(t);
   const people = [person('e-1', { pay_group: 'north' }), person('e-2', { first_name: 'Zoë 😀 "]}\n' })];
   const staged = await stage(db, setClock(), censusOf(people));
@@ -38,7 +38,7 @@ t.test('what was staged is what is uploaded, without the pay group', async (t) =
   t.equal(await uploadText(t, db, 'nobody'), null);
 });
 
-t.test('a census of many chunks comes back whole and in order', async (t) => {
+t.test('a census of many chunks is read completely and in order', async (t) => {
   const { db } = await scratch(t);
   const people = Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`));
   const text = censusOf(people);
@@ -47,7 +47,7 @@ t.test('a census of many chunks comes back whole and in order', async (t) => {
   t.equal(await uploadText(t, db), text);
 });
 
-t.test('a census that breaks the contract leaves nothing behind and the one before in place', async (t) => {
+t.test('a census that breaks the contract leaves nothing stored and keeps the previous one', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const good = censusOf([person('e-1')]);
@@ -66,7 +66,7 @@ t.test('a census that breaks the contract leaves nothing behind and the one befo
   t.strictSame(await roster(db, 'e-5'), []);
 });
 
-t.test('a source that breaks off leaves nothing behind', async (t) => {
+t.test('a source that breaks off leaves nothing stored', async (t) => {
   const { db } = await scratch(t);
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(censusOf(Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`))).slice(0, -10));
@@ -78,7 +78,7 @@ t.test('a source that breaks off leaves nothing behind', async (t) => {
   t.equal(await count(db, 'census_chunks'), 0);
 });
 
-t.test('nothing personal is readable in the database or its log', async (t) => {
+t.test('no personal data is readable in the database or its log', async (t) => {
   const { db, url } = await scratch(t);
   await stage(db, setClock(), censusOf([person('e-1', { ssn: '078-05-1120', last_name: 'Canaryname' })]));
   const bytes = await rawBytes(db, url);
@@ -104,7 +104,7 @@ t.test(
   },
 );
 
-t.test('a staging whose process died is tidied after hours', async (t) => {
+t.test('staging whose process died is cleaned up after hours', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const left = {
@@ -123,7 +123,7 @@ t.test('a staging whose process died is tidied after hours', async (t) => {
   t.equal(await count(db, 'staged_censuses'), 0);
 });
 
-t.test('a chunk moved to another census does not open', async (t) => {
+t.test('a chunk moved to another census cannot be decrypted', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -136,7 +136,7 @@ t.test('a chunk moved to another census does not open', async (t) => {
   await t.rejects(uploadText(t, db), { code: 'SEAL_BROKEN' });
 });
 
-t.test('the roster learns a census, and who is missing from the next one', async (t) => {
+t.test('a census updates the roster, and the next one marks missing employees', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(
@@ -159,7 +159,7 @@ t.test('the roster learns a census, and who is missing from the next one', async
   t.match(await roster(db, 'e-2'), [{ absent: 0 }, { absent: 1 }, { absent: 0 }]);
 });
 
-t.test('the absence from one employer says nothing of another', async (t) => {
+t.test('absence from one employer’s census does not affect another', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -195,7 +195,7 @@ t.test(
   },
 );
 
-t.test('a report received after the census was staged stands', async (t) => {
+t.test('a report received after the census was staged stays in effect', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -214,7 +214,7 @@ t.test('a report received after the census was staged stands', async (t) => {
   t.match(await roster(db, 'hired since'), [{ absent: 0 }]);
 });
 
-t.test('a census that was replaced is not learned', async (t) => {
+t.test('a replaced census does not update the roster', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -226,7 +226,7 @@ t.test('a census that was replaced is not learned', async (t) => {
   t.equal(await count(db, 'roster_facts'), facts);
 });
 
-t.test('a census that is replaced while it is learned is learned no further', async (t) => {
+t.test('a roster update stops when its census is replaced', async (t) => {
   const { db, url } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -248,7 +248,7 @@ t.test('a census that is replaced while it is learned is learned no further', as
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
 });
 
-t.test('two censuses of one employer at once: one of them is current, whole', async (t) => {
+t.test('of two concurrent censuses of one employer one is current and complete', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const texts = ['x', 'y'].map((name) =>

@@ -14,7 +14,7 @@ const ask = (db: Db, clock: SetClock, employerId: string, eventId: string) =>
 const list = (db: Db, clock: SetClock, filter = {}, page = {}) =>
   listSyncs(db, filter, { limit: 10, ...page }, { now: clock(), overdueMs: HOUR_MS });
 
-t.test('a request of the service opens a sync and owes an upload', async (t) => {
+t.test('the service’s request opens a sync and enqueues an upload', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
@@ -54,7 +54,7 @@ t.test('requests of one employer share the pending upload, those of another do n
   t.equal((await db.selectFrom('outbox').selectAll().execute()).length, 2);
 });
 
-t.test('a request by hand makes a waiting upload due at once', async (t) => {
+t.test('a manual request makes a waiting upload due now', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await ask(db, clock, 'a', 'event-1');
@@ -67,7 +67,7 @@ t.test('a request by hand makes a waiting upload due at once', async (t) => {
   t.ok((await list(db, clock)).syncs.some(({ sync_id }) => sync_id === syncId));
 });
 
-t.test('a completion completes the syncs whose upload had begun before it was received', async (t) => {
+t.test('a completion completes the syncs whose upload started before it was received', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const at = (ms: number) => new Date(clock().getTime() + ms).toISOString();

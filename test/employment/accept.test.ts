@@ -54,7 +54,7 @@ const ends = async (db: Db) =>
 const idOf = (accepted: Accepted | undefined) =>
   accepted === undefined || accepted.outcome === 'conflict' ? null : accepted.changeId;
 
-t.test('an accepted change is owed, encrypted, and teaches the roster, all in one', async (t) => {
+t.test('accepting a change enqueues it encrypted and updates the roster in one transaction', async (t) => {
   const { db, accepting } = await begin(t);
   const accepted = await acceptChange(accepting, hire({ employer: 'Acme Inc.' }), 'key-1');
   t.match(accepted, { outcome: 'accepted', createdAt: START.toISOString() });
@@ -98,16 +98,21 @@ t.test(
   },
 );
 
-t.test('of many at once with one key one is accepted, and the others are answered as it', async (t) => {
-  const { db, accepting } = await begin(t);
-  const all = await Promise.all(Array.from({ length: 20 }, () => acceptChange(accepting, leave(), 'key-1')));
-  t.equal(all.filter(({ outcome }) => outcome === 'accepted').length, 1);
-  t.equal(all.filter(({ outcome }) => outcome === 'repeated').length, 19);
-  t.equal(new Set(all.map(idOf)).size, 1);
-  t.equal((await owed(db)).length, 1);
-});
+t.test(
+  'of many concurrent requests with one key one is accepted, and the others repeat its result',
+  async (t) => {
+    const { db, accepting } = await begin(t);
+    const all = await Promise.all(
+      Array.from({ length: 20 }, () => acceptChange(accepting, leave(), 'key-1')),
+    );
+    t.equal(all.filter(({ outcome }) => outcome === 'accepted').length, 1);
+    t.equal(all.filter(({ outcome }) => outcome === 'repeated').length, 19);
+    t.equal(new Set(all.map(idOf)).size, 1);
+    t.equal((await owed(db)).length, 1);
+  },
+);
 
-t.test('many changes in one transaction are each by themselves, in their order', async (t) => {
+t.test('changes in one transaction are independent and in order', async (t) => {
   const { db, accepting } = await begin(t);
   const submissions = [
     { change: hire(), idempotencyKey: 'a' },
@@ -158,7 +163,7 @@ t.test('while an earlier change is unfinished or held, a new one waits behind it
   ]);
 });
 
-t.test('what a run saw at its position stays as it was', async (t) => {
+t.test('later changes do not alter what a run saw at its position', async (t) => {
   const { db, accepting } = await begin(t);
   await acceptChange(accepting, hire(), null);
   const before = await rosterAt(db, ['emp-1'], 1);
@@ -201,7 +206,7 @@ t.test(
   },
 );
 
-t.test('a change counts although the clock was set back since the fact before it', async (t) => {
+t.test('a change counts even if the clock was set back since the previous fact', async (t) => {
   const { db, now, accepting } = await begin(t);
   await acceptChange(accepting, hire(), null);
   now.advance(-2 * 86_400_000);
@@ -209,7 +214,7 @@ t.test('a change counts although the clock was set back since the fact before it
   t.strictSame(await ends(db), ['2026-03-31']);
 });
 
-t.test('changes that arrive together share a transaction, and each gets its own answer', async (t) => {
+t.test('changes that arrive together share a transaction, and each gets its own result', async (t) => {
   const { db, now, accepting } = await begin(t);
   const ticking = () => {
     now.advance(1);
@@ -231,7 +236,7 @@ t.test('changes that arrive together share a transaction, and each gets its own 
   t.equal(times.length, 2, 'one time a transaction');
 });
 
-t.test('when the database fails each caller hears of it, and the next change is accepted', async (t) => {
+t.test('a database error rejects every waiting caller, and the next change is accepted', async (t) => {
   const { db, accepting } = await begin(t);
   let isBroken = true;
   const now = () => {

@@ -38,7 +38,7 @@ async function failingIn(t: Test, transaction: number) {
   return { parts, told, counts, stored };
 }
 
-t.test('a batch is accepted in transactions of a bounded size, and the send loop told of each', async (t) => {
+t.test('a batch is accepted in transactions of a bounded size, and each wakes the send loop', async (t) => {
   const { parts, counts, stored } = await failingIn(t, 0);
   const results = await acceptBatch(parts, lines);
   t.equal(results.filter(({ status }) => status === 'accepted').length, LINES - 1);
@@ -61,7 +61,7 @@ t.test(
   },
 );
 
-t.test('when it fails before anything was accepted, the batch fails', async (t) => {
+t.test('a batch fails if the database fails before anything was accepted', async (t) => {
   const { parts, stored } = await failingIn(t, 1);
   await t.rejects(acceptBatch(parts, lines), { message: 'the disk is away' });
   t.equal(await stored(), 0);

@@ -50,14 +50,14 @@ t.test('every kind takes an effective date, which is checked and not sent', asyn
   }
 });
 
-t.test('problems are named up to a number', async (t) => {
+t.test('at most a given number of problems is reported', async (t) => {
   const all = checkChange('new-hire', {});
   const some = checkChange('new-hire', {}, 3);
   t.ok(!all.ok && all.problems.length === 11);
   t.ok(!some.ok && some.problems.length === 3);
 });
 
-t.test('what is sent has its fields in the order of their names, and every value as given', async (t) => {
+t.test('the body is sent with sorted fields and values as given', async (t) => {
   const { employee_id, ...rest } = newHire;
   const one = { ...rest, pay_rate: [payRate, { ...payRate, amount: '25.5' }], employee_id, employer: 'Acme' };
   const sent = bytes('new-hire', one);

@@ -41,7 +41,7 @@ t.test(
   },
 );
 
-t.test('the census upload of an employer is no change, by its id either', async (t) => {
+t.test('a census upload is not listed as a change, nor found by its id', async (t) => {
   const { db } = await staged(t);
   t.equal(await findChange(db, await oweCensus(db)), null);
 });
@@ -102,7 +102,7 @@ t.test('a change shows its attempts, the newest first, with status and reason', 
   ]);
 });
 
-t.test('a change says which one of the employee goes first', async (t) => {
+t.test('a change shows which one of the employee is sent first', async (t) => {
   const { db, answers, send } = await staged(t);
   const [first, second, third] = [
     await report(db, 'demographic', 'e'),
@@ -116,7 +116,7 @@ t.test('a change says which one of the employee goes first', async (t) => {
   t.strictSame([await behind(first), await behind(second)], [null, first], 'also while it is tried again');
 });
 
-t.test('behind a rejected new hire all wait for it, until it is released', async (t) => {
+t.test('all changes wait for a rejected new hire until it is released', async (t) => {
   const { db, answers, send, received } = await staged(t);
   const hire = await report(db, 'new-hire', 'e');
   answers.set(hire, 422);
@@ -132,7 +132,7 @@ t.test('behind a rejected new hire all wait for it, until it is released', async
   t.match(await releaseChange(db, hire), { outcome: 'refused', why: /holds nothing back/ });
 });
 
-t.test('what can not be done by hand says why, and what can', async (t) => {
+t.test('a refused manual action names the reason and an alternative', async (t) => {
   const { db, answers, send } = await staged(t);
   const old = await report(db, 'demographic', 'e');
   answers.set(old, 422);
@@ -169,7 +169,7 @@ t.test('what can not be done by hand says why, and what can', async (t) => {
   }
 });
 
-t.test('given up after an answer was lost, a change says that it may have been applied', async (t) => {
+t.test('a change canceled after a lost response shows that it may have been applied', async (t) => {
   const { db, answers, send } = await staged(t);
   const id = await report(db, 'demographic', 'e');
   answers.set(id, null);
@@ -182,7 +182,7 @@ t.test('given up after an answer was lost, a change says that it may have been a
   });
 });
 
-t.test('nothing of what a change says is in what is known of it', async (t) => {
+t.test('a change’s view contains nothing of its body', async (t) => {
   const { db, answers, says, send } = await staged(t);
   const marker = 'Marker-7f3a';
   const fields = { first_name: marker, ssn: '987-65-4321', email: `${marker}@example.org` };

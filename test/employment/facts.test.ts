@@ -39,7 +39,7 @@ const of = (employer_id: string, stated: Partial<NewFact>) => ({
   ...stated,
 });
 
-t.test('a new hire states what the report states, of the employer that it names', async (t) => {
+t.test('a new hire’s facts are those of the report, for the employer it names', async (t) => {
   const full = { hire_date: '2024-02-29', pay_frequency: 'weekly', employment_status: 'part_time' };
   t.strictSame(factsOf(hire(full), known(at('b')), TODAY), [of('a', { ...full, absent: 0 })]);
   const short = { hire_date: '2024-02-29', employment_status: 'full_time' };
@@ -47,7 +47,7 @@ t.test('a new hire states what the report states, of the employer that it names'
   t.match(factsOf(hire({ termination_date: '2026-12-31' }), [], TODAY), [{ termination_date: '2026-12-31' }]);
 });
 
-t.test('a termination is of the employment that runs on its day', async (t) => {
+t.test('a termination applies to the employment that is active on its date', async (t) => {
   t.strictSame(factsOf(leave('2026-07-31'), known(at('a')), TODAY), [
     of('a', { termination_date: '2026-07-31' }),
   ]);
@@ -64,7 +64,7 @@ t.test('a termination is of the employment that runs on its day', async (t) => {
   );
 });
 
-t.test('if none runs on its day, it is of the one that a census lacks, else of the newest', async (t) => {
+t.test('without one, it applies to the employment that a census lacks, else to the newest', async (t) => {
   const absent = known(at('a', { absent: 1 }), at('b', { hire_date: '2026-02-01' }));
   t.match(factsOf(leave('2026-01-31'), absent, TODAY), [{ employer_id: 'a' }]);
   const ended = known(
@@ -89,7 +89,7 @@ t.test(
   },
 );
 
-t.test('a compensation change is of the employer on the day from which it counts', async (t) => {
+t.test('a compensation change applies to the employer on its effective date', async (t) => {
   const moving = known(at('a', { termination_date: '2026-07-31' }), at('b', { hire_date: '2026-08-01' }));
   t.match(factsOf(pay({ pay_frequency: 'monthly' }), moving, TODAY), [{ employer_id: 'a' }]);
   const rate = { ...samples.payRate, effective_start: '2026-08-03' };
@@ -97,7 +97,7 @@ t.test('a compensation change is of the employer on the day from which it counts
   t.strictSame(later, [of('b', { pay_frequency: 'monthly', effective_on: '2026-08-03' })]);
 });
 
-t.test('a move states nothing, and of an unknown employee only a hire states anything', async (t) => {
+t.test('a move has no facts, and for an unknown employee only a hire has', async (t) => {
   const changes = [
     leave('2026-07-31'),
     pay({ pay_frequency: 'monthly' }),

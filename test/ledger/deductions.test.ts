@@ -66,7 +66,7 @@ async function filled(t: Test): Promise<Db> {
   return db;
 }
 
-t.test('deductions are listed by employee, then by id, and keep to all that is asked of them', async (t) => {
+t.test('deductions are listed by employee and id, and match all filters', async (t) => {
   const db = await filled(t);
   const one = ['emp-1/dental 10', 'emp-1/medical 21', 'emp-1/vision 60'];
   const everything = [...one, 'emp-2/moved 31', 'emp-3/stranger 40', 'emp-4/twice 50'];
@@ -121,7 +121,7 @@ t.test('every page size lists each deduction once, in one order', async (t) => {
   }
 });
 
-t.test('other work has its turn while a list walks past candidates that do not pass', async (t) => {
+t.test('a list that skips many candidates lets other work run', async (t) => {
   const { db } = await scratch(t);
   await record(
     db,
@@ -139,7 +139,7 @@ t.test('other work has its turn while a list walks past candidates that do not p
   t.ok(turns >= 2, `${turns} turns in three pages of candidates`);
 });
 
-t.test('lists go on past many candidates that do not pass', async (t) => {
+t.test('a list continues after many candidates that do not match', async (t) => {
   const { db } = await scratch(t);
   const count = 450;
   const name = (index: number) => String(index).padStart(4, '0');
@@ -162,7 +162,7 @@ t.test('lists go on past many candidates that do not pass', async (t) => {
   );
 });
 
-t.test('a page ends where it has looked at many, and the next one goes on behind them', async (t) => {
+t.test('a page ends after reading many candidates, and the next one continues there', async (t) => {
   const { db } = await scratch(t);
   const count = 4_000;
   await record(
@@ -183,7 +183,7 @@ t.test('a page ends where it has looked at many, and the next one goes on behind
   t.strictSame([second.deductions.length, second.next], [1, null]);
 });
 
-t.test('ids are any text: blanks in them do not run two ids together', async (t) => {
+t.test('ids with spaces are not confused', async (t) => {
   const { db } = await scratch(t);
   const pairs = [
     ['a', 'b c'],
@@ -207,7 +207,7 @@ t.test('ids are any text: blanks in them do not run two ids together', async (t)
   t.strictSame(told(await all(db, { employeeId: 'a b' })), ['a b/c 1']);
 });
 
-t.test('the employer follows from the employee, on the day asked for and from what was known', async (t) => {
+t.test('the employer depends on the employee, the requested date and what was known', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('e1', '2026-01-01T00:00:00Z')], FEBRUARY);
   const employers = async (filter: DeductionFilter = {}) =>

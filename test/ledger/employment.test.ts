@@ -349,7 +349,7 @@ t.test('a hire or termination applies to days before its report', async (t) => {
   t.strictSame(on('2026-07-01'), [true, false], 'the spell that has ended is still the last one');
 });
 
-t.test('an employee whom a census lacks is not active while that is in force', async (t) => {
+t.test('an employee who is missing from a census is not active while it is in effect', async (t) => {
   const employment = one(
     reports(
       ['2026-01-05', listed('2020-01-01')],

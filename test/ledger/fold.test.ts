@@ -15,7 +15,7 @@ function fold(...events: Parameters<typeof foldVersions>[0]) {
   return foldVersions(events, ...NOTHING, 0, RECEIVED);
 }
 
-t.test('a first version, with its texts as sent and the day of each date as written', (t) => {
+t.test('a first version keeps texts as sent and the date parts as written', (t) => {
   const { versions, heads } = fold(
     incoming('e1', '2026-03-01T07:00:00.5-05:00', {
       member_contribution: '0150.0',
@@ -193,7 +193,7 @@ t.test('the rules of one deduction', (t) => {
   t.end();
 });
 
-t.test('an event of a time more than five minutes after its receipt is ahead', (t) => {
+t.test('an event more than five minutes after its receipt is marked future-dated', (t) => {
   const times: [createdAt: string | null, ahead: 0 | 1][] = [
     ['2026-03-01T12:05:00Z', 0],
     ['2026-03-01T12:05:00.000000001Z', 1],
@@ -209,12 +209,12 @@ t.test('an event of a time more than five minutes after its receipt is ahead', (
   t.end();
 });
 
-t.test('an event without an instant is a mistake of ours and is thrown', (t) => {
+t.test('an event without a valid time throws', (t) => {
   t.throws(() => fold(incoming('e1', 'yesterday')), { message: /without an instant/ });
   t.end();
 });
 
-t.test('any events in any order are marked as the plain rules mark them', (t) => {
+t.test('events in any order are marked as a simple model marks them', (t) => {
   t.comment(`SEED=${SEED}`);
   const property = fc.property(
     someEvents(() => ''),

@@ -31,7 +31,7 @@ const name = (db: Db, employer_id: string, employees: readonly string[]) =>
     ),
   );
 
-t.test('who is in no census is followed as deductions and censuses come in', async (t) => {
+t.test('the set of employees in no census follows new deductions and censuses', async (t) => {
   const { db } = await scratch(t);
   t.strictSame(await unmatchedEmployees(db), []);
   await deduct(db, ['e-2', 'e-1', 'E-3']);
@@ -45,7 +45,7 @@ t.test('who is in no census is followed as deductions and censuses come in', asy
   t.strictSame(await unmatchedEmployees(db), []);
 });
 
-t.test('who is named by two employers is followed as censuses come in', async (t) => {
+t.test('the set of employees with two employers follows new censuses', async (t) => {
   const { db } = await scratch(t);
   await name(db, 'acme', ['e-1', 'e-2']);
   t.strictSame(await sharedEmployees(db), []);
@@ -55,7 +55,7 @@ t.test('who is named by two employers is followed as censuses come in', async (t
   t.strictSame(await sharedEmployees(db), ['e-1', 'e-2']);
 });
 
-t.test('a look after a look goes through what came since, not through the ledger', async (t) => {
+t.test('a repeated call reads only what was added since', async (t) => {
   const { db } = await scratch(t);
   await name(db, 'acme', ['e-1']);
   await deduct(db, ['e-1', 'e-2']);

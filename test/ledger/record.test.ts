@@ -29,7 +29,7 @@ async function latest(db: Db): Promise<string | undefined> {
   return row?.member_contribution;
 }
 
-t.test('an older event never overwrites a newer one, in whichever transaction it comes', async (t) => {
+t.test('an older event never overwrites a newer one, in the same transaction or a later one', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('new', LATER, { member_contribution: '2' })]);
   await record(db, [incoming('old', TIME, { member_contribution: '1', employee_id: 'emp-2' })]);
@@ -41,7 +41,7 @@ t.test('an older event never overwrites a newer one, in whichever transaction it
   t.match(await headsOf(db), [{ position: 1, employee_id: 'emp-1', versions: 2, newest: 2 }]);
 });
 
-t.test('a tie is compared with what stood, in whichever transaction that came', async (t) => {
+t.test('a tie is compared with the earlier version, in the same transaction or an earlier one', async (t) => {
   const { db } = await scratch(t);
   const amounts = ['1', '2', '2', '1'];
   for (const [index, amount] of amounts.entries()) {
@@ -64,7 +64,7 @@ t.test('a tie is compared with what stood, in whichever transaction that came', 
   t.equal(await latest(db), '3');
 });
 
-t.test('amounts come back as the texts that were sent', async (t) => {
+t.test('amounts are returned as the texts that were sent', async (t) => {
   const { db } = await scratch(t);
   const amounts = [
     '150',
@@ -89,7 +89,7 @@ t.test('amounts come back as the texts that were sent', async (t) => {
   );
 });
 
-t.test('the upsert itself refuses an older event, also when what was read before was wrong', async (t) => {
+t.test('the upsert itself refuses an older event, even if the state read before was wrong', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('new', LATER, { employee_id: 'emp-new' })]);
   const [before] = await headsOf(db);
@@ -136,7 +136,7 @@ t.test('an event is recorded once, and versions are never changed or removed', a
   t.strictSame(await transact(db, (trx) => eventsInLedger(trx, [])), new Set());
 });
 
-t.test('late events read only the versions at their own times, in one statement a batch', async (t) => {
+t.test('late events read only the versions at their own times, in one statement per batch', async (t) => {
   const { db } = await scratch(t);
   const deductions = ['ded-1', 'ded-2', 'ded-3'];
   const lateAt = (id: string, index: number) =>
@@ -167,13 +167,13 @@ t.test('late events read only the versions at their own times, in one statement 
   t.equal(late.length, 13);
 });
 
-t.test('nothing to record leaves the ledger as it is', async (t) => {
+t.test('recording no events changes nothing', async (t) => {
   const { db } = await scratch(t);
   await record(db, []);
   t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 0 }]);
 });
 
-t.test('every employee whom a deduction ever named is remembered, late ones too', async (t) => {
+t.test('every employee a deduction ever named stays listed, also from late events', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('e1', LATER), incoming('e2', LATER, { id: 'ded-2' })]);
   await record(db, [incoming('e3', TIME, { employee_id: 'emp-0' }), incoming('e4', LATER)]);
@@ -189,7 +189,7 @@ t.test('every employee whom a deduction ever named is remembered, late ones too'
   ]);
 });
 
-t.test('a history is every version of the deductions asked for, and of no other', async (t) => {
+t.test('a history has every version of the requested deductions, and no others', async (t) => {
   const { db } = await scratch(t);
   const ids = ['ded-1', 'ded-2', 'ded-1', 'ded-3', 'ded-1', 'ded-2'];
   await record(
@@ -204,7 +204,7 @@ t.test('a history is every version of the deductions asked for, and of no other'
   t.strictSame(await positions(), []);
 });
 
-t.test('the ledger is the same however its events are cut into transactions', async (t) => {
+t.test('the ledger does not depend on how events are grouped into transactions', async (t) => {
   t.comment(`SEED=${SEED}`);
   const { db } = await scratch(t);
   let runs = 0;

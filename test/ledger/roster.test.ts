@@ -38,7 +38,7 @@ const record = (db: Db, facts: NewFact[], now = T1, asOf = now) =>
 
 const position = (db: Db) => transact(db, (trx) => lockLedger(trx));
 
-t.test('a census report that states nothing new is not stored, and takes no position', async (t) => {
+t.test('a census report without news is not stored and takes no position', async (t) => {
   const { db } = await scratch(t);
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')]), 2);
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')], T2), 0);
@@ -49,7 +49,7 @@ t.test('a census report that states nothing new is not stored, and takes no posi
   t.equal(await record(db, [], T2), 0);
 });
 
-t.test('each attribute of a census report counts as new', async (t) => {
+t.test('each changed attribute makes a census report new', async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-1', 'a')]);
   const changes: Partial<NewFact>[] = [
@@ -84,7 +84,7 @@ t.test(
   },
 );
 
-t.test('a census whose learning begins again confirms nothing', async (t) => {
+t.test('repeating a roster update confirms nothing', async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-1', 'a')]);
   const weekly = [fact('e-1', 'a', { pay_frequency: 'weekly' })];
@@ -110,7 +110,7 @@ t.test(
   },
 );
 
-t.test('the roster as it was known at an instant, and at a position', async (t) => {
+t.test('the roster can be read as known at a time and at a position', async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-1', 'a')], T1);
   await record(db, [fact('e-1', 'a', { absent: 1 }), fact('e-1', 'b')], T3);
@@ -157,7 +157,7 @@ t.test('employees active with two employers at once are listed', async (t) => {
   t.strictSame(await activeTwice(db, '2019-12-31', 10), [], 'not hired yet');
 });
 
-t.test('employees whom more employers share than can be followed are found too', async (t) => {
+t.test('shared employees are found even if they are too many to keep', async (t) => {
   const { db } = await scratch(t);
   const ids = Array.from({ length: FOLLOWED_AT_MOST + 5 }, (_, n) => `e-${String(n).padStart(5, '0')}`);
   for (const some of piecesOf(ids, 100)) {

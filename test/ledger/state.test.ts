@@ -151,7 +151,7 @@ t.test('the state of a deduction on a day', (t) => {
   t.end();
 });
 
-t.test('a state is told apart from one that ended or has not begun', (t) => {
+t.test('a state that applies differs from one that ended or has not begun', (t) => {
   const [version] = versions({ amount: '1', start: '2026-03-01', end: '2026-03-31' }) as [Version];
   const days = { '2026-02-28': false, '2026-03-01': true, '2026-03-31': true, '2026-04-01': false };
   for (const [day, applies] of Object.entries(days)) t.equal(appliesOn(version, day), applies, day);
@@ -160,7 +160,7 @@ t.test('a state is told apart from one that ended or has not begun', (t) => {
   t.end();
 });
 
-t.test('what was known at a time is what was recorded by then, however old it is', (t) => {
+t.test('what was known at a time is what was recorded by then', (t) => {
   const known = versions(
     { amount: '100', start: '2026-01-01' },
     { amount: '120', start: '2026-01-01' },
@@ -287,7 +287,7 @@ const moved: MovedCase[] = [
   },
 ];
 
-t.test('a start that is corrected before it arrives is not taken', (t) => {
+t.test('a start that is corrected before it arrives does not count', (t) => {
   for (const { name, sent, decisions = [], corrected = [], undecided = [], on } of moved) {
     const known = versions(...sent);
     const timeline = timelineOf(

@@ -8,7 +8,7 @@ import { scratch } from '../database/scratch.ts';
 import { client, encryptor, owe, request, sendAll, sendLoop, setClock } from './parts.ts';
 import { json, stubService } from './stub-service.ts';
 
-t.test('an attempt that is abandoned at the end of the process leaves its claim to expire', async (t) => {
+t.test('an attempt that is aborted by a shutdown leaves its claim to expire', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const abandon = new AbortController();
@@ -43,7 +43,7 @@ t.test('an attempt that is abandoned at the end of the process leaves its claim 
   t.equal(received[0]?.headers['idempotency-key'], received[1]?.headers['idempotency-key']);
 });
 
-t.test('a kind that nobody sends waits, and says so', async (t) => {
+t.test('a request without a sender for its kind waits, and its reason is shown', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, (response) => json(response, 200));
   await owe(db, 'r-1', 'e-1');
@@ -78,7 +78,7 @@ t.test(
   },
 );
 
-t.test('an attempt that can not be written down harms no other that ended with it', async (t) => {
+t.test('an attempt that cannot be recorded affects no other in its batch', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => setImmediate(() => json(response, 200)));
   await owe(db, 'r-1', 'e-1');

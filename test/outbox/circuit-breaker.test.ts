@@ -11,7 +11,7 @@ const closing: [string, number, string, Record<string, string>][] = [
   ['404 without a JSON error', 404, '<h1>Not found</h1>', {}],
 ];
 for (const [name, status, body, headers] of closing) {
-  t.test(`${name} closes the gate for all, one probe at a time from 1 s to 60 s`, async (t) => {
+  t.test(`${name} pauses all sending, with one probe at a time every 1 s to 60 s`, async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();
     const { url, received } = await stubService(t, (response) =>
@@ -46,7 +46,7 @@ t.test('a 404 with a JSON error rejects its own request only', async (t) => {
   t.match(await readCircuitBreaker(db), { state: 'active' });
 });
 
-t.test('a mended key is read from its file by the next probe, and all flows again', async (t) => {
+t.test('the next probe reads a fixed key from its file, and sending resumes', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const file = `${t.testdirName}-key`;
@@ -72,7 +72,7 @@ t.test('a mended key is read from its file by the next probe, and all flows agai
   t.match(await readCircuitBreaker(db), { state: 'active', reason: null, probe_at: null });
 });
 
-t.test('a key file that can not be read leaves the old key in use', async (t) => {
+t.test('an unreadable key file leaves the old key in use', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : 200));
@@ -84,7 +84,7 @@ t.test('a key file that can not be read leaves the old key in use', async (t) =>
 });
 
 for (const status of [200, 422, 429, 503, 403]) {
-  t.test(`an answer ${status} to the probe opens the gate`, async (t) => {
+  t.test(`a response ${status} to the probe resumes sending`, async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();
     const { url } = await stubService(t, (response, _, index) => json(response, index === 0 ? 401 : status));
@@ -97,7 +97,7 @@ for (const status of [200, 422, 429, 503, 403]) {
   });
 }
 
-t.test('a probe without an answer leaves the gate closed', async (t) => {
+t.test('a probe without a response leaves sending paused', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, _, index) =>
@@ -111,7 +111,7 @@ t.test('a probe without an answer leaves the gate closed', async (t) => {
   t.match(await readCircuitBreaker(db), { state: 'paused', probes: 1 });
 });
 
-t.test('one request that always closes the gate does not keep the others out', async (t) => {
+t.test('a request that always pauses sending does not block the others', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, { body }) =>
@@ -128,7 +128,7 @@ t.test('one request that always closes the gate does not keep the others out', a
   t.strictSame(left, [{ request_id: 'odd' }]);
 });
 
-t.test('the gate outlives the process, and a clock that jumped back does not lock it', async (t) => {
+t.test('the paused state survives a restart, and a clock set back does not extend it', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, _, index) =>

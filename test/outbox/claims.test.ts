@@ -61,7 +61,7 @@ t.test('a heartbeat keeps the claim', async (t) => {
   t.equal((await take(db, 'second', clock())).length, 0);
 });
 
-t.test('a heartbeat of a probe that takes long does not keep other requests from probing', async (t) => {
+t.test('the heartbeat of a slow probe does not prevent other probes', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -76,7 +76,7 @@ t.test('a heartbeat of a probe that takes long does not keep other requests from
   t.match(await take(db, 'second', clock()), [{ requestId: 'r-2', probe: true }]);
 });
 
-t.test('a stale owner can not finish, put off or renew', async (t) => {
+t.test('a stale owner cannot finish, delay or renew a claim', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -92,7 +92,7 @@ t.test('a stale owner can not finish, put off or renew', async (t) => {
   t.match(await end(db, 'second', { claim: taken!, outcome: ok }, clock()), { how: 'delivered' });
 });
 
-t.test('a stale owner can not finish what was only let go, either', async (t) => {
+t.test('a stale owner cannot finish a claim that was only released', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   await owe(db, 'r-1', 'e-1');
@@ -143,7 +143,7 @@ t.test(
   },
 );
 
-t.test('claims come oldest first and at most as many as asked for', async (t) => {
+t.test('claims are oldest first and at most as many as requested', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   for (const id of ['c', 'a', 'b']) await owe(db, id, id, 'demographic', clock());
@@ -153,7 +153,7 @@ t.test('claims come oldest first and at most as many as asked for', async (t) =>
   );
 });
 
-t.test('after the clock jumped back by two days nothing is stuck', async (t) => {
+t.test('a clock set back by two days leaves nothing stuck', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, _, index) =>
@@ -170,7 +170,7 @@ t.test('after the clock jumped back by two days nothing is stuck', async (t) => 
   t.equal(received.length, 3);
 });
 
-t.test('after the clock jumped ahead by two days nothing goes out twice at once', async (t) => {
+t.test('a clock set ahead by two days sends nothing twice at once', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, async (response) => {
@@ -185,7 +185,7 @@ t.test('after the clock jumped ahead by two days nothing goes out twice at once'
   t.match(await request(db, 'r-1'), { state: 'delivered', attempts: 1 });
 });
 
-t.test('when another loop took it over, the first one writes nothing down', async (t) => {
+t.test('a loop whose claim was taken over records nothing', async (t) => {
   const { db, url: file } = await scratch(t);
   const clock = setClock();
   const other = open(t, file);
@@ -218,7 +218,7 @@ t.test('two loops on one database send each request once, in order', async (t) =
   }
 });
 
-t.test('a stop lets what is in flight end; the rest waits for the next start', async (t) => {
+t.test('a stop waits for requests in flight; the rest waits for the next start', async (t) => {
   const { db } = await scratch(t);
   const stop = new AbortController();
   const { url, received } = await stubService(t, (response) => {
@@ -235,7 +235,7 @@ t.test('a stop lets what is in flight end; the rest waits for the next start', a
   );
 });
 
-t.test('a kind that coalesces takes in the newer pending request when it is retried', async (t) => {
+t.test('a retried request of a kind that coalesces absorbs the newer pending one', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const merged: [string, string][] = [];

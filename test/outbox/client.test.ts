@@ -21,7 +21,7 @@ function answeredOf(outcome: Outcome) {
   return outcome;
 }
 
-t.test('a request carries the key, its idempotency key and what it is', async (t) => {
+t.test('a request has the API key, its idempotency key and its content type', async (t) => {
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const outcome = await client(t, `${url}/base/v1`).post(post, never);
   t.equal(answeredOf(outcome).status, 200);
@@ -51,7 +51,7 @@ t.test('a stream is sent with its known length', async (t) => {
   t.notOk(received[0]?.headers['transfer-encoding']);
 });
 
-t.test('a stream that ends short or throws is no answer', async (t) => {
+t.test('a stream that ends short or throws gets no response', async (t) => {
   const { url, received } = await stubService(t, (response) => json(response, 200));
   async function* short() {
     yield Buffer.from('{');
@@ -70,7 +70,7 @@ t.test('a stream that ends short or throws is no answer', async (t) => {
   t.equal(received.length, 0);
 });
 
-t.test('ids are encoded and never lead out of their place in the path', async (t) => {
+t.test('ids are encoded and never change the path', async (t) => {
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const sender = client(t, url);
   await sender.post({ ...post, path: ['employer', '../a b/ü?#%2e', 'census'] }, never);
@@ -83,7 +83,7 @@ t.test('ids are encoded and never lead out of their place in the path', async (t
   t.equal(received.length, 1);
 });
 
-t.test('connections are used again', async (t) => {
+t.test('connections are reused', async (t) => {
   const ports = new Set<unknown>();
   const { url } = await stubService(t, (response) => {
     ports.add(response.socket?.remotePort);
@@ -103,7 +103,7 @@ t.test('redirects are not followed', async (t) => {
   t.equal(received.length, 1);
 });
 
-t.test('an answer without end is read to its bound, and the connection dropped', async (t) => {
+t.test('an endless response is read up to its limit, and the connection is closed', async (t) => {
   let closed = () => {};
   const dropped = new Promise<void>((resolve) => {
     closed = resolve;
@@ -139,7 +139,7 @@ const CONTENTS: [string, Content][] = [
   [JSON.stringify('x'.repeat(ANSWER_READ_BYTES - 1)), 'too-long'],
 ];
 
-t.test('what a body is follows from parsing it, not from its content type', async (t) => {
+t.test('the kind of a body depends on parsing it, not on its content type', async (t) => {
   const { url } = await stubService(t, (response, _, index) =>
     response.writeHead(200, { 'content-type': 'text/html' }).end(CONTENTS[index]?.[0]),
   );
@@ -162,7 +162,7 @@ t.test("Retry-After as a date is counted from the service's own clock", async (t
   t.equal(answeredOf(await client(t, url).post(post, never)).retryAfterMs, 40_000);
 });
 
-t.test('silence before the answer, within it, and a drip are all ended', async (t) => {
+t.test('a response that does not start, stalls or drips times out', async (t) => {
   const { url } = await stubService(t, (response, request) => {
     if (request.path.endsWith('silent')) return;
     response.writeHead(200, { 'content-length': '100' }).write('x');
@@ -187,7 +187,7 @@ t.test('silence before the answer, within it, and a drip are all ended', async (
   ]);
 });
 
-t.test('a connection that is reset, or ends in the middle of the answer, is no answer', async (t) => {
+t.test('a connection that is reset or ends within the response counts as no response', async (t) => {
   const { url } = await stubService(t, (response, request) => {
     if (request.path.endsWith('reset')) response.socket?.resetAndDestroy();
     else {
@@ -202,7 +202,7 @@ t.test('a connection that is reset, or ends in the middle of the answer, is no a
   }
 });
 
-t.test('a service that refuses the connection was sent nothing', async (t) => {
+t.test('nothing was sent to a service that refuses the connection', async (t) => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -211,7 +211,7 @@ t.test('a service that refuses the connection was sent nothing', async (t) => {
   t.strictSame(outcome, { answered: false, code: 'ECONNREFUSED', sent: false });
 });
 
-t.test('a key file is read again when asked', async (t) => {
+t.test('refreshing reads the key file again', async (t) => {
   const file = `${t.testdir()}/key`;
   writeFileSync(file, 'key-2\n');
   const { url, received } = await stubService(t, (response) => json(response, 200));

@@ -18,7 +18,7 @@ const MOST = 8;
 const after = (limit: Limit, sign: Sign, at = 0, random = 0.999): Limit =>
   limitAfter(limit, sign, { most: MOST, at, random: () => random });
 
-t.test('each answer allows one more, so that the number doubles with each round', async (t) => {
+t.test('each response allows one more request, so that the limit doubles each round', async (t) => {
   let limit = reducedToOne(fullLimit(MOST));
   const rounds: number[] = [];
   for (let round = 0; round < 5; round += 1) {
@@ -28,7 +28,7 @@ t.test('each answer allows one more, so that the number doubles with each round'
   t.strictSame(rounds, [1, 2, 4, 8, 8]);
 });
 
-t.test('each attempt that finds the service in trouble halves what is allowed, down to one', async (t) => {
+t.test('each failed attempt halves the limit, down to one', async (t) => {
   let limit = fullLimit(MOST);
   const allowed: number[] = [];
   for (let failure = 1; failure < FAILED_MAX; failure += 1) {
@@ -39,23 +39,26 @@ t.test('each attempt that finds the service in trouble halves what is allowed, d
   t.strictSame(allowed, [4, 2, 1, 1, 1, 1, 1]);
 });
 
-t.test('after as many failures in a row as go at once, one asks after pauses from 1 s to 60 s', async (t) => {
-  let limit = fullLimit(MOST);
-  let at = 0;
-  for (let failure = 0; failure < FAILED_MAX; failure += 1) limit = after(limit, 'trouble', at);
-  const pauses: number[] = [];
-  for (let probe = 0; probe < 8; probe += 1) {
-    const pause = (limit.pausedUntil as number) - at;
-    pauses.push(Math.ceil(pause / 1_000));
-    t.equal(freeSlots(limit, [], at + pause - 1), 0);
-    at += pause;
-    t.equal(freeSlots(limit, [], at), 1);
-    limit = after(limit, 'trouble', at);
-  }
-  t.strictSame(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
-});
+t.test(
+  'after as many consecutive failures as the limit, requests go one at a time with pauses from 1 s to 60 s',
+  async (t) => {
+    let limit = fullLimit(MOST);
+    let at = 0;
+    for (let failure = 0; failure < FAILED_MAX; failure += 1) limit = after(limit, 'trouble', at);
+    const pauses: number[] = [];
+    for (let probe = 0; probe < 8; probe += 1) {
+      const pause = (limit.pausedUntil as number) - at;
+      pauses.push(Math.ceil(pause / 1_000));
+      t.equal(freeSlots(limit, [], at + pause - 1), 0);
+      at += pause;
+      t.equal(freeSlots(limit, [], at), 1);
+      limit = after(limit, 'trouble', at);
+    }
+    t.strictSame(pauses, [1, 2, 4, 8, 16, 32, 60, 60]);
+  },
+);
 
-t.test('half of a pause is by chance, so that several senders do not ask together', async (t) => {
+t.test('half of a pause is random, so that several senders do not send together', async (t) => {
   const failed = { allowed: 1, failed: 1_000, pausedUntil: null };
   t.strictSame(
     [0, 0.5].map((random) => after(failed, 'trouble', 0, random).pausedUntil),
@@ -63,7 +66,7 @@ t.test('half of a pause is by chance, so that several senders do not ask togethe
   );
 });
 
-t.test('one answer ends the pauses, also a refusal', async (t) => {
+t.test('one response ends the pauses, also a rejection', async (t) => {
   const limit = after({ allowed: 1, failed: 50, pausedUntil: 10_000 }, 'ok');
   t.strictSame(limit, { allowed: 2, failed: 0, pausedUntil: null });
 });
@@ -95,7 +98,7 @@ t.test('an attempt counts against the limit for 30 s', async (t) => {
   t.equal(freeSlots(fullLimit(MOST), [0, 0, COUNTED_MS], COUNTED_MS), MOST - 1);
 });
 
-t.test('slow attempts count against the cap of those in flight', async (t) => {
+t.test('slow attempts count against the limit in flight', async (t) => {
   const slow = (count: number) => Array.from({ length: count }, () => 0);
   t.equal(freeSlots(fullLimit(MOST), slow(IN_FLIGHT_MAX - 3), COUNTED_MS), 3);
   t.equal(freeSlots(fullLimit(MOST), slow(IN_FLIGHT_MAX), COUNTED_MS), 0);

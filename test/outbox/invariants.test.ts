@@ -23,7 +23,7 @@ const step = fc.oneof(
   fc.record({ do: fc.constant('wait' as const), seconds: fc.constantFrom(1, 40, 1_000, 200_000, -200_000) }),
 );
 
-t.test('whatever happens, a subject has the head that it should have, or is held', async (t) => {
+t.test('in any sequence of actions, a subject has the right request at the front, or is held', async (t) => {
   const { db } = await scratch(t);
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 40 }), async (steps) => {

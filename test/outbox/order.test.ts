@@ -25,7 +25,7 @@ async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, 
   return { db, clock, sent, loop: sendLoop(t, db, stub.url, clock) };
 }
 
-t.test('the requests of a subject go one after the other, in order', async (t) => {
+t.test('the requests of a subject are sent one after the other, in order', async (t) => {
   const { db, sent, loop } = await service(t, new Set());
   for (const id of ['a-1', 'b-1', 'a-2', 'a-3', 'b-2']) await owe(db, id, id[0] as string);
   t.equal((await loop.runOnce()).delivered, 2);
@@ -77,7 +77,7 @@ t.test("a rejected new hire holds the employee's later changes", async (t) => {
   t.match(await request(db, 'hire'), { state: 'rejected', holding: 1 });
 });
 
-t.test('another rejected change holds nothing', async (t) => {
+t.test('any other rejected change holds nothing', async (t) => {
   const { db, sent, loop } = await service(t, new Set(['move']));
   await owe(db, 'move', 'e-1');
   await owe(db, 'raise', 'e-1', 'compensation-change');
@@ -85,7 +85,7 @@ t.test('another rejected change holds nothing', async (t) => {
   t.strictSame(sent(), ['move', 'raise']);
 });
 
-t.test('released, what waits behind the new hire goes out', async (t) => {
+t.test('releasing a rejected new hire sends the changes that wait for it', async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');
   await owe(db, 'move', 'e-1');
@@ -96,7 +96,7 @@ t.test('released, what waits behind the new hire goes out', async (t) => {
   t.strictSame(sent(), ['hire', 'move']);
 });
 
-t.test('cancelled, the new hire holds nothing and its body is erased', async (t) => {
+t.test('canceling a rejected new hire releases the later changes and erases its body', async (t) => {
   const { db, sent, loop } = await service(t, new Set(['hire']));
   await owe(db, 'hire', 'e-1', 'new-hire');
   await owe(db, 'move', 'e-1');
@@ -107,7 +107,7 @@ t.test('cancelled, the new hire holds nothing and its body is erased', async (t)
   t.strictSame(sent(), ['hire', 'move']);
 });
 
-t.test('retried by hand, the new hire goes before what waits behind it', async (t) => {
+t.test('a manually retried new hire is sent before the changes that wait for it', async (t) => {
   const rejected = new Set(['hire']);
   const { db, sent, loop } = await service(t, rejected);
   await owe(db, 'hire', 'e-1', 'new-hire');
@@ -120,7 +120,7 @@ t.test('retried by hand, the new hire goes before what waits behind it', async (
   t.strictSame(sent(), ['hire', 'hire', 'move']);
 });
 
-t.test('retried by hand, a change overtakes a later one that is not sent yet', async (t) => {
+t.test('a manually retried change is sent before a later one that was not sent yet', async (t) => {
   const rejected = new Set(['move']);
   const { db, sent, loop } = await service(t, rejected);
   await owe(db, 'move', 'e-1');
@@ -132,7 +132,7 @@ t.test('retried by hand, a change overtakes a later one that is not sent yet', a
   t.strictSame(sent(), ['move', 'move', 'raise']);
 });
 
-t.test('a retry by hand is refused when a newer one was delivered, unless forced', async (t) => {
+t.test('a manual retry is refused if a newer change was delivered, unless forced', async (t) => {
   const { db, loop } = await service(t, new Set(['old']));
   await owe(db, 'old', 'e-1');
   await owe(db, 'new', 'e-1');
@@ -143,7 +143,7 @@ t.test('a retry by hand is refused when a newer one was delivered, unless forced
   t.match(await request(db, 'old'), { state: 'pending', head: 1 });
 });
 
-t.test('what waits for its next try is tried at once when a person says so', async (t) => {
+t.test('a manual retry sends a pending change immediately', async (t) => {
   const refused = new Set(['r-1']);
   const { db, sent, loop } = await service(t, refused, 403);
   await owe(db, 'r-1', 'e-1');
@@ -158,7 +158,7 @@ t.test('what waits for its next try is tried at once when a person says so', asy
   t.strictSame(sent(), ['r-1', 'r-1', 'r-2'], 'and then in order');
 });
 
-t.test('what is finished is neither retried nor cancelled', async (t) => {
+t.test('a finished change can be neither retried nor canceled', async (t) => {
   const { db, loop } = await service(t, new Set());
   await owe(db, 'r-1', 'e-1');
   t.equal(await release(db, 'r-1'), 'not-holding');
@@ -168,7 +168,7 @@ t.test('what is finished is neither retried nor cancelled', async (t) => {
   for (const act of [retry, cancel, release]) t.equal(await act(db, 'nobody'), 'not-found');
 });
 
-t.test('cancelling the head lets the next one go', async (t) => {
+t.test('canceling the request at the front sends the next one', async (t) => {
   const { db, sent, loop } = await service(t, new Set());
   await owe(db, 'r-1', 'e-1');
   await owe(db, 'r-2', 'e-1');
@@ -177,7 +177,7 @@ t.test('cancelling the head lets the next one go', async (t) => {
   t.strictSame(sent(), ['r-2']);
 });
 
-t.test('what is being sent can not be called back', async (t) => {
+t.test('a request that is being sent cannot be canceled', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, async (response) => {
     answers.push(await cancel(db, 'r-1'), await retry(db, 'r-1'));
@@ -190,7 +190,7 @@ t.test('what is being sent can not be called back', async (t) => {
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
-t.test('retried by hand while a later one is being sent, a change waits for its end', async (t) => {
+t.test('a change that is retried while a later one is being sent waits for it', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, async (response, { headers }, index) => {
     if (headers['idempotency-key'] === 'new') t.equal(await retry(db, 'old'), 'done');

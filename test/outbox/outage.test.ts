@@ -67,7 +67,7 @@ t.test(
   },
 );
 
-t.test('what failed together does not come back together', async (t) => {
+t.test('requests that failed together are not retried together', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const count = 400;
@@ -107,7 +107,7 @@ t.test('what failed together does not come back together', async (t) => {
   for (const [minute, those] of minutes) t.ok(those.length < count / 8, `minute ${minute}: ${those.length}`);
 });
 
-t.test("one employee's change that always fails hardly holds up the others", async (t) => {
+t.test("one employee's change that always fails barely delays the others", async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, { body }) =>
@@ -131,7 +131,7 @@ t.test("one employee's change that always fails hardly holds up the others", asy
   t.ok(seconds < 90, `all were through after ${seconds} s`);
 });
 
-t.test('a 429 to one request leaves the others a way', async (t) => {
+t.test('a 429 for one request does not block the others', async (t) => {
   const { db } = await scratch(t);
   const { url } = await stubService(t, (response, { body }) =>
     json(response, body.includes('r-0') ? 429 : 200, {}, { 'retry-after': '600' }),
@@ -144,7 +144,7 @@ t.test('a 429 to one request leaves the others a way', async (t) => {
   t.equal(Date.parse((await request(db, 'r-0')).due_at) - clock().getTime(), 600_000);
 });
 
-t.test('a pause is over when its time is, whatever else goes on', async (t) => {
+t.test('a pause ends on time, whatever else happens', async (t) => {
   let limit = fullLimit(8);
   for (let n = 0; n < 8; n += 1) limit = limitAfter(limit, 'trouble', { most: 8, at: 5, random: () => 1 });
   t.strictSame(

@@ -101,7 +101,7 @@ t.test('the backoff is always within its bounds', async () => {
   );
 });
 
-t.test('a Retry-After is honoured when it is later than the own time, up to an hour', async (t) => {
+t.test('a Retry-After is honored if it is later than the backoff, up to an hour', async (t) => {
   t.equal(
     backoffMs(1, () => 0, 30_000),
     30_000,
@@ -130,7 +130,7 @@ const headers: [string | undefined, number | null][] = [
   ['99999999999', null],
 ];
 for (const [header, expected] of headers) {
-  t.test(`Retry-After ${header} is read as ${expected} ms`, async (t) => {
+  t.test(`Retry-After ${header} means ${expected} ms`, async (t) => {
     t.equal(retryAfterMs(header, now), expected);
   });
 }

@@ -13,7 +13,7 @@ import { json, stubService } from './stub-service.ts';
 
 const HOUR_MS = 3_600_000;
 
-t.test('a request whose data key is missing waits, and says which key it is', async (t) => {
+t.test('a request whose data key is missing waits, and its reason names the key', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const clock = setClock();
@@ -31,7 +31,7 @@ t.test('a request whose data key is missing waits, and says which key it is', as
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
-t.test('a delivered request is erased, its keyed hash stays', async (t) => {
+t.test('a delivered request’s body is erased, and its keyed hash stays', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => json(response, 200));
   await owe(db, 'r-1', 'e-1', 'termination');
@@ -46,7 +46,7 @@ t.test('a delivered request is erased, its keyed hash stays', async (t) => {
   t.ok(hasher.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
 });
 
-t.test('each employment change goes to its own address', async (t) => {
+t.test('each kind of employment change has its own address', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const kinds = ['new-hire', 'termination', 'demographic', 'compensation-change'] as const;
@@ -58,7 +58,7 @@ t.test('each employment change goes to its own address', async (t) => {
   );
 });
 
-t.test('a rejection keeps the answer, encrypted and cut at 4 KiB', async (t) => {
+t.test('a rejection stores the first 4 KiB of the response, encrypted', async (t) => {
   const { db } = await scratch(t);
   const answer = JSON.stringify({ error: 'x'.repeat(9_000) });
   const { url } = await stubService(t, (response) => response.writeHead(422).end(answer));
@@ -77,7 +77,7 @@ t.test('a rejection keeps the answer, encrypted and cut at 4 KiB', async (t) => 
   t.ok(row.body, 'it can be sent again by hand');
 });
 
-t.test('what may pass is tried again with backoff, under the same idempotency key', async (t) => {
+t.test('temporary failures are retried with backoff and the same idempotency key', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, _, index) =>
@@ -113,7 +113,7 @@ t.test('what may pass is tried again with backoff, under the same idempotency ke
   );
 });
 
-t.test('a success that is not JSON, or too long, is retried like a 503, with its reason', async (t) => {
+t.test('a success that is too long or not JSON is retried like a 503', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const bodies = ['<h1>Maintenance</h1>', JSON.stringify('x'.repeat(ANSWER_READ_BYTES)), '{"taken":true}'];
@@ -150,7 +150,7 @@ t.test('a success without a body is delivered', async (t) => {
   t.equal((await sendLoop(t, db, url, setClock()).runOnce()).delivered, 2);
 });
 
-t.test('429 waits as long as the service asks, in seconds or until a date', async (t) => {
+t.test('a 429 waits as long as Retry-After requests, in seconds or until a date', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url } = await stubService(t, (response, _, index) => {
@@ -168,7 +168,7 @@ t.test('429 waits as long as the service asks, in seconds or until a date', asyn
   }
 });
 
-t.test('the answer that was lost: the same key again, and a later rejection says so', async (t) => {
+t.test('after a lost response the same key is sent again, and a later rejection is marked', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const applied = new Set<unknown>();
@@ -189,7 +189,7 @@ t.test('the answer that was lost: the same key again, and a later rejection says
   t.equal(applied.size, 1);
 });
 
-t.test('403 holds its subject and is retried slowly, others go on', async (t) => {
+t.test('a 403 holds its subject and is retried slowly, and others continue', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const { url, received } = await stubService(t, (response, { body }) =>
@@ -206,24 +206,27 @@ t.test('403 holds its subject and is retried slowly, others go on', async (t) =>
   t.equal(received.length, 2);
 });
 
-t.test('a body that does not open is put off and named, and harms no other', async (t) => {
-  const { db } = await scratch(t);
-  const { url } = await stubService(t, (response) => json(response, 200));
-  await owe(db, 'r-1', 'e-1');
-  await owe(db, 'r-2', 'e-2');
-  const { body } = await request(db, 'r-2');
-  await transact(db, (trx) =>
-    trx.updateTable('outbox').set({ body }).where('request_id', '=', 'r-1').execute(),
-  );
-  const counts = await sendLoop(t, db, url, setClock()).runOnce();
-  t.match(counts, { delivered: 1, later: 1 });
-  t.match(await request(db, 'r-1'), {
-    state: 'pending',
-    reason: /could not be prepared: outbox.body of r-1 is not what was sealed/,
-  });
-});
+t.test(
+  'a request whose body cannot be decrypted is delayed with a reason, and affects no other',
+  async (t) => {
+    const { db } = await scratch(t);
+    const { url } = await stubService(t, (response) => json(response, 200));
+    await owe(db, 'r-1', 'e-1');
+    await owe(db, 'r-2', 'e-2');
+    const { body } = await request(db, 'r-2');
+    await transact(db, (trx) =>
+      trx.updateTable('outbox').set({ body }).where('request_id', '=', 'r-1').execute(),
+    );
+    const counts = await sendLoop(t, db, url, setClock()).runOnce();
+    t.match(counts, { delivered: 1, later: 1 });
+    t.match(await request(db, 'r-1'), {
+      state: 'pending',
+      reason: /could not be prepared: outbox.body of r-1 is not what was sealed/,
+    });
+  },
+);
 
-t.test('run sends what comes, and ends when told with nothing in flight', async (t) => {
+t.test('run sends what is enqueued, and ends on the signal with nothing in flight', async (t) => {
   const { db } = await scratch(t);
   const arrived = Promise.withResolvers<void>();
   const { url } = await stubService(t, (response) => {
@@ -241,7 +244,7 @@ t.test('run sends what comes, and ends when told with nothing in flight', async 
   t.match(await request(db, 'r-1'), { state: 'delivered' });
 });
 
-t.test('nothing personal is in a reason, an attempt or the raw file', async (t) => {
+t.test('reasons, attempts and the raw file contain no personal data', async (t) => {
   const { db, url: file } = await scratch(t);
   const canary = '078-05-1120';
   const { url } = await stubService(t, (response, _, index) =>

@@ -62,7 +62,7 @@ async function setUp(t: Test, statusOf: (requestId: string) => number = () => 20
   };
 }
 
-t.test('one hung upload and three 503s hold back no other subject', async (t) => {
+t.test('one hung upload and three 503s delay no other subject', async (t) => {
   let trouble = 3;
   const { db, loop, hangs, release } = await setUp(t, () => (trouble-- > 0 ? 503 : 200));
   await owe(db, 'hang-1', 'acme', 'census');
@@ -94,7 +94,7 @@ for (const kind of ['census', 'demographic'] as const) {
   });
 }
 
-t.test('any number of hung uploads hold back no change, and at most 32 are in flight', async (t) => {
+t.test('any number of hung uploads delay no change, and at most 32 are in flight', async (t) => {
   const { db, clock, loop, hung, hangs, release } = await setUp(t);
   for (let n = 0; n < IN_FLIGHT_MAX + 8; n += 1) await owe(db, `hang-${n}`, `employer-${n}`, 'census');
   for (let inFlight = 8; inFlight <= IN_FLIGHT_MAX; inFlight += 8) {

@@ -6,7 +6,7 @@ const fresh = { id: 'new', key: Buffer.alloc(32, 2) };
 const place: Place = { table: 'outbox', row: 'r-1', column: 'body' };
 const plain = Buffer.from('{"ssn":"078-05-1120"}');
 
-t.test('what is sealed opens at its place and shows nothing of itself', async (t) => {
+t.test('an encrypted value is decrypted at its place and reveals nothing', async (t) => {
   const encryptor = createEncryptor([fresh]);
   const sealed = encryptor.encrypt(plain, place);
   t.strictSame(encryptor.decrypt(sealed, place), plain);
@@ -15,7 +15,7 @@ t.test('what is sealed opens at its place and shows nothing of itself', async (t
   t.strictSame(encryptor.decrypt(encryptor.encrypt(Buffer.alloc(0), place), place), Buffer.alloc(0));
 });
 
-t.test('the first key seals and every key opens', async (t) => {
+t.test('the first key encrypts and every key decrypts', async (t) => {
   const sealed = createEncryptor([old]).encrypt(plain, place);
   const rotated = createEncryptor([fresh, old]);
   t.strictSame(rotated.decrypt(sealed, place), plain);
@@ -29,14 +29,14 @@ t.test('a missing key is named', async (t) => {
   t.throws(() => only.decrypt(sealed, place), { keyId: 'old', message: /key old/ });
 });
 
-t.test('a key of the same name with other bytes does not open', async (t) => {
+t.test('a key with the same id but other bytes does not decrypt', async (t) => {
   const sealed = createEncryptor([old]).encrypt(plain, place);
   t.throws(() => createEncryptor([{ id: 'old', key: Buffer.alloc(32, 9) }]).decrypt(sealed, place), {
     code: 'SEAL_BROKEN',
   });
 });
 
-t.test('any flipped bit and any cut is noticed', async (t) => {
+t.test('any flipped bit or truncation is detected', async (t) => {
   const encryptor = createEncryptor([fresh, { id: 'nev', key: fresh.key }]);
   const sealed = encryptor.encrypt(plain, place);
   for (let at = 0; at < sealed.length; at += 1) {
@@ -47,7 +47,7 @@ t.test('any flipped bit and any cut is noticed', async (t) => {
   }
 });
 
-t.test('a value moved to another table, row or column does not open', async (t) => {
+t.test('a value moved to another table, row or column cannot be decrypted', async (t) => {
   const encryptor = createEncryptor([fresh]);
   const sealed = encryptor.encrypt(plain, place);
   for (const other of [{ table: 'delivery_attempts' }, { row: 'r-2' }, { column: 'answer' }]) {
@@ -55,7 +55,7 @@ t.test('a value moved to another table, row or column does not open', async (t) 
   }
 });
 
-t.test('no error holds anything of the value', async (t) => {
+t.test('errors contain nothing of the value', async (t) => {
   const encryptor = createEncryptor([fresh]);
   try {
     encryptor.decrypt(Buffer.concat([Buffer.from([9, 200]), plain]), place);

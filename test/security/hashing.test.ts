@@ -23,7 +23,7 @@ function formerHash({ id, key }: DataKey): Buffer {
   ]);
 }
 
-t.test('a keyed hash tells the same value from another one, at its place only', async (t) => {
+t.test('a keyed hash recognizes the same value, at its place only', async (t) => {
   const { db } = await scratch(t);
   const hasher = await openHasher(db, createEncryptor([old]));
   const hash = hasher.hash(plain, place);
@@ -43,7 +43,7 @@ t.test('a restart, and every other process, has the same key', async (t) => {
   t.strictSame(again.hash(plain, place), first.hash(plain, place), 'so that a hash can be looked up');
 });
 
-t.test('of several first uses one makes the key', async (t) => {
+t.test('one of several concurrent first uses creates the key', async (t) => {
   const { db, url } = await scratch(t);
   const connections = [db, ...Array.from({ length: 5 }, () => open(t, url))];
   const hashers = await Promise.all(connections.map((each) => openHasher(each, createEncryptor([old]))));
@@ -66,7 +66,7 @@ t.test('two databases have two keys', async (t) => {
   });
 });
 
-t.test('a hash of the former form goes on to compare, as long as its data key is there', async (t) => {
+t.test('a hash in the former format can be compared while its data key is configured', async (t) => {
   const { db } = await scratch(t);
   const hasher = await openHasher(db, createEncryptor([fresh, old]));
   t.equal(hasher.isHashOf(formerHash(old), plain, place), true);
@@ -94,7 +94,7 @@ t.test(
   },
 );
 
-t.test('what failed once is tried again at the next use', async (t) => {
+t.test('a failed first use is retried at the next one', async (t) => {
   const { db } = await scratch(t);
   const encryptor = createEncryptor([old]);
   await t.rejects(

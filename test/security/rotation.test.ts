@@ -47,7 +47,7 @@ async function stageEmpty(trx: Trx): Promise<void> {
     .execute();
 }
 
-t.test('everything that is sealed is sealed again, and the old key is nowhere any more', async (t) => {
+t.test('rotation encrypts everything again, and the old key is no longer used', async (t) => {
   const { db, url } = await scratch(t);
   const before = createEncryptor([k1]);
   for (const id of ['r-1', 'r-2']) await owe(db, before, id, `body of ${id}`);
@@ -92,7 +92,7 @@ t.test('everything that is sealed is sealed again, and the old key is nowhere an
   t.equal(again.resealed, 0, 'there is nothing left to do');
 });
 
-t.test('what was changed since it was read is not overwritten', async (t) => {
+t.test('a value that changed since it was read is not overwritten', async (t) => {
   const { db, url } = await scratch(t);
   const before = createEncryptor([k1]);
   const encryptor = createEncryptor([k2, k1]);
@@ -131,7 +131,7 @@ t.test('what was changed since it was read is not overwritten', async (t) => {
   t.equal((await reencrypt(db, encryptor, columns, quietly)).resealed, 1, 'the next look finds it');
 });
 
-t.test('a row whose key is missing stays as it is, and is counted by key and column', async (t) => {
+t.test('a row whose key is missing stays unchanged and is counted by key and column', async (t) => {
   const { db } = await scratch(t);
   const lost = createEncryptor([{ id: 'lost', key: Buffer.alloc(32, 3) }]);
   await openHasher(db, createEncryptor([k1]));
@@ -150,7 +150,7 @@ t.test('a row whose key is missing stays as it is, and is counted by key and col
   t.strictSame(asObject(await keysInUse(db, [FORMER_HASHES])), { lost: { 'outbox.body_hash': 1 } });
 });
 
-t.test('a damaged value is counted, stays as it is, and stops nothing', async (t) => {
+t.test('a damaged value is counted and stays unchanged, and rotation continues', async (t) => {
   const { db } = await scratch(t);
   const before = createEncryptor([k1]);
   await owe(db, before, 'r-1', 'one');
@@ -164,7 +164,7 @@ t.test('a damaged value is counted, stays as it is, and stops nothing', async (t
   t.equal(await bodyOf(db, createEncryptor([k2]), 'r-2'), 'two');
 });
 
-t.test('beside a sender each request still goes out once, with its body', async (t) => {
+t.test('during rotation each request is still sent once, with its body', async (t) => {
   const { db, url } = await scratch(t);
   const { url: service, received } = await stubService(t, (response) => json(response, 200));
   const ids = Array.from({ length: 200 }, (_, n) => `r-${n}`);
@@ -182,7 +182,7 @@ t.test('beside a sender each request still goes out once, with its body', async 
   t.strictSame([...(await keysInUse(db, ENCRYPTED_COLUMNS)).keys()], ['k2-latest']);
 });
 
-t.test('broken off in the middle, it goes on where it ended', async (t) => {
+t.test('an interrupted rotation continues where it ended', async (t) => {
   const { db } = await scratch(t);
   const before = createEncryptor([k1]);
   await transact(db, async (trx) => {

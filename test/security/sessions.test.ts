@@ -25,7 +25,7 @@ async function tokenOf(db: Db, expiresAt: Date | null = null): Promise<string> {
 
 const begin = (db: Db, token: string, now = NOW) => transact(db, (trx) => beginSession(trx, token, now));
 
-t.test('a session is worth what its token is worth, for twelve hours', async (t) => {
+t.test('a session has its token’s scopes, for twelve hours', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db));
   for (let ms = 0; ms < SESSION_MS; ms += SESSION_IDLE_MS / 2) await noteUse(db, secret, after(ms));
@@ -52,7 +52,7 @@ t.test('a session of the first token ends when the configuration has another', a
   t.equal(await sessionCaller(db, secret, NOW, null), null);
 });
 
-t.test('who signs out ends this session and no other', async (t) => {
+t.test('signing out ends this session and no other', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   const [one, other] = [await begin(db, token), await begin(db, token)];
@@ -61,7 +61,7 @@ t.test('who signs out ends this session and no other', async (t) => {
   t.match(await sessionCaller(db, other, NOW, null), { name: 'someone' });
 });
 
-t.test('sessions that are over are removed when the next one begins', async (t) => {
+t.test('expired sessions are deleted when the next one starts', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   await begin(db, token);
@@ -69,7 +69,7 @@ t.test('sessions that are over are removed when the next one begins', async (t) 
   t.equal((await db.selectFrom('sessions').select('created_at').execute()).length, 1);
 });
 
-t.test('neither what a cookie holds nor a token lies in the database', async (t) => {
+t.test('the database contains neither cookie values nor tokens', async (t) => {
   const { db } = await scratch(t);
   const token = await tokenOf(db);
   const secret = await begin(db, token);
@@ -78,7 +78,7 @@ t.test('neither what a cookie holds nor a token lies in the database', async (t)
   }
 });
 
-t.test('nonsense is nobody’s session, and a forgery token is that of its session only', async (t) => {
+t.test('an unknown cookie has no session, and a CSRF token is valid for its session only', async (t) => {
   const { db } = await scratch(t);
   for (const secret of ['', 'a', 'A'.repeat(43), '\0'.repeat(43), 'ä'.repeat(43)]) {
     t.equal(await sessionCaller(db, secret, NOW, null), null);
@@ -90,7 +90,7 @@ t.test('nonsense is nobody’s session, and a forgery token is that of its sessi
   }
 });
 
-t.test('a session ends 30 minutes after its last use, which is noted once a minute', async (t) => {
+t.test('a session ends 30 minutes after its last use, which is recorded once a minute', async (t) => {
   const { db } = await scratch(t);
   const secret = await begin(db, await tokenOf(db));
   await noteUse(db, secret, after(59_999));

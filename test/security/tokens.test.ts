@@ -41,7 +41,7 @@ t.test('the scopes are those of the design', async (t) => {
   ]);
 });
 
-t.test('a token is 256 random bits behind bsc_, another one each time', async (t) => {
+t.test('a token is bsc_ and 256 random bits, different each time', async (t) => {
   const { db } = await scratch(t);
   const [one, two] = [await create(db), await create(db)];
   for (const { token, tokenId } of [one, two]) {
@@ -53,7 +53,7 @@ t.test('a token is 256 random bits behind bsc_, another one each time', async (t
   t.not(one.tokenId, two.tokenId);
 });
 
-t.test('only the SHA-256 of a token is kept', async (t) => {
+t.test('only the SHA-256 of a token is stored', async (t) => {
   const { db, url } = await scratch(t);
   const { token } = await create(db);
   const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
@@ -64,7 +64,7 @@ t.test('only the SHA-256 of a token is kept', async (t) => {
   t.notOk(JSON.stringify(await listTokens(db)).includes(token.slice(4)), 'not in the list');
 });
 
-t.test('a token is known by its text, with its name and scopes', async (t) => {
+t.test('a token authenticates with its name and scopes', async (t) => {
   const { db } = await scratch(t);
   await create(db, { name: 'other', scopes: ['all'] });
   const { token, tokenId } = await create(db, { scopes: ['runs:write', 'ledger:read', 'runs:write'] });
@@ -75,7 +75,7 @@ t.test('a token is known by its text, with its name and scopes', async (t) => {
   });
 });
 
-t.test('what is not the token is nobody', async (t) => {
+t.test('any other text does not authenticate', async (t) => {
   const { db } = await scratch(t);
   const { token, tokenId } = await create(db);
   const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
@@ -125,7 +125,7 @@ t.test('a name that several valid tokens have revokes none of them', async (t) =
   t.equal(await revoke('nobody'), 0);
 });
 
-t.test('the list tells everything but the token, also of those that no longer count', async (t) => {
+t.test('the list shows everything but the token, including expired and revoked ones', async (t) => {
   const { db } = await scratch(t);
   t.strictSame(await listTokens(db), []);
   const { tokenId } = await create(db, { expiresAt: LATER });
@@ -144,7 +144,7 @@ t.test('the list tells everything but the token, also of those that no longer co
   ]);
 });
 
-t.test('the configured first token is allowed everything, and only when there is one', async (t) => {
+t.test('the configured API_TOKEN has all scopes, and only if it is set', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db);
   t.strictSame(await authenticate(db, FIRST_TOKEN, NOW, FIRST_TOKEN), {
@@ -170,7 +170,7 @@ t.test('a scope allows itself and nothing else; all allows each', async (t) => {
   t.notOk(allows([], 'ledger:read'));
 });
 
-t.test('a scope that a later release stored means nothing', async (t) => {
+t.test('a scope stored by a later release is ignored', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db);
   await transact(db, (trx) => trx.updateTable('tokens').set({ scopes: 'ledger:read moon:fly' }).execute());
@@ -178,7 +178,7 @@ t.test('a scope that a later release stored means nothing', async (t) => {
   t.strictSame((await listTokens(db))[0]?.scopes, ['ledger:read']);
 });
 
-t.test('a token that could not be meant is refused, and none is made', async (t) => {
+t.test('an invalid token request is refused and creates none', async (t) => {
   const { db } = await scratch(t);
   const refusals: Record<string, [Partial<NewToken>, RegExp]> = {
     'an unknown scope': [
