@@ -297,8 +297,8 @@ t.test('the upload page shows where censuses come from', async (t) => {
     if (says === null) continue;
     t.match(await note.textContent(), says);
     t.match(await note.textContent(), 'replaces one uploaded here');
-    const [told, form] = [await note.boundingBox(), await page.locator('#upload-form').boundingBox()];
-    t.ok(told && form && told.y < form.y, 'before the form');
+    const [notice, form] = [await note.boundingBox(), await page.locator('#upload-form').boundingBox()];
+    t.ok(notice && form && notice.y < form.y, 'before the form');
   }
 });
 

@@ -206,7 +206,7 @@ t.test('a token that only reads sees no button and no personal data', async (t) 
 t.test('paused sending is shown with its reason and time to users who may see it', async (t) => {
   const stage = await staged(t);
   await transact(stage.db, (trx) => pauseSending(trx, `answered 401 ${HOSTILE}`, START));
-  const told = async (...scopes: string[]) => {
+  const notices = async (...scopes: string[]) => {
     const page = await stage.signedIn({
       token: await stage.tokenWith('changes:read', 'census:read', ...scopes),
     });
@@ -220,7 +220,7 @@ t.test('paused sending is shown with its reason and time to users who may see it
   };
   const why = /answered 401 <img .*2026-01-31.09:30:00/s;
   for (const scope of ['metrics:read', 'ledger:read']) {
-    for (const text of await told(scope)) t.match(text, why, scope);
+    for (const text of await notices(scope)) t.match(text, why, scope);
   }
-  t.strictSame(await told(), ['', '', '']);
+  t.strictSame(await notices(), ['', '', '']);
 });

@@ -1,6 +1,11 @@
-import t from 'tap';
+import { once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import t, { type Test } from 'tap';
+import { createNotifier, LISTENERS_MAX } from '../../src/console/live.ts';
 import { closeListener } from '../../src/security/listener.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
+import { eventually } from '../support/eventually.ts';
 import { openConsole } from './stage.ts';
 
 t.test('a page refreshes automatically and keeps open sections, focus and scroll position', async (t) => {
@@ -72,4 +77,115 @@ t.test('the stream of a session ends with the session; without one it is rejecte
   t.match(await stream.text(), /^retry: 2000\n\n/, 'it ended');
   const refused = await fetch(`${base}/live`, { redirect: 'manual' });
   t.equal(refused.status, 303);
+});
+
+const LOOK_EVERY_MS = 30;
+const until = (holds: () => boolean) => eventually('it happens', holds, Boolean);
+
+type World = { mark: string; looks: number; seen: string[]; mayListen: boolean };
+
+/** Sets the mark and waits until a check has read it. */
+async function seen(world: World, mark: string): Promise<void> {
+  world.mark = mark;
+  const before = world.seen.length;
+  await until(() => world.seen.slice(before).includes(mark));
+}
+
+/** A notifier of a mark that the test changes. */
+function stage(t: Test) {
+  const world: World = { mark: '0', looks: 0, seen: [], mayListen: true };
+  const notifier = createNotifier(async () => {
+    world.looks += 1;
+    world.seen.push(world.mark);
+    if (world.mark === 'away') throw new Error('the database is away');
+    return world.mark;
+  }, LOOK_EVERY_MS);
+  t.teardown(() => notifier.close());
+  const listen = () => {
+    const stream = notifier.subscribe(async () => world.mayListen) as Readable;
+    const heard = { text: '' };
+    stream.on('data', (bytes: Buffer) => {
+      heard.text += bytes.toString();
+    });
+    return { stream, heard };
+  };
+  return { world, notifier, listen };
+}
+
+t.test('a subscriber receives one message per change', async (t) => {
+  const { world, listen } = stage(t);
+  const [one, other] = [listen(), listen()];
+  await until(() => world.looks >= 2);
+  t.equal(one.heard.text, 'retry: 2000\n\n', 'nothing has changed');
+  world.mark = '1';
+  await until(() => /news/.test(one.heard.text) && /news/.test(other.heard.text));
+  t.equal(one.heard.text.match(/event: news/g)?.length, 1);
+});
+
+t.test('one check serves all subscribers, and none runs without subscribers', async (t) => {
+  const { world, listen } = stage(t);
+  await delay(3 * LOOK_EVERY_MS);
+  t.equal(world.looks, 0);
+  const listeners = Array.from({ length: 10 }, listen);
+  t.equal(world.looks, 1, 'all share one check');
+  await until(() => world.looks >= 2);
+  for (const { stream } of listeners) stream.destroy();
+  // One check may still be running.
+  await delay(3 * LOOK_EVERY_MS);
+  const { looks } = world;
+  await delay(3 * LOOK_EVERY_MS);
+  t.equal(world.looks, looks);
+  listen();
+  await until(() => world.looks > looks);
+});
+
+t.test('a subscriber whose session ended is disconnected at the next check', async (t) => {
+  const { world, listen } = stage(t);
+  const { stream } = listen();
+  world.mayListen = false;
+  await once(stream, 'end');
+});
+
+t.test('a database error neither notifies nor disconnects subscribers', async (t) => {
+  const { world, listen } = stage(t);
+  const { heard } = listen();
+  await until(() => world.looks >= 1);
+  await seen(world, 'away');
+  await seen(world, '0');
+  t.notMatch(heard.text, 'news');
+  world.mark = '1';
+  await until(() => /news/.test(heard.text));
+});
+
+/** Returns all buffered text; Node releases differ in how they split it. */
+function unread(stream: Readable): string {
+  let text = '';
+  for (let part = stream.read(); part !== null; part = stream.read()) text += String(part);
+  return text;
+}
+
+t.test('subscribers are limited, and unread messages do not pile up', async (t) => {
+  const { world, notifier } = stage(t);
+  const streams = Array.from({ length: LISTENERS_MAX }, () => notifier.subscribe(async () => true));
+  t.notOk(streams.includes(null));
+  t.equal(
+    notifier.subscribe(async () => true),
+    null,
+  );
+  streams[0]?.destroy();
+  await once(streams[0] as Readable, 'close');
+  t.not(
+    notifier.subscribe(async () => true),
+    null,
+  );
+  for (const mark of ['1', '2', '3']) await seen(world, mark);
+  t.equal(unread(streams[1] as Readable), 'retry: 2000\n\nevent: news\ndata:\n\n');
+});
+
+t.test('closing ends every stream, including later ones', async (t) => {
+  const { notifier, listen } = stage(t);
+  const { stream } = listen();
+  notifier.close();
+  await once(stream, 'end');
+  await once(listen().stream, 'end');
 });

@@ -93,13 +93,13 @@ t.test('findings counted by cause have no “and more”', async (t) => {
   );
   const page = await signedIn();
   await page.goto('/');
-  const told = (text: string) => page.locator('.checks > li', { hasText: text });
+  const finding = (text: string) => page.locator('.checks > li', { hasText: text });
   t.match(
-    await told('Webhook deliveries were rejected').textContent(),
+    await finding('Webhook deliveries were rejected').textContent(),
     /\(3\).*signature: 1\s*timestamp: 2/s,
   );
-  t.equal(await told('Webhook deliveries were rejected').getByText('more').count(), 0);
-  t.match(await told('Events are quarantined').textContent(), /\(7\).*and 2 more/s);
+  t.equal(await finding('Webhook deliveries were rejected').getByText('more').count(), 0);
+  t.match(await finding('Events are quarantined').textContent(), /\(7\).*and 2 more/s);
 });
 
 t.test('each part of the overview needs its scope', async (t) => {

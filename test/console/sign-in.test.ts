@@ -7,7 +7,7 @@ import { readActivity } from '../../src/operations/activity.ts';
 import { revokeToken } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, NOW, start } from '../api/start.ts';
 import { eventually } from '../support/eventually.ts';
-import { assertAccessible, assertFits, openConsole } from './stage.ts';
+import { assertAccessible, assertFits, assertGood, openConsole } from './stage.ts';
 
 t.test('a user signs in with a token, returns to the requested page, and signs out', async (t) => {
   const { visit } = await openConsole(t);
@@ -110,7 +110,7 @@ t.test('the cookie is Secure when the browser uses https', async (t) => {
   };
   t.match(await cookieOf('https://payroll.example'), /^__Host-.*; Path=\/; .*; Secure/);
   t.notMatch(await cookieOf(base), /Secure/);
-  // A browser says where it came from only when the page lets it.
+  // A browser sends its origin only if the page's referrer policy allows it.
   const page = await visit();
   await page.goto('/sign-in');
   await page.getByLabel('API token').fill(FIRST_TOKEN);
@@ -246,4 +246,38 @@ t.test('a background refresh does not extend a session; a page view does', async
   await eventually('the use is noted', lastUse, (at) => at === now.toISOString());
   now = new Date(NOW.getTime() + 50 * 60_000);
   t.equal(await visit({ 'x-background': '1' }), 303, 'after 30 minutes without a person');
+});
+
+t.test('a person sees their sessions, ends one, and ends all others', async (t) => {
+  const { signedIn, tokenWith } = await openConsole(t);
+  const token = await tokenWith('events:read');
+  const page = await signedIn({ token });
+  const [phone, laptop, office] = [
+    await signedIn({ token, refusals: true }),
+    await signedIn({ token }),
+    await signedIn({ token }),
+  ];
+  await signedIn();
+  await page.goto('/');
+  await page.getByRole('link', { name: 'Sessions' }).click();
+  await page.waitForURL('**/sessions');
+  const rows = page.getByRole('table').locator('tbody tr');
+  t.equal(await rows.count(), 4, 'none of the other token');
+  t.strictSame(await page.getByRole('columnheader').allTextContents(), ['Signed in', 'Last used', 'Session']);
+  t.equal(await page.getByText('This browser').count(), 1);
+  await assertGood(t, page, 'the sessions');
+
+  await page.getByRole('button', { name: 'End session' }).first().click();
+  await rows.nth(3).waitFor({ state: 'detached' });
+  t.equal(await page.getByRole('button', { name: 'End session' }).count(), 2);
+  await page.getByRole('button', { name: 'End all other sessions' }).click();
+  await rows.nth(1).waitFor({ state: 'detached' });
+  t.equal(await page.getByText('This browser').count(), 1);
+  t.equal(await page.getByRole('button', { name: 'End all other sessions' }).count(), 0);
+  for (const ended of [phone, laptop, office]) {
+    await ended.goto('/');
+    t.match(ended.url(), /\/sign-in/);
+  }
+  await page.goto('/events');
+  t.equal(await page.title(), 'Events · benefits-sidecar');
 });

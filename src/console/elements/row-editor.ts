@@ -240,11 +240,6 @@ export function byPlace(
   return (id) => placed.get(id) ?? [];
 }
 
-/**
- * A list is saved as a whole, so whoever saves last would undo what another has changed meanwhile. The form knows the
- * list as it was when it was loaded, by its hash.
- */
-
 /** Returns a hash of a list, to notice later that it changed. */
 export function hashOf(list: unknown): string {
   return createHash('sha256').update(JSON.stringify(list)).digest('hex');
