@@ -5,6 +5,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
 import { checkSchema, migrate } from '../../src/database/migrate.ts';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
+import { transact } from '../../src/database/transaction.ts';
 import { engineOfTests, newDatabaseUrl, tablesOf } from '../support/engine.ts';
 import { startChild } from './child.ts';
 import { open, scratch } from './scratch.ts';
@@ -208,3 +209,26 @@ if (engineOfTests() === 'sqlite') {
     t.strictSame(tables.filter(builds), []);
   });
 }
+
+t.test('a row without its parent is refused, and so is removing a parent with rows', async (t) => {
+  const { db } = await scratch(t);
+  const refused = { code: engineOfTests() === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' };
+  const chunk = (census_id: string) => ({ census_id, chunk: 0, sealed: Buffer.alloc(1) });
+  const add = (id: string) =>
+    transact(db, (trx) => trx.insertInto('census_chunks').values(chunk(id)).execute());
+  await t.rejects(add('none'), refused);
+  await transact(db, (trx) =>
+    trx
+      .insertInto('staged_censuses')
+      .values({
+        ...{ census_id: 'one', employer_id: 'acme', state: 'current' },
+        ...{ staged_at: NOW.toISOString(), employees: 0, body_bytes: 0 },
+      })
+      .execute(),
+  );
+  await t.resolves(add('one'));
+  await t.rejects(
+    transact(db, (trx) => trx.deleteFrom('staged_censuses').execute()),
+    refused,
+  );
+});
