@@ -1,4 +1,4 @@
-/** What a run is computed from. Resolved anew for an open run; frozen with a finalized one, so that it can be proved. */
+/** The inputs of a run. They are resolved each time for an open run, and frozen with a finalized one as its proof. */
 import type { Problem } from '../../contract/check.ts';
 import { readPosition } from '../../database/newest.ts';
 import type { Db, Trx } from '../../database/tables.ts';
@@ -12,22 +12,22 @@ import type { Run, StatedRun } from './body.ts';
 
 export type Basis = {
   run: Run;
-  /** The ledger's position: nothing behind it is known. */
+  /** The ledger's position. Later positions are not part of the run. */
   position: number;
-  /** Given or of the schedule; null where they are stepped, or not known. */
+  /** The pay dates of the run or of its schedule; null if they are assumed or unknown. */
   pay_dates: readonly string[] | null;
   /** The pay frequencies and groups of the employer's schedules. */
   schedules: readonly Pick<Schedule, 'pay_frequency' | 'pay_group'>[];
   /** The last day of the pay period of each of `pay_dates`; null if no schedule gives them. */
   period_ends: readonly string[] | null;
   codes: readonly PayrollCode[];
-  /** The finalized regular run before it, that changes are told against. */
+  /** The previous finalized regular run, which changes are compared with. */
   previous: string | null;
   /** Earlier runs whose differences and arrears are settled, with the report of what was taken. */
   earlier: readonly { run_id: string; report: number | null; is_voided: boolean }[];
 };
 
-/** A run can't be computed as it was put; each problem names the field. */
+/** Thrown when a run cannot be computed as requested. Each problem names a field. */
 export class RunRefused extends Error {
   readonly code = 'RUN_REFUSED';
   readonly problems: readonly Problem[];
@@ -51,12 +51,12 @@ export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule |
   return pay_group === null && ofFrequency.length === 1 ? (ofFrequency[0] as Schedule) : null;
 }
 
-/** The calendar of a run by its employer's schedules. Throws `RunRefused`. */
+/** Returns the plan of a run under its employer's schedules. Throws `RunRefused`. */
 export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
   const schedule = scheduleOf(run, schedules);
   if (schedule === null && run.pay_group === null && run.pay_dates === null) {
     const groups = schedules.filter((one) => one.pay_frequency === run.pay_frequency);
-    // Each group has pay dates of its own: to step from this one's would ignore them all.
+    // Each group has its own pay dates, and assumed dates would ignore them.
     if (groups.length > 0) throw new RunRefused([GROUP_NEEDED]);
   }
   const planned = planOf(run, schedule?.pay_dates ?? null);
@@ -69,7 +69,7 @@ const GROUP_NEEDED: Problem = {
   rule: 'is required, or pay_dates: the employer has several pay schedules of this frequency, each for a pay group',
 };
 
-/** The calendar of a run by its basis. */
+/** Returns the plan of a basis. */
 export function planOfBasis({
   run,
   pay_dates,
@@ -80,7 +80,7 @@ export function planOfBasis({
   return planned.plan;
 }
 
-/** What a run would be computed from now. `runId` is its own, which is not compared with itself. Throws `RunRefused`. */
+/** Resolves the basis of a run now. `runId` is excluded from its earlier runs. Throws `RunRefused`. */
 export async function resolveBasis(db: Db | Trx, runId: string | null, stated: StatedRun): Promise<Basis> {
   const policies = await readPolicies(db, stated.employer_id);
   const problem = policyProblem(stated, policies);
@@ -133,7 +133,7 @@ function policyProblem(stated: StatedRun, policies: readonly PolicyVersion[]): P
 
 type Final = Awaited<ReturnType<typeof finalRuns>>[number];
 
-/** Finalized runs, and voided ones: what later runs settled for those must come back. */
+/** Returns finalized and voided runs: what later runs settled for a voided run must be returned. */
 function finalRuns(db: Db | Trx, employerId: string) {
   return db
     .selectFrom('payroll_runs')
@@ -164,7 +164,7 @@ function previousOf(run: Run, finalized: readonly Final[]): string | null {
   return before?.run_id ?? null;
 }
 
-/** Of the same calendar year, or the one before: of those differences are still reported. */
+/** Reports whether a pay date is in the same calendar year or the one before, whose differences are still reported. */
 function isNear(earlier: string, payDate: string): boolean {
   const years = Number(yearOf(payDate)) - Number(yearOf(earlier));
   return years === 0 || years === 1;

@@ -1,4 +1,4 @@
-/** How a run comes to be: computed first, kept only when it can be, and looked at before that. */
+/** Creates and previews runs. A run is stored only if it can be computed. */
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';

@@ -39,12 +39,12 @@ export type Finalized =
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
 
-/** What a process that died left behind is older than this; a freeze takes seconds. */
+/** Lines of a process that died are older than this; a freeze takes seconds. */
 const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
 /**
- * Finalizes an open run. Its lines are written beside everything else, some hundred employees a transaction, and one
- * small transaction makes them stand: if nothing of the employer's payroll came in between. Throws `RunRefused`.
+ * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one small
+ * transaction makes the run final, unless the employer's payroll changed meanwhile. Throws `RunRefused`.
  * People finalize through the gate of finalize-gate.ts; without one nothing is asked.
  */
 export async function finalizeRun(
@@ -81,10 +81,10 @@ export async function finalizeRun(
       if (ifMatch !== report.etag) return await undone(db, freezeId, { outcome: 'failures-changed', report });
     }
     const computed = { runId, basis, freezeId, rows, summary, failures: report?.failures ?? [] };
-    const stands = await transact(db, (trx) => flip(trx, computed, finalizing));
-    if (!stands) return await undone(db, freezeId, await whyNot(db, runId, finalizing));
+    const isFinal = await transact(db, (trx) => flip(trx, computed, finalizing));
+    if (!isFinal) return await undone(db, freezeId, await whyNot(db, runId, finalizing));
   } catch (error) {
-    // Where the answer to the commit was lost the run may stand: what does not is removed later.
+    // If the response to the commit was lost, the run may be final. Lines of no run are removed later.
     if (!isUnavailable(error)) await dropLines(db, freezeId).catch(() => {});
     throw error;
   }
@@ -244,7 +244,7 @@ async function dropLeftBehind(db: Db, now: string): Promise<void> {
   for (const { freeze_id } of left) await dropLines(db, freeze_id);
 }
 
-/** Removes the lines of a freeze that does not stand, in steps that hold the write lock briefly. */
+/** Removes the lines of an abandoned freeze, in steps that hold the write lock briefly. */
 async function dropLines(db: Db, freezeId: string): Promise<void> {
   for (let removed = ROWS_AT_ONCE; removed === ROWS_AT_ONCE; ) {
     removed = await transact(db, async (trx) => {

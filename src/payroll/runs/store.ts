@@ -1,4 +1,4 @@
-/** Payroll runs as they are kept: put, found, listed, removed while open, voided with a reason. */
+/** Stored payroll runs: create, find, list, delete while open, void with a reason. */
 import type { Selectable } from 'kysely';
 import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
@@ -14,8 +14,8 @@ import type { Totals } from './totals.ts';
 export type StoredRun = Selectable<PayrollRunTable>;
 
 /**
- * Keeps a run that is asked for. The same body under the same id again changes nothing (`same`); another one is
- * refused (`different`), also when the run is finalized or voided.
+ * Stores a requested run. The same body under the same id changes nothing (`same`); another body is rejected
+ * (`different`), even if the run is finalized or voided.
  */
 export async function putRun(
   trx: Trx,
@@ -52,7 +52,7 @@ export async function findRun(db: Db | Trx, runId: string): Promise<StoredRun | 
   return row ?? null;
 }
 
-/** What a run's body says that stands in columns of its own too. */
+/** The fields of a run's body that also have columns. */
 export const OF_BODY = [
   'employer_id',
   'kind',
@@ -63,7 +63,7 @@ export const OF_BODY = [
   'pay_date',
 ] as const;
 
-/** What a list shows of a run: not its body, nor what it was computed from, which may be megabytes each. */
+/** The columns of a list. The body and the frozen basis may take megabytes each. */
 const ROW_COLUMNS = [
   'run_id',
   ...OF_BODY,
@@ -79,7 +79,7 @@ export type RunRow = Pick<StoredRun, (typeof ROW_COLUMNS)[number]>;
 export type RunFilter = { employerId?: string | undefined; state?: RunState | undefined };
 export type RunCursor = { payDate: string; runId: string };
 
-/** Runs by pay date, the latest first, from behind a cursor. `next` continues the list. */
+/** Returns runs by pay date, latest first, after a cursor. `next` continues the list. */
 export async function listRuns(
   db: Db,
   { employerId, state }: RunFilter,
@@ -111,7 +111,7 @@ export async function listRuns(
   return { runs, next };
 }
 
-/** Removes an open run. A finalized one is proof and stays. */
+/** Deletes an open run. A finalized run is proof and cannot be deleted. */
 export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'unknown' | 'not-open'> {
   await changePayroll(trx);
   const run = await findRun(trx, runId);
@@ -122,8 +122,8 @@ export async function deleteRun(trx: Trx, runId: string): Promise<'deleted' | 'u
 }
 
 /**
- * Takes a finalized run back: it stays readable, counts as nothing, frees its pay date, and what it settled of
- * earlier runs is due again.
+ * Voids a finalized run: it stays readable, counts as nothing and frees its pay date, and what it settled of earlier runs
+ * is due again.
  */
 export async function voidRun(
   trx: Trx,
@@ -161,7 +161,7 @@ export function bodyOf(stored: StoredRun): StatedRun {
   return JSON.parse(stored.body) as StatedRun;
 }
 
-/** What a finalized or voided run keeps of what it was computed from. */
+/** The basis and outcome that a finalized or voided run keeps. */
 export type Frozen = Outcome & {
   basis: Basis;
   /** The readiness checks whose failures were accepted. */
@@ -172,7 +172,7 @@ export function frozenOf(stored: StoredRun): Frozen {
   return JSON.parse(stored.frozen as string) as Frozen;
 }
 
-/** Shows a stored run. Throws `RunRefused` when an open one can't be computed any more. */
+/** Returns the view of a stored run. Throws `RunRefused` if an open run can no longer be computed. */
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   const run = bodyOf(stored);
   if (stored.state === 'open') return { ...(await previewRun(db, stored.run_id, run)), stored };
