@@ -9,7 +9,7 @@ import { type PiiRead, recordPiiRead } from '../security/pii-reads.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
 import { allows, authenticate, type Caller, type Scope } from '../security/tokens.ts';
 import type { Log } from '../telemetry/log.ts';
-import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import type { ApiParts } from './parts.ts';
 import { Refusal } from './problem.ts';
 
@@ -59,7 +59,7 @@ export type FailedAttempt = (request: FastifyRequest, unauthorized: Refusal) => 
  */
 export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
   const attempts = createFailedAttempts(now);
-  const tell = tellSeldom(({ count }) =>
+  const tell = rateLimited(({ count }) =>
     log.warn(
       { status: 429, count },
       'failed attempts to authenticate were refused: too many from one address',

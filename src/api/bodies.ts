@@ -6,7 +6,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseJson } from '../contract/json.ts';
 import { type Columns, formatOf, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import type { Log } from '../telemetry/log.ts';
-import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { Shed } from './pressure.ts';
 import { invalid, Refusal } from './problem.ts';
 
@@ -53,7 +53,7 @@ export function limitReads(
   what: string,
   log: Log,
 ): <T>(read: () => Promise<T>) => Promise<T> {
-  const tell = tellSeldom(({ count }) =>
+  const tell = rateLimited(({ count }) =>
     log.warn({ reason: what, count }, 'requests were refused: too many of them at once'),
   );
   let reading = 0;

@@ -6,7 +6,7 @@ import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';
 import type { PrivateCounts } from '../telemetry/api-counts.ts';
 import type { Log } from '../telemetry/log.ts';
-import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { Refusal } from './problem.ts';
 import type { Api } from './schemas.ts';
 
@@ -66,7 +66,7 @@ export function shedLoad(
   app: Api,
   { log, counts, pressure }: { log: Log; counts: PrivateCounts; pressure: PressureLimits },
 ): void {
-  const tell = tellSeldom(({ code, count }) => {
+  const tell = rateLimited(({ code, count }) => {
     log.warn({ reason: code, count }, 'requests were refused: the private side has too much to do');
   });
   let connections = 0;

@@ -15,7 +15,7 @@ import {
   refuseProtocol,
 } from '../security/listener.ts';
 import { noteRequest, type PrivateCounts, type RunWork } from '../telemetry/api-counts.ts';
-import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { note } from '../telemetry/tally.ts';
 import { createAuthorize, createFailedAttempt, type FailedAttempt } from './auth.ts';
 import { readJsonBodies } from './bodies.ts';
@@ -87,7 +87,7 @@ export function createApi(parts: ApiParts): Api {
       sendRefusal(reply.header('connection', 'close'), refusalOf(error)),
     clientErrorHandler: refuseProtocol,
   });
-  const logDropped = tellSeldom(({ count }) =>
+  const logDropped = rateLimited(({ count }) =>
     log.warn({ count }, 'connections were dropped: the private listener is full'),
   );
   limitConnections(app.server, CONNECTIONS, () => logDropped({ code: '', count: 1 }));

@@ -1,23 +1,20 @@
-/**
- * What an idle loop waits at: someone rings when there is work, or the time is up. A ring while nobody waits is
- * remembered, so that none is missed.
- */
-export type Bell = {
-  ring(): void;
-  /** Resolves when rung (also before), after `ms`, or when the signal aborts. */
+/** What an idle loop waits on. A notification while nothing waits is remembered. */
+export type Notifier = {
+  notify(): void;
+  /** Resolves when notified (also earlier), after `ms`, or when the signal aborts. */
   wait(ms: number, signal: AbortSignal): Promise<void>;
 };
 
-export function createBell(): Bell {
-  let rung = false;
+export function createNotifier(): Notifier {
+  let notified = false;
   let wakeUp: (() => void) | null = null;
   return {
-    ring() {
-      rung = true;
+    notify() {
+      notified = true;
       wakeUp?.();
     },
     async wait(ms, signal) {
-      if (!rung && !signal.aborted) {
+      if (!notified && !signal.aborted) {
         const { promise, resolve } = Promise.withResolvers<void>();
         const timer = setTimeout(resolve, ms);
         const stop = () => resolve();
@@ -28,7 +25,7 @@ export function createBell(): Bell {
         clearTimeout(timer);
         wakeUp = null;
       }
-      rung = false;
+      notified = false;
     },
   };
 }

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { type Engine, engineOf } from '../database/engine.ts';
 import { codeOf, isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
-import { createBell } from '../database/notifier.ts';
+import { createNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { IncomingDeduction } from '../ledger/fold.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../telemetry/log.ts';
-import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
 import { type Understood, understand } from './understand.ts';
 import { createWorkListStart } from './work-list.ts';
@@ -68,9 +68,9 @@ export function createApplyLoop(options: {
   onFatal: (error: unknown) => void;
 }): ApplyLoop {
   const { db, now, log, effects, onApplied, onFatal } = options;
-  const failed = tellSeldom((failures) => log.error(failures, 'applying failed: trying again'));
-  const some = createBell();
-  const isEnough = createBell();
+  const failed = rateLimited((failures) => log.error(failures, 'applying failed: trying again'));
+  const some = createNotifier();
+  const isEnough = createNotifier();
   const { enough, fewMs, manyMs } = GATHERING[engineOf(db)];
   const start = createWorkListStart(db);
   let gathered = 0;
@@ -165,8 +165,8 @@ export function createApplyLoop(options: {
     wake(events) {
       if (events === undefined) start.lookBack();
       gathered += events ?? BATCH_EVENTS;
-      some.ring();
-      if (gathered >= enough) isEnough.ring();
+      some.notify();
+      if (gathered >= enough) isEnough.notify();
     },
     async run(signal) {
       while (!signal.aborted) {

@@ -1,5 +1,7 @@
 /** Events as the API and the command line show them. */
+import type { Selectable } from 'kysely';
 import Type from 'typebox';
+import type { CensusSyncTable, Db, VersionTable } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
 import type { Conflict, StoredEvent } from './events.ts';
 import { shownBody } from './stored-body.ts';
@@ -46,4 +48,29 @@ export function viewWholeEvent({ event, conflicts }: { event: StoredEvent; confl
 function viewConflict(conflict: Conflict) {
   const { received_at, dismissed_at, dismissed_reason } = conflict;
   return { received_at, ...shownBody(conflict), dismissed_at, dismissed_reason };
+}
+
+export type EventEffects = {
+  /** The version that the event added to the ledger. */
+  version: Pick<
+    Selectable<VersionTable>,
+    'deduction_id' | 'version' | 'position' | 'late' | 'tie_changed' | 'ahead'
+  > | null;
+  /** The census sync that the event requested. */
+  sync: Pick<Selectable<CensusSyncTable>, 'sync_id' | 'employer_id'> | null;
+};
+
+/** Returns what an event did. Both are null while it is pending, or if it did neither. */
+export async function readEffects(db: Db, eventId: string): Promise<EventEffects> {
+  const version = await db
+    .selectFrom('deduction_versions')
+    .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'ahead'])
+    .where('event_id', '=', eventId)
+    .executeTakeFirst();
+  const sync = await db
+    .selectFrom('census_syncs')
+    .select(['sync_id', 'employer_id'])
+    .where('event_id', '=', eventId)
+    .executeTakeFirst();
+  return { version: version ?? null, sync: sync ?? null };
 }

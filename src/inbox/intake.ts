@@ -3,7 +3,7 @@ import { engineOf } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import type { Log } from '../telemetry/log.ts';
-import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { type Arrival, type Stored, storeBatch } from './inbox.ts';
 import { NotStored } from './intake-channel.ts';
 
@@ -37,7 +37,7 @@ export function createIntake(options: {
   onFatal: (error: unknown) => void;
 }): Intake {
   const { db, now, log, onStored, onFatal } = options;
-  const refused = tellSeldom((failures) => {
+  const refused = rateLimited((failures) => {
     log.error(failures, 'events could not be stored and were refused');
   });
   let waiting: Waiting[] = [];

@@ -9,7 +9,7 @@ import {
   limitConnections,
   refuseProtocol,
 } from '../security/listener.ts';
-import { tellSeldom } from '../telemetry/rate-limited-log.ts';
+import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { createReceivingCounts, type Received, type ReceivingCounts } from '../telemetry/receiver-counts.ts';
 import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 import type { Arrival } from './inbox.ts';
@@ -81,7 +81,7 @@ export type Receiver = {
 /** Starts the receiver on the calling thread. Rejects if the port is taken. */
 export async function startReceiver(config: ReceiverConfig, downstream: Downstream): Promise<Receiver> {
   const counts = createReceivingCounts(systemClock, [...REFUSAL_CAUSES, UNREADABLE]);
-  const reportDropped = tellSeldom(({ count }) => downstream.dropped(count));
+  const reportDropped = rateLimited(({ count }) => downstream.dropped(count));
   const app = createReceiver({
     verify: createVerify(config.webhookSecrets, systemClock),
     accept: downstream.accept,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { lockName, tryLockNames } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
-import { createBell } from '../database/notifier.ts';
+import { createNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { Encryptor } from '../security/encryption.ts';
@@ -83,7 +83,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   let limit = fullLimit(most);
   let tookOverAt = Number.NEGATIVE_INFINITY;
   let fatal: unknown = null;
-  const bell = createBell();
+  const bell = createNotifier();
 
   /** Records ended attempts, then claims and starts the next ones. */
   async function runBatch(mayClaim: boolean): Promise<Flight[]> {
@@ -149,7 +149,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       .then((result) => {
         if (result === null) land(claim, 'lost');
         else unwritten.push(result);
-        bell.ring();
+        bell.notify();
       });
     const flight = { claim, startedAt: elapsedMs(), attempted, ended };
     flights.set(claim.requestId, flight);
@@ -195,7 +195,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       await drain();
       if (fatal !== null) throw fatal;
     },
-    wake: bell.ring,
+    wake: bell.notify,
   };
 }
 

@@ -1,24 +1,24 @@
-/** Between two lines about the same failure: a database that is away fails every batch, and people read the log. */
-const TOLD_EVERY_MS = 1_000;
+/** The time between two reports: a database that is unreachable fails every batch. */
+const REPORT_EVERY_MS = 1_000;
 
 export type Failures = { code: string; count: number };
 
 /**
- * Tells what fails often at most once a second: the first failure at once, and those that follow in one sum, with
- * the newest code.
+ * Returns a function that reports failures at most once a second: the first one immediately, later ones as a sum with the
+ * newest code.
  */
-export function tellSeldom(tell: (failures: Failures) => void): (failures: Failures) => void {
-  let untold: Failures | null = null;
-  let resting = false;
-  const tellAll = (): void => {
-    resting = untold !== null;
-    if (untold === null) return;
-    tell(untold);
-    untold = null;
-    setTimeout(tellAll, TOLD_EVERY_MS).unref();
+export function rateLimited(report: (failures: Failures) => void): (failures: Failures) => void {
+  let pending: Failures | null = null;
+  let isWaiting = false;
+  const flush = (): void => {
+    isWaiting = pending !== null;
+    if (pending === null) return;
+    report(pending);
+    pending = null;
+    setTimeout(flush, REPORT_EVERY_MS).unref();
   };
   return ({ code, count }) => {
-    untold = { code, count: (untold?.count ?? 0) + count };
-    if (!resting) tellAll();
+    pending = { code, count: (pending?.count ?? 0) + count };
+    if (!isWaiting) flush();
   };
 }

@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import t from 'tap';
-import { type Failures, tellSeldom } from '../../src/telemetry/rate-limited-log.ts';
+import { type Failures, rateLimited } from '../../src/telemetry/rate-limited-log.ts';
 
 t.test(
   'the first failure is told at once, and those of a second in one sum with the newest code',
@@ -8,7 +8,7 @@ t.test(
     mock.timers.enable({ apis: ['setTimeout'] });
     t.teardown(() => mock.timers.reset());
     const told: Failures[] = [];
-    const failed = tellSeldom((failures) => told.push(failures));
+    const failed = rateLimited((failures) => told.push(failures));
 
     failed({ code: 'A', count: 1 });
     t.strictSame(told, [{ code: 'A', count: 1 }]);

@@ -2,8 +2,14 @@ import { setImmediate as turn } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { closed, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
-import { type LedTo, ledTo } from '../../inbox/effects.ts';
-import { type EventView, eventCursor, viewEvent, viewWholeEvent } from '../../inbox/event-view.ts';
+import {
+  type EventEffects,
+  type EventView,
+  eventCursor,
+  readEffects,
+  viewEvent,
+  viewWholeEvent,
+} from '../../inbox/event-view.ts';
 import {
   BODY_DROPPED,
   dismissEvent,
@@ -157,7 +163,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
       if (found === null) throw notFound('event');
       return {
         ...viewWholeEvent(found),
-        led_to: ledToOf(await ledTo(db, params.event_id)),
+        led_to: ledToOf(await readEffects(db, params.event_id)),
       };
     },
   );
@@ -176,7 +182,7 @@ export function filterOf(given: { event_type?: string; from?: string; until?: st
   };
 }
 
-function ledToOf({ version, sync }: LedTo): Static<typeof WholeEvent>['led_to'] {
+function ledToOf({ version, sync }: EventEffects): Static<typeof WholeEvent>['led_to'] {
   return {
     version: version && {
       deduction_id: version.deduction_id,
