@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { deductionCursor, viewDeduction, viewVersion } from '../ledger/deduction-view.ts';
-import { type DeductionState, listDeductions, versionsOf } from '../ledger/deductions.ts';
+import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
+import { type DeductionState, listDeductions, type VersionState, versionsOf } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
 import {
   cursorOption,
@@ -148,9 +148,10 @@ function deductionsVersions(
           'from',
           'to',
           'late',
+          'start decision',
           'event',
         ],
-        states.map(({ version }) => [
+        states.map(({ version, startDecision }) => [
           version.version,
           version.event_time,
           version.decided_by,
@@ -159,6 +160,7 @@ function deductionsVersions(
           version.starts_on,
           version.ends_on,
           version.late === 1 ? 'late' : '',
+          startDecision === null ? '' : `${startDecision.decision}: ${startDecision.reason}`,
           version.event_id,
         ]),
       );
@@ -167,8 +169,8 @@ function deductionsVersions(
   });
 }
 
-async function allVersionsOf(db: Db, deductionId: string, today: string): Promise<DeductionState[]> {
-  const all: DeductionState[] = [];
+async function allVersionsOf(db: Db, deductionId: string, today: string): Promise<VersionState[]> {
+  const all: VersionState[] = [];
   let after: number | null | undefined;
   while (after !== null) {
     const { versions, next } = await versionsOf(db, deductionId, { after, limit: VERSIONS_AT_ONCE }, today);
@@ -194,8 +196,7 @@ async function deductionsDecide(
       throw new CommandFailed(`${printable(deductionId)} has no version ${version}`);
     if (decided.outcome === 'not-undecided')
       throw new CommandFailed(`version ${version} of ${printable(deductionId)} needs no decision`);
-    const { version_position: _, ...row } = decided.row;
-    if (json) out.json(row);
+    if (json) out.json(viewStartDecision(decided.row));
     else out.print(`${decision}: version ${version} of ${printable(deductionId)}`);
     return 0;
   });

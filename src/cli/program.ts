@@ -93,6 +93,8 @@ export async function createProgram(
   const program = new Command('benefits-sidecar')
     .description('The payroll side of an embedded-benefits integration.')
     .version(VERSION)
+    // `--version` belongs to the root only: `deductions decide` has an option of the same name.
+    .enablePositionalOptions()
     .configureOutput({
       writeOut: (text) => out.print(text.trimEnd()),
       writeErr: (text) => out.note(text.trimEnd()),

@@ -1,8 +1,9 @@
 /** Deductions and their versions, as the API and the command line show them. */
 import Type from 'typebox';
 import type { Deduction } from '../contract/deduction.ts';
+import type { StartDecisionTable } from '../database/tables.ts';
 import { cursorOf } from '../formats/cursor.ts';
-import type { DeductionState } from './deductions.ts';
+import type { DeductionState, VersionState } from './deductions.ts';
 
 /** A deduction: the fields as received, optional ones only if received. */
 export type DeductionView = Deduction & {
@@ -18,7 +19,10 @@ export type VersionView = DeductionView & {
   event_id: string;
   decided_by: DeductionState['version']['decided_by'];
   late: boolean;
+  start_decision: StartDecisionView | null;
 };
+
+export type StartDecisionView = Omit<StartDecisionTable, 'version_position'>;
 
 /** The position of a page in the list of deductions. */
 export const deductionCursor = cursorOf(
@@ -53,7 +57,16 @@ export function viewDeduction({ version, employerId, matched }: DeductionState):
 }
 
 /** Returns one version of a deduction as people and programs see it. */
-export function viewVersion(state: DeductionState): VersionView {
+export function viewVersion(state: VersionState): VersionView {
   const { event_id, decided_by, late } = state.version;
-  return { ...viewDeduction(state), event_id, decided_by, late: late === 1 };
+  const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
+  return { ...viewDeduction(state), event_id, decided_by, late: late === 1, start_decision };
+}
+
+/** Returns a decision on a moved start as people and programs see it. */
+export function viewStartDecision({
+  version_position: _,
+  ...decision
+}: StartDecisionTable): StartDecisionView {
+  return decision;
 }

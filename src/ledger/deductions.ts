@@ -1,15 +1,18 @@
 import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
 import { piecesOf } from '../database/bulk.ts';
-import type { Db, Tables } from '../database/tables.ts';
+import type { Db, StartDecisionTable, Tables } from '../database/tables.ts';
 import { employerOf, employmentsOf } from './employment.ts';
 import type { Version } from './fold.ts';
 import { type HistoryOrder, historyOf, historyPage } from './history.ts';
 import { rosterOf } from './roster.ts';
-import { startDecisionsOf } from './start-decisions.ts';
+import { decisionsInForce, startDecisionsOf } from './start-decisions.ts';
 import { appliesOn, knownAt, latestOf, stateOn, timelineOf } from './state.ts';
 
 /** A deduction's state and its employer. `employerId` is null for an unknown or ambiguous employee. */
 export type DeductionState = { version: Version; employerId: string | null; matched: boolean };
+
+/** `startDecision`: the decision in force on the version's moved start, or null. */
+export type VersionState = DeductionState & { startDecision: StartDecisionTable | null };
 
 /** All given conditions apply. `on` is a date, `knownAt` a time in milliseconds UTC. */
 export type DeductionFilter = {
@@ -126,12 +129,12 @@ export async function versionsOf(
   deductionId: string,
   page: { after?: number | undefined; limit: number; order?: HistoryOrder | undefined },
   today: string,
-): Promise<{ versions: DeductionState[]; next: number | null }> {
+): Promise<{ versions: VersionState[]; next: number | null }> {
   const { after = null, limit, order = 'oldest_first' } = page;
   const rows = await historyPage(db, deductionId, { after, limit: limit + 1, order });
   const versions = rows.slice(0, page.limit);
   const next = rows.length > page.limit ? (versions.at(-1) as Version).position : null;
-  return { versions: await withEmployers(db, versions, today), next };
+  return { versions: await withDecisions(db, versions, today), next };
 }
 
 /** Returns the change feed: versions of all deductions after a position, each once, in commit order. */
@@ -140,7 +143,7 @@ export async function versionsAfter(
   position: number,
   limit: number,
   today: string,
-): Promise<DeductionState[]> {
+): Promise<VersionState[]> {
   const versions = await db
     .selectFrom('deduction_versions')
     .selectAll()
@@ -148,7 +151,7 @@ export async function versionsAfter(
     .orderBy('position')
     .limit(limit)
     .execute();
-  return withEmployers(db, versions, today);
+  return withDecisions(db, versions, today);
 }
 
 /** Returns the states of the deductions that pass the filter, by deduction. */
@@ -185,6 +188,15 @@ function passes({ version, employerId, matched }: DeductionState, filter: Deduct
     (filter.lineOfCoverage === undefined || version.line_of_coverage === filter.lineOfCoverage) &&
     (filter.taxability === undefined || version.taxability === filter.taxability)
   );
+}
+
+async function withDecisions(db: Db, versions: readonly Version[], today: string): Promise<VersionState[]> {
+  const decisions = await decisionsInForce(db, versions);
+  const states = await withEmployers(db, versions, today);
+  return states.map((state) => ({
+    ...state,
+    startDecision: decisions.get(state.version.position) ?? null,
+  }));
 }
 
 async function withEmployers(

@@ -65,3 +65,19 @@ export async function startDecisionsOf(
     .execute();
   return Map.groupBy(rows, (row) => row.deduction_id);
 }
+
+/** Returns the decision in force on each of some versions, by the position of the version. */
+export async function decisionsInForce(
+  db: Db | Trx,
+  versions: readonly { deduction_id: string }[],
+): Promise<Map<number, StartDecisionTable>> {
+  const ids = [...new Set(versions.map(({ deduction_id }) => deduction_id))];
+  if (ids.length === 0) return new Map();
+  const rows = await db
+    .selectFrom('start_decisions')
+    .selectAll()
+    .where(isOneOf(db, 'deduction_id', ids))
+    .orderBy('position')
+    .execute();
+  return new Map(rows.map((row) => [row.version_position, row]));
+}

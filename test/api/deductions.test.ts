@@ -306,6 +306,10 @@ t.test('a person decides whether a version with a moved start applies', async (t
   t.equal(await inJuly(), 404);
   t.equal((await decide({ version: 1, decision: 'keep', reason: 'a mistake' })).status, 201);
   t.equal(await inJuly(), 200, 'the last decision applies');
+  t.match((await call({ url: '/v1/deductions/d/versions' })).json.data, [
+    { version: 1, start_decision: { decision: 'keep', reason: 'a mistake', decided_by: 'API_TOKEN' } },
+    { version: 2, start_decision: null },
+  ]);
   t.equal((await decide({ version: 2, decision: 'drop', reason: 'x' })).status, 409, 'nothing to decide');
   t.equal((await decide({ version: 9, decision: 'drop', reason: 'x' })).status, 404);
   t.match((await decide({ version: 1, decision: 'maybe' })).json.errors, [

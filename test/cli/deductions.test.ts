@@ -1,5 +1,6 @@
 import t from 'tap';
-import { here, jsonOf, type Variables, withFixtures } from './surroundings.ts';
+import { deductionOf, deliver } from '../api/deliver.ts';
+import { here, jsonOf, type Variables, withDatabase, withFixtures } from './surroundings.ts';
 
 async function ids(t: Parameters<typeof here>[0], env: Variables, ...filter: string[]): Promise<string[]> {
   const { data } = jsonOf(await here(t, env, ['deductions', 'list', '--json', ...filter]));
@@ -62,4 +63,25 @@ t.test('versions of a deduction are listed in the order they were recorded', asy
   );
   t.match((await here(t, env, ['deductions', 'versions', 'ded_fixture_medical'])).stdout, /162\.00.* late /);
   t.match(await here(t, env, ['deductions', 'versions', 'x']), { code: 1, stderr: /no deduction x/ });
+});
+
+t.test('a moved start is decided, and the versions show the decision', async (t) => {
+  const { env, db } = await withDatabase(t);
+  const july = { id: 'ded-1', effective_start: '2026-07-01' };
+  const august = { id: 'ded-1', effective_start: '2026-08-01', member_contribution: '99.00' };
+  await deliver(db, [
+    deductionOf('e1', july, '2026-06-01T00:00:00Z'),
+    deductionOf('e2', august, '2026-06-20T00:00:00Z'),
+  ]);
+  const decide = (version: string) =>
+    here(t, env, [
+      ...['deductions', 'decide', 'ded-1', '--version', version, '--decision', 'drop'],
+      ...['--reason', 'the employee confirmed August'],
+    ]);
+  t.match(await decide('1'), { code: 0, stdout: 'drop: version 1 of ded-1\n' });
+  t.match(await decide('2'), { code: 1, stdout: '', stderr: /version 2 of ded-1 needs no decision/ });
+  const shown = await here(t, env, ['deductions', 'versions', 'ded-1']);
+  t.match(shown.stdout, /drop: the employee confirmed August/);
+  const { data } = jsonOf(await here(t, env, ['deductions', 'versions', 'ded-1', '--json']));
+  t.match(data, [{ start_decision: { decision: 'drop', version: 1 } }, { start_decision: null }]);
 });

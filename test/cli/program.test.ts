@@ -1,5 +1,8 @@
+import { PassThrough } from 'node:stream';
 import { stripVTControlCharacters } from 'node:util';
 import t from 'tap';
+import { createOutput } from '../../src/cli/output.ts';
+import { createProgram } from '../../src/cli/program.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
 
 t.test('help and version are results', async (t) => {
@@ -7,6 +10,24 @@ t.test('help and version are results', async (t) => {
   t.match(help, { code: 0, stdout: /serve[\s\S]*doctor[\s\S]*census/, stderr: '' });
   t.match(await here(t, {}, ['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' });
   t.match(await here(t, {}, ['events', '--help']), { code: 0, stdout: /reprocess/ });
+});
+
+t.test('--version is an option of the root only', async (t) => {
+  for (const argv of [
+    ['serve', '--version'],
+    ['events', 'list', '--version'],
+  ])
+    t.match(await here(t, {}, argv), { code: 2, stdout: '', stderr: /unknown option '--version'/ });
+});
+
+t.test('no group of commands has an option that hides one of its commands', async (t) => {
+  const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
+  const context = { env: {}, out, now: () => new Date(), stopped: () => new AbortController().signal };
+  const groups = (await createProgram(context, () => {})).commands.filter(
+    ({ commands }) => commands.length > 0,
+  );
+  t.ok(groups.length > 0);
+  for (const group of groups) t.strictSame(group.options, [], group.name());
 });
 
 for (const argv of [

@@ -3,7 +3,12 @@ import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduc
 import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { cursorOf } from '../../formats/cursor.ts';
-import { deductionCursor, viewDeduction, viewVersion } from '../../ledger/deduction-view.ts';
+import {
+  deductionCursor,
+  viewDeduction,
+  viewStartDecision,
+  viewVersion,
+} from '../../ledger/deduction-view.ts';
 import {
   type DeductionFilter,
   getDeduction,
@@ -50,6 +55,38 @@ const StateOfDeduction = closed(
   'A deduction: the fields as the service sent them, optional ones only where it did.',
 );
 
+const Decision = closed(
+  {
+    version: Type.Integer({
+      minimum: 1,
+      rule: 'must be the number of a version',
+      description: 'The version whose start was moved before it began, as the readiness check names it.',
+    }),
+    decision: {
+      ...oneOf(START_DECISIONS),
+      description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
+    },
+    reason: Type.String({
+      pattern: '\\S',
+      maxLength: REASON_MAX_CHARACTERS,
+      rule: `must give the reason, in at most ${REASON_MAX_CHARACTERS} characters`,
+      description: 'The reason, which is kept with the decision.',
+    }),
+  },
+  'A decision on a start that was moved together with other contents.',
+);
+
+const StartDecision = closed(
+  {
+    deduction_id: Type.String({ description: 'The deduction.' }),
+    ...Decision.properties,
+    position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
+    decided_by: Type.String({ description: 'The name of the token that decided.' }),
+    recorded_at: ownInstant('The time of the decision.'),
+  },
+  'A recorded decision.',
+);
+
 export const VersionOfDeduction = closed(
   {
     ...STATE,
@@ -59,6 +96,11 @@ export const VersionOfDeduction = closed(
         'What placed it: the time of the event, the order of receipt of two of one time, or that of receipt.',
     }),
     late: Type.Boolean({ description: 'A newer state was known already when it came.' }),
+    start_decision: nullable({
+      ...StartDecision,
+      description:
+        'The decision in force on the start of this version, which was moved before it began; null without one.',
+    }),
   },
   'One state that a deduction was ever in.',
 );
@@ -91,38 +133,6 @@ const DeductionQuery = closed({
   cursor,
   limit,
 });
-
-const Decision = closed(
-  {
-    version: Type.Integer({
-      minimum: 1,
-      rule: 'must be the number of a version',
-      description: 'The version whose start was moved before it began, as the readiness check names it.',
-    }),
-    decision: {
-      ...oneOf(START_DECISIONS),
-      description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
-    },
-    reason: Type.String({
-      pattern: '\\S',
-      maxLength: REASON_MAX_CHARACTERS,
-      rule: `must give the reason, in at most ${REASON_MAX_CHARACTERS} characters`,
-      description: 'The reason, which is kept with the decision.',
-    }),
-  },
-  'A decision on a start that was moved together with other contents.',
-);
-
-const StartDecision = closed(
-  {
-    deduction_id: Type.String({ description: 'The deduction.' }),
-    ...Decision.properties,
-    position: Type.Integer({ minimum: 1, description: "The decision's place in the ledger." }),
-    decided_by: Type.String({ description: 'The name of the token that decided.' }),
-    recorded_at: ownInstant('The time of the decision.'),
-  },
-  'A recorded decision.',
-);
 
 export function deductionRoutes(app: Api, parts: ApiParts): void {
   const { db, now, log } = parts;
@@ -231,9 +241,8 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
           'conflict',
           'the start of this version was not moved in a way that needs a decision',
         );
-      const { version_position: _, ...row } = decided.row;
       log.info(by(request), 'a moved start was decided');
-      return reply.code(201).send(row);
+      return reply.code(201).send(viewStartDecision(decided.row));
     },
   );
 
