@@ -166,7 +166,7 @@ function assertOwnPage({ headers }: FastifyRequest, session: string): void {
 function unauthorized(given: boolean, basicToo: boolean): Refusal {
   const bearer = given ? `Bearer ${REALM}, error="invalid_token"` : `Bearer ${REALM}`;
   const detail = given
-    ? 'the token is unknown, expired or revoked'
+    ? 'The token is unknown, expired or revoked.'
     : 'send a token: Authorization: Bearer and the text that "token create" showed';
   return new Refusal('unauthorized', detail, {
     headers: { 'www-authenticate': basicToo ? `${bearer}, Basic ${REALM}, charset="UTF-8"` : bearer },

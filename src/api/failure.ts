@@ -13,16 +13,19 @@ const RETRY_AFTER_SECONDS = 5;
 
 /** Our messages for the framework's errors: its own may quote the request. */
 const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
-  FST_ERR_BAD_URL: ['invalid-request', 'the path is not valid: percent-encode what is not a plain character'],
-  FST_ERR_MAX_PARAM_LENGTH: ['invalid-request', 'an id in the path is longer than any id'],
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: ['invalid-request', 'the body is not as long as Content-Length says'],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'the body is larger than this route takes'],
+  FST_ERR_BAD_URL: ['invalid-request', 'The path is invalid. Percent-encode its special characters.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['invalid-request', 'An ID in the path is too long.'],
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
+    'invalid-request',
+    'The body does not have the length that Content-Length states.',
+  ],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'The body exceeds the size limit of this operation.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
     'unsupported-media-type',
-    'the reference names the content types that this route takes',
+    'See the API reference for the content types of this operation.',
   ],
-  ECONNRESET: ['invalid-request', 'the connection ended before the body did'],
-  ERR_STREAM_PREMATURE_CLOSE: ['invalid-request', 'the connection ended before the body did'],
+  ECONNRESET: ['invalid-request', 'The connection was closed before the whole body arrived.'],
+  ERR_STREAM_PREMATURE_CLOSE: ['invalid-request', 'The connection was closed before the whole body arrived.'],
   THREAD_SILENT: ['unavailable', 'a thread of this process did not answer within 2000 ms'],
 };
 
@@ -36,8 +39,8 @@ export function refusalOf(error: unknown): Refusal {
     // If the response to a commit was lost, the commit may have succeeded.
     const detail =
       error instanceof ConnectionLost
-        ? 'the database was lost: if this was to change something, look whether it did, or send the request again'
-        : 'nothing was changed: send the request again';
+        ? 'The database connection was lost. If the request was meant to change something, check whether it did, or send it again.'
+        : 'Nothing was changed. Send the request again.';
     return new Refusal('unavailable', detail, {
       headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
     });

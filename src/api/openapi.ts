@@ -22,19 +22,25 @@ const DOCS_POLICY = [
 ].join('; ');
 
 const TAGS = [
-  { name: 'Deductions', description: 'What is to be deducted: the ledger.' },
-  { name: 'Census', description: "Employers' employees, for the service to quote." },
+  { name: 'Deductions', description: 'The ledger of payroll deductions.' },
+  { name: 'Census', description: 'Employee censuses and their uploads.' },
   {
     name: 'Employment',
-    description: 'Hires, terminations, moves and pay changes, and what is known of an employee.',
+    description: 'Hires, terminations, moves and pay changes; employees and their rosters.',
   },
-  { name: 'Events', description: 'What the service sent, and what became of it.' },
+  { name: 'Events', description: 'Webhook events and their states.' },
   { name: 'Readiness', description: 'Whether payroll can trust the ledger now.' },
-  { name: 'Activity', description: 'What comes in, what waits, what goes out.' },
-  { name: 'Payroll runs', description: 'What to deduct on a paycheck, to the cent, and the proof of it.' },
-  { name: 'Payroll settings', description: 'What payroll says of an employer once: pay dates and codes.' },
-  { name: 'Sessions', description: "The caller's own sessions at the console." },
-  { name: 'Health', description: 'For whoever starts and watches the process.' },
+  { name: 'Activity', description: 'Current load: events received, pending work and requests sent.' },
+  {
+    name: 'Payroll runs',
+    description: 'Deductions for one pay date, to the cent, with explanations and verification.',
+  },
+  {
+    name: 'Payroll settings',
+    description: 'Pay schedules, payroll codes and the payroll policy of an employer.',
+  },
+  { name: 'Sessions', description: "The caller's own console sessions." },
+  { name: 'Health', description: 'Liveness, readiness of the process, and metrics.' },
   { name: 'Reference', description: 'This document.' },
 ];
 
@@ -52,8 +58,8 @@ export function collectRoutes(app: Api, version: string): void {
         title: 'benefits-sidecar',
         version,
         description:
-          'The private listener: what payroll asks and does. Every request but `/livez` and `/readyz` carries a ' +
-          'token: `Authorization: Bearer …`. Refusals are `application/problem+json` (RFC 9457).',
+          'The private API for the payroll system. Every request except `/livez` and `/readyz` requires a ' +
+          'token: `Authorization: Bearer …`. Errors are `application/problem+json` (RFC 9457).',
       },
       tags: TAGS,
       components: {
@@ -61,12 +67,13 @@ export function collectRoutes(app: Api, version: string): void {
           bearer: {
             type: 'http',
             scheme: 'bearer',
-            description: 'A token with the scope that the operation names, or `all`.',
+            description: 'A token with the scope of the operation, or `all`.',
           },
           basic: {
             type: 'http',
             scheme: 'basic',
-            description: 'For browsers, on the reference only: any user name, the token as the password.',
+            description:
+              'For browsers, on the reference page only: any user name, with the token as the password.',
           },
         },
       },
@@ -85,7 +92,7 @@ export function referenceRoutes(app: Api): void {
         operationId: 'getReference',
         tags: ['Reference'],
         summary: 'Get this document',
-        description: `OpenAPI 3.1. \`${DOCS_PATH}\` shows it as a page.`,
+        description: `OpenAPI 3.1. \`${DOCS_PATH}\` renders it as a page.`,
         response: { 200: Type.Unsafe<object>({ type: 'object', description: 'The document.' }) },
       },
     },

@@ -54,7 +54,7 @@ export function pressureLimits(): PressureLimits {
 /** There was too much to do. Told once a second, and counted: a flood must not flood the log. */
 export class Shed extends Refusal {
   constructor(
-    detail = 'too much is asked for at once: send the request again later',
+    detail = 'Too many requests at once. Send the request again later.',
     seconds = RETRY_AFTER_SECONDS,
   ) {
     super('unavailable', detail, { headers: { 'retry-after': String(seconds) } });

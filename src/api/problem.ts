@@ -4,25 +4,25 @@ import Type, { type Static } from 'typebox';
 import { describe, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
 
 export const REFUSALS = {
-  'invalid-request': { status: 400, title: 'The request is not as the reference describes it' },
-  unauthorized: { status: 401, title: 'A valid token is needed' },
-  forbidden: { status: 403, title: 'The token lacks a scope' },
-  'not-found': { status: 404, title: 'There is no such thing here' },
-  'method-not-allowed': { status: 405, title: 'This path has other methods' },
-  'not-acceptable': { status: 406, title: 'This route has no answer of such a type' },
-  conflict: { status: 409, title: 'The request does not fit the present state' },
-  'readiness-failed': { status: 409, title: 'Readiness checks fail' },
-  'precondition-failed': { status: 412, title: 'The run changed since it was reviewed' },
-  'too-large': { status: 413, title: 'The body is too large' },
-  'unsupported-media-type': { status: 415, title: 'The body has another content type than this route takes' },
+  'invalid-request': { status: 400, title: 'Bad Request' },
+  unauthorized: { status: 401, title: 'Unauthorized' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  'not-found': { status: 404, title: 'Not Found' },
+  'method-not-allowed': { status: 405, title: 'Method Not Allowed' },
+  'not-acceptable': { status: 406, title: 'Not Acceptable' },
+  conflict: { status: 409, title: 'Conflict' },
+  'readiness-failed': { status: 409, title: 'Readiness checks failed' },
+  'precondition-failed': { status: 412, title: 'Precondition Failed' },
+  'too-large': { status: 413, title: 'Content Too Large' },
+  'unsupported-media-type': { status: 415, title: 'Unsupported Media Type' },
   'change-refused': { status: 422, title: 'The change breaks the contract' },
   'census-refused': { status: 422, title: 'The census breaks the contract' },
-  'run-refused': { status: 422, title: 'The run can not be computed as it is asked for' },
-  'rows-refused': { status: 422, title: 'The rows of the file can not be used' },
-  'settings-refused': { status: 422, title: 'The list can not be used' },
-  'too-many-attempts': { status: 429, title: 'Too many failed attempts' },
-  internal: { status: 500, title: 'Something went wrong here' },
-  unavailable: { status: 503, title: 'It can not be done at the moment' },
+  'run-refused': { status: 422, title: 'The payroll run cannot be computed' },
+  'rows-refused': { status: 422, title: 'The file contains invalid rows' },
+  'settings-refused': { status: 422, title: 'The settings are invalid' },
+  'too-many-attempts': { status: 429, title: 'Too Many Requests' },
+  internal: { status: 500, title: 'Internal Server Error' },
+  unavailable: { status: 503, title: 'Service Unavailable' },
 } as const;
 export type RefusalCode = keyof typeof REFUSALS;
 
@@ -69,26 +69,26 @@ export function broken(
 
 /** An unknown id: the answer does not repeat it. */
 export function notFound(what: string): Refusal {
-  return new Refusal('not-found', `there is no ${what} with this id`);
+  return new Refusal('not-found', `There is no ${what} with this ID.`);
 }
 
 /** The body of every refusal. */
 export const ProblemDetails = Type.Object(
   {
-    type: Type.String({ description: 'The code of the refusal, as a URN that never changes.' }),
-    title: Type.String({ description: 'What the code means, the same for every refusal of this type.' }),
+    type: Type.String({ description: 'A URN that identifies the problem type. It never changes.' }),
+    title: Type.String({ description: 'A summary of the problem type.' }),
     status: Type.Integer({ description: 'The HTTP status.' }),
     detail: Type.Optional(Type.String({ description: 'What happened and what to do about it.' })),
     errors: Type.Optional(
       Type.Array(Type.Object({ path: Type.String(), rule: Type.String() }, { additionalProperties: false }), {
-        description: `Each field that breaks a rule, and the rule; the first ${PROBLEMS_MAX}. Never the value.`,
+        description: `The first ${PROBLEMS_MAX} invalid fields, each with the rule it breaks. Never contains a value.`,
       }),
     ),
     error_count: Type.Optional(
-      Type.Integer({ description: 'All that is wrong, where `errors` names only the first.' }),
+      Type.Integer({ description: 'The total number of problems, if `errors` lists only the first.' }),
     ),
   },
-  { additionalProperties: false, description: 'A refusal (RFC 9457).' },
+  { additionalProperties: false, description: 'Problem details (RFC 9457).' },
 );
 export type ProblemDetails = Static<typeof ProblemDetails>;
 

@@ -15,27 +15,26 @@ import { ownInstant } from './schemas.ts';
 
 /** What each field of a run says; the same for the request and for the answer. */
 const WORDS: Readonly<Record<keyof Run, string>> = {
-  employer_id: 'Whose employees are paid. Something must be known of the employer.',
-  kind: '`regular`: one of the pay dates of the year. `off_cycle`: names its employees and takes only the `deductions` that it names.',
-  pay_frequency: 'How often these employees are paid.',
+  employer_id: 'The employer. It must be known from a census, an event or a change.',
+  kind: '`regular`: a scheduled pay date. `off_cycle`: names its employees and takes only the `deductions` it names.',
+  pay_frequency: 'The pay frequency of the employees.',
   pay_group: 'Only employees of this pay group.',
   period_start: 'The first day of the pay period.',
   period_end: 'The last day of the pay period.',
-  pay_date: 'The day on which is paid.',
+  pay_date: 'The date employees are paid.',
   employee_ids: 'Only these employees.',
   deductions: 'Only these deductions, by id.',
-  final_checks: 'Employees whose employment ended before the pay period and who get a last paycheck.',
+  final_checks: 'Employees who were terminated before the pay period and receive a final paycheck.',
   pay_dates:
-    "The calendar year's regular pay dates, the run's own among them. Else those of the employer's pay schedule, " +
-    'else, for weekly and biweekly, stepped from the pay date.',
-  scheme: 'Which checks share which part of a year.',
-  applies_on: 'The day on which a deduction must be in effect.',
-  remainder: 'Which check takes the cents that a division leaves. Always `none` without a list of pay dates.',
-  extra_paycheck:
-    'Whether a contribution for the period of the run is taken on a check beyond the usual number of a year.',
+    "The regular pay dates of the calendar year, including the date of this run. Default: the employer's pay schedule, " +
+    'or, for weekly and biweekly, dates stepped from the pay date.',
+  scheme: 'How the amount of a year is divided among checks.',
+  applies_on: 'The date on which a deduction must be in effect.',
+  remainder: 'Which check takes the remaining cents. Always `none` without a list of pay dates.',
+  extra_paycheck: 'Whether a check beyond the usual number per year takes a contribution.',
   adjustments:
-    'Differences of earlier finalized runs, by what is known now: only reported, or included in this paycheck.',
-  arrears: 'Amounts that payroll did not take in earlier runs: only reported, or included in this paycheck.',
+    'Differences from earlier finalized runs by current knowledge: reported only, or included in this paycheck.',
+  arrears: 'Amounts not taken in earlier runs: reported only, or included in this paycheck.',
   policy_reason:
     "Why the run differs from the employer's payroll policy. Required if a stated option differs.",
 };
@@ -48,7 +47,7 @@ export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
 /** The body of a run for the reference: the schema that it is checked by, with words and defaults. */
 export const DescribedRunBody = Type.Unsafe<unknown>({
   ...RunBody,
-  description: 'What payroll asks for.',
+  description: 'The definition of a payroll run.',
   properties: Object.fromEntries(
     Object.entries(RunBody.properties as Record<keyof Run, TSchema>).map(([name, schema]) => {
       const field = name as keyof Run;
@@ -96,7 +95,7 @@ export const RunId = closed({
   run_id: Type.String({
     pattern: RUN_ID_PATTERN,
     rule: 'must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
-    description: 'The id that payroll gave the run: 1 to 128 of A-Z a-z 0-9 . _ -, not only one or two dots',
+    description: 'The ID of the run: 1 to 128 of A-Z a-z 0-9 . _ -, not only one or two dots',
   }),
 });
 
@@ -104,19 +103,19 @@ export const RunId = closed({
 const COMPUTED = {
   pay_dates_used: nullable(
     Type.Array(day, {
-      description: 'The pay dates that shares are counted in; null when they are not known, and need not be.',
+      description: 'The pay dates used to divide amounts. Null if they are unknown and not needed.',
     }),
   ),
   calendar_assumed: Type.Boolean({
-    description: 'They were stepped from the pay date, not given: bank holidays move pay dates.',
+    description: 'The pay dates were stepped from the pay date. Bank holidays can move real pay dates.',
   }),
-  position: Type.Integer({ minimum: 0, description: "The ledger's position that it was computed at." }),
-  rules_version: Type.String({ description: 'The rules that it was computed by.' }),
+  position: Type.Integer({ minimum: 0, description: 'The ledger position at which the run was computed.' }),
+  rules_version: Type.String({ description: 'The version of the payroll rules.' }),
   etag: Type.String({
     description:
-      'Changes with the lines and with who is in the run. Send it as `If-Match` to finalize just these.',
+      'Identifies the lines and the employees of the run. Send it as `If-Match` to finalize exactly these.',
   }),
-  employees: Type.Integer({ description: 'Employees who are in the run, with or without a line.' }),
+  employees: Type.Integer({ description: 'The number of employees in the run, with or without a line.' }),
   totals: Totals,
   comparison: nullable(Comparison),
   not_in_run: Type.Array(
@@ -137,11 +136,11 @@ const COMPUTED = {
 
 const LIFE = {
   state: Type.Enum(['open', 'finalized', 'voided'], {
-    description: 'An open run is computed anew whenever it is read; another one stands as it was frozen.',
+    description: 'An open run is recomputed on each read. A finalized or voided run never changes.',
   }),
-  created_at: ownInstant('When it was put.'),
-  finalized_at: nullable(ownInstant('When it was finalized.')),
-  voided_at: nullable(ownInstant('When it was taken back.')),
+  created_at: ownInstant('The time the run was created.'),
+  finalized_at: nullable(ownInstant('The time the run was finalized.')),
+  voided_at: nullable(ownInstant('The time the run was voided.')),
 };
 
 export const PayrollRun = closed(
@@ -152,23 +151,23 @@ export const PayrollRun = closed(
     ...COMPUTED,
     accept_reason: nullable(
       Type.String({
-        description: 'Why failed checks were accepted when it was finalized; null if none failed.',
+        description: 'Why failed checks were accepted when the run was finalized. Null if none failed.',
       }),
     ),
     accepted_checks: Type.Array(Type.String(), {
       description: 'The failed checks that were accepted when it was finalized, by their ids.',
     }),
-    void_reason: nullable(Type.String({ description: 'Why it was taken back.' })),
+    void_reason: nullable(Type.String({ description: 'The reason the run was voided.' })),
     taken_reports: Type.Array(
       closed({
-        report: Type.Integer({ description: 'Its number.' }),
+        report: Type.Integer({ description: 'The number of the report.' }),
         recorded_at: ownInstant('When it was recorded.'),
-        lines: Type.Integer({ description: 'Lines that it names.' }),
+        lines: Type.Integer({ description: 'The number of lines reported.' }),
       }),
       { description: 'Reports of amounts taken. A later report replaces the lines that it names.' },
     ),
   },
-  'A payroll run, and what it comes to.',
+  'A payroll run with its totals.',
 );
 export type PayrollRun = Static<typeof PayrollRun>;
 
@@ -188,10 +187,10 @@ const {
 export const PayrollRunOutline = closed(
   {
     ...STORED,
-    etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run: it is not computed.' }),
-    totals: nullable({ ...Totals, description: 'Null for an open run: it is not computed.' }),
+    etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run, which is not computed.' }),
+    totals: nullable({ ...Totals, description: 'Null for an open run, which is not computed.' }),
   },
-  'A payroll run as it was put, and what became of it.',
+  'A payroll run as created, with its state.',
 );
 
 /** Without what would have to be computed, and without its lists of ids. */
@@ -206,49 +205,47 @@ export const PayrollRunSummary = closed(
     period_end: RUN.period_end,
     pay_date: RUN.pay_date,
     ...LIFE,
-    etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run: look at the run.' }),
-    totals: nullable({ ...Totals, description: 'Null for an open run: look at the run.' }),
+    etag: nullable({ ...COMPUTED.etag, description: 'Null for an open run. Get the run to compute it.' }),
+    totals: nullable({ ...Totals, description: 'Null for an open run. Get the run to compute it.' }),
   },
   'A payroll run in a list.',
 );
 
 export const Line = closed(
   {
-    employee_id: Type.String({ description: 'Whose paycheck.' }),
-    deduction_id: Type.String({ description: 'Which deduction.' }),
+    employee_id: Type.String({ description: 'The employee.' }),
+    deduction_id: Type.String({ description: 'The deduction.' }),
     version: nullable(
-      Type.Integer({ description: 'Which version of it; null where the line is of no single one.' }),
+      Type.Integer({ description: 'The version of the deduction. Null if the line has no single version.' }),
     ),
-    line_of_coverage: oneOfText(LINES_OF_COVERAGE, 'What is covered.'),
-    coverage_type: nullable(Type.String({ description: 'Who is covered, where the service said so.' })),
-    taxability: oneOfText(TAXABILITIES, 'Before or after taxes.'),
-    payroll_code: nullable(Type.String({ description: "Payroll's code for the employee's side." })),
-    employer_payroll_code: nullable(Type.String({ description: "Payroll's code for the employer's side." })),
+    line_of_coverage: oneOfText(LINES_OF_COVERAGE, 'The line of coverage.'),
+    coverage_type: nullable(
+      Type.String({ description: 'Who is covered, if the benefits service reported it.' }),
+    ),
+    taxability: oneOfText(TAXABILITIES, 'Whether the deduction is taken before or after taxes.'),
+    payroll_code: nullable(Type.String({ description: 'The payroll code of the employee amount.' })),
+    employer_payroll_code: nullable(Type.String({ description: 'The payroll code of the employer amount.' })),
     employer_treatment: nullable(
-      oneOfDescribed(TREATMENTS, "What payroll does with the employer's side; null when no code says so."),
+      oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if no code states it.'),
     ),
-    description: nullable(Type.String({ description: 'As the service sent it.' })),
-    period: nullable(oneOfDescribed(PAY_FREQUENCIES, 'What the contributions are for, as received.')),
-    member_contribution: nullable(
-      Type.String({ description: 'What the employee contributes, as received.' }),
-    ),
-    employer_contribution: nullable(
-      Type.String({ description: 'What the employer contributes, as received.' }),
-    ),
-    member_amount: amountField('What to deduct from this paycheck.'),
-    employer_amount: amountField('What the employer pays with this paycheck.'),
+    description: nullable(Type.String({ description: 'The description from the benefits service.' })),
+    period: nullable(oneOfDescribed(PAY_FREQUENCIES, 'The period of the contributions, as received.')),
+    member_contribution: nullable(Type.String({ description: 'The employee contribution, as received.' })),
+    employer_contribution: nullable(Type.String({ description: 'The employer contribution, as received.' })),
+    member_amount: amountField('The amount to deduct from this paycheck.'),
+    employer_amount: amountField('The employer amount for this paycheck.'),
     kind: Type.Enum([...LINE_KINDS], {
       description:
-        '`regular`: of this paycheck. `adjustment`: a difference of an earlier run. `arrears`: what payroll took too little of one.',
+        '`regular`: for this paycheck. `adjustment`: a difference from an earlier run. `arrears`: an amount not taken in an earlier run.',
     }),
     adjustment_for: nullable(
-      Type.String({ description: 'The earlier run that an adjustment or an arrears line settles.' }),
+      Type.String({ description: 'The earlier run that an adjustment or arrears line settles.' }),
     ),
     change: nullable(
       oneOfDescribed(
         CHANGES,
         'What happened to the election since the previous finalized run of the employer, frequency and pay group; ' +
-          '`moved`: the employee is paid elsewhere now. Without a previous run it is new. Null for adjustments and arrears.',
+          '`moved`: the employee left this frequency, group or employer. Without a previous run it is `new`. Null for adjustments and arrears.',
       ),
     ),
     amount_change: nullable(
@@ -261,12 +258,11 @@ export const Line = closed(
     member_difference: nullable(amountField('The employee’s amount less that of the previous run.')),
     employer_difference: nullable(amountField('The employer amount less that of the previous run.')),
     flags: Type.Array(Type.Enum([...FLAGS]), {
-      description:
-        'What a person should look at. A line with `reported` is shown, and not part of what to deduct.',
+      description: 'Conditions to review. A line flagged `reported` is not deducted.',
     }),
     explanation: Type.String({ description: 'How the amounts were computed.' }),
   },
-  'What one deduction takes from one paycheck.',
+  'One deduction from one paycheck.',
 );
 
 /** The contract has checked it, and a line says it as a text. */
@@ -285,9 +281,9 @@ export const PayrollRunPreview = closed(
     lines: nullable(
       Type.Array(Type.Unsafe<Static<typeof Line>>({ $ref: 'Line#' }), {
         description:
-          'The first lines, when the run names `employee_ids`; the totals say how many there are. Else null.',
+          'The first lines, if the run names `employee_ids`; the totals contain their number. Otherwise null.',
       }),
     ),
   },
-  'What a run would come to. Nothing of it is kept.',
+  'A computed run that is not stored.',
 );

@@ -27,7 +27,7 @@ export const limit = Type.Optional(
     maximum: LIMIT_MAX,
     default: LIMIT_DEFAULT,
     rule: `must be a whole number from 1 to ${LIMIT_MAX}`,
-    description: 'Rows of a page, at most.',
+    description: 'The maximum number of rows on a page.',
   }),
 );
 
@@ -35,7 +35,7 @@ export const cursor = Type.Optional(
   Type.String({
     minLength: 1,
     maxLength: 4_096,
-    description: 'Where to go on: the `next_cursor` of the page before. The other parameters stay the same.',
+    description: 'The `next_cursor` of the previous page. Keep the other parameters the same.',
   }),
 );
 
@@ -63,7 +63,9 @@ export const pageOf = <const S extends TSchema>(row: S) =>
   closed(
     {
       data: Type.Array(row),
-      next_cursor: nullable(Type.String({ description: 'Null when the list ended.' })),
+      next_cursor: nullable(
+        Type.String({ description: 'Pass it as `cursor` to get the next page. Null on the last page.' }),
+      ),
     },
     'A page.',
   );

@@ -181,7 +181,7 @@ async function protect(_request: FastifyRequest, reply: FastifyReply): Promise<v
 function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
   const methods = table.methodsOf(url.replace(/[?#].*$/s, ''));
   if (methods.length === 0 || methods.includes(method))
-    return new Refusal('not-found', 'there is no such path: see /openapi.json');
+    return new Refusal('not-found', 'This path does not exist. See /openapi.json.');
   const allow = [...new Set(methods)].sort().join(', ');
   return new Refusal('method-not-allowed', `this path has no ${method}: it has ${allow}`, {
     headers: { allow },

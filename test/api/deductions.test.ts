@@ -57,7 +57,7 @@ t.test('an unknown deduction is 404, and has no versions', async (t) => {
   for (const url of ['/v1/deductions/none', '/v1/deductions/none/versions']) {
     const { status, json } = await call({ url });
     t.equal(status, 404);
-    t.equal(json.detail, 'there is no deduction with this id');
+    t.equal(json.detail, 'There is no deduction with this ID.');
   }
 });
 
@@ -159,10 +159,13 @@ t.test('one deduction is shown as of a day and as known at an instant, as the li
   t.equal(await amount('on=2026-03-01&known_at=2026-01-20T02:00:00%2B02:00'), '1');
   t.equal(await amount('known_at=2026-01-01T00:00:00Z'), 404, 'nothing was known');
   t.equal(await amount('on=2026-02-30'), 400);
-  t.match((await call({ url: '/v1/deductions/d?on=2025-12-31' })).json.detail, 'nothing of this deduction');
+  t.match(
+    (await call({ url: '/v1/deductions/d?on=2025-12-31' })).json.detail,
+    'This deduction was not in effect on that date',
+  );
   t.equal(
     (await call({ url: '/v1/deductions/none?on=2026-03-01' })).json.detail,
-    'there is no deduction with this id',
+    'There is no deduction with this ID.',
   );
 });
 

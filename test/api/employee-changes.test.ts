@@ -71,7 +71,7 @@ t.test('the same key with another change is refused with 409, and the first one 
   t.equal(other.status, 409);
   t.match(other.json, {
     type: 'urn:benefits-sidecar:problem:conflict',
-    detail: /a new change needs a new key/,
+    detail: /send a new change with a new key/,
   });
   const otherKind = await post(running, 'demographic', demographic, headers);
   t.equal(otherKind.status, 409, 'also of another kind');

@@ -67,7 +67,7 @@ t.test('a finalize repeated with its ETag or its key is 200, and any other is re
   const again = await post('/r/finalize', {});
   t.equal(again.status, 409);
   t.equal(again.json.type, `${PROBLEM}conflict`);
-  t.match(again.json.detail, /not open any more/);
+  t.match(again.json.detail, /no longer open/);
   t.strictSame((await get('/r')).json, json);
   const { put } = payroll;
   await put('s', bodyOn('2026-07-31'));
@@ -161,7 +161,7 @@ t.test('what payroll changes while a run is frozen makes it stop', async (t) => 
   });
   const { status, json } = await call({ method: 'POST', url: `${RUNS}/r/finalize` });
   t.equal(status, 409);
-  t.match(json.detail, /payroll changed while the run was frozen/);
+  t.match(json.detail, /Payroll data changed while the run was being finalized/);
   t.equal((await payroll.accept('r')).status, 200, 'again, and it is final');
 });
 

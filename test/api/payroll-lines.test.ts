@@ -117,7 +117,7 @@ t.test('a list that began before the run was finalized at another position is be
   await post('/r/finalize');
   const { status, json } = await get(`/r/lines?limit=1&cursor=${next_cursor}`);
   t.equal(status, 409);
-  t.match(json.detail, /was finalized since this list began/);
+  t.match(json.detail, /was finalized while the list was read/);
 });
 
 t.test('the lines of one employee are asked for alone', async (t) => {

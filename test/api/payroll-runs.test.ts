@@ -69,7 +69,7 @@ t.test('a run that is put answers its defaults, what it comes to, and its ETag',
   t.equal(json.position, 4, 'two employees and two deductions');
   t.equal(headers.etag, `"${json.etag}"`);
   t.match(logged, [
-    { fields: { run_id: '2026-15', employer_id: EMPLOYER, token: 'API_TOKEN' }, message: /was put/ },
+    { fields: { run_id: '2026-15', employer_id: EMPLOYER, token: 'API_TOKEN' }, message: /was created/ },
   ]);
 });
 
@@ -96,7 +96,7 @@ t.test('another body under the same id is 409 and changes nothing', async (t) =>
   const first = await put('r');
   const other = await put('r', { remainder: 'none' });
   t.equal(other.status, 409);
-  t.match(other.json.detail, /another body has this id/);
+  t.match(other.json.detail, /A run with this ID and a different body exists/);
   t.strictSame((await get('/r')).json, first.json);
 });
 
@@ -179,7 +179,7 @@ t.test('an open run is deleted; a finalized one is proof and stays', async (t) =
   await finalized('r');
   const { status, json } = await call({ method: 'DELETE', url: `${RUNS}/r` });
   t.equal(status, 409);
-  t.match(json.detail, /not open any more/);
+  t.match(json.detail, /no longer open/);
   t.equal((await get('/r')).json.state, 'finalized');
 });
 
@@ -188,7 +188,7 @@ t.test('an unknown run is 404 on every route that names one', async (t) => {
   for (const path of ['', '/lines', '/readiness', '/verify']) {
     const { status, json } = await get(`/none${path}`);
     t.equal(status, 404, path);
-    t.equal(json.detail, 'there is no payroll run with this id');
+    t.equal(json.detail, 'There is no payroll run with this ID.');
   }
   t.equal((await call({ method: 'DELETE', url: `${RUNS}/none` })).status, 404);
   t.equal((await post('/none/finalize')).status, 404);

@@ -38,7 +38,7 @@ t.test('pay schedules are put as a whole, and runs are computed by them at once'
   t.strictSame((await call({ url: SCHEDULE })).json, json);
   t.match(logged.at(-1), {
     fields: { employer_id: EMPLOYER, count: 2, token: 'API_TOKEN' },
-    message: 'pay schedules were put',
+    message: 'pay schedules were set',
   });
   await call({ method: 'PUT', url: SCHEDULE, body: { schedules: [] } });
   t.equal((await get('/r')).json.calendar_assumed, true);
@@ -59,7 +59,7 @@ t.test('payroll codes are put as a whole, and lines carry them at once', async (
     { payroll_code: 'MED1', employer_payroll_code: 'MED9', employer_treatment: 'memo' },
     { payroll_code: null, employer_payroll_code: null, employer_treatment: null },
   ]);
-  t.match(logged.at(-1), { fields: { employer_id: EMPLOYER, count: 2 }, message: 'payroll codes were put' });
+  t.match(logged.at(-1), { fields: { employer_id: EMPLOYER, count: 2 }, message: 'payroll codes were set' });
 });
 
 t.test('an employer of whom only payroll has said something is known', async (t) => {

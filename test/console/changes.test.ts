@@ -161,7 +161,7 @@ t.test('a change is canceled with a reason, which is kept', async (t) => {
   t.equal(await page.getByText(HOSTILE, { exact: true }).count(), 1);
   t.equal(await stateOf(stage, hire), 'cancelled');
   await page.goto('/changes/nobody');
-  await page.getByText('there is no employment change with this id').waitFor();
+  await page.getByText('There is no employment change with this ID.').waitFor();
 });
 
 t.test('personal data of a change is shown on request, and the read is recorded once', async (t) => {

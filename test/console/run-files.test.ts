@@ -148,7 +148,7 @@ t.test('a file from payroll is compared by category', async (t) => {
   await file.setInputFiles(
     csv('employee_id,line_of_coverage,member_amount', 'emp-1,medical,1.234', ',dental,2'),
   );
-  await page.getByRole('heading', { name: 'The rows of the file can not be used' }).waitFor();
+  await page.getByRole('heading', { name: 'The file contains invalid rows' }).waitFor();
   t.match(await cells(page, 'Problems by row and field'), [
     ['1', 'member_amount', /./],
     ['2', 'employee_id', 'is required'],
@@ -167,7 +167,7 @@ t.test('deductions taken are saved with their arrears; a rejected file changes n
   await file.setInputFiles(csv('employee_id,amount', 'emp-1,40.00', 'nobody,1.00'));
   t.match(await run('r'), { taken_reports: [] }, 'choosing a file saves nothing');
   await click(page, 'Save');
-  await page.getByRole('heading', { name: 'The rows of the file can not be used' }).waitFor();
+  await page.getByRole('heading', { name: 'The file contains invalid rows' }).waitFor();
   t.match(await cells(page, 'Problems by row and field'), [['2', 'employee_id', 'is not in the run']]);
   t.strictSame((await run('r')).taken_reports, []);
   await file.setInputFiles({

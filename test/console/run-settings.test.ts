@@ -32,7 +32,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and refus
   await page.getByLabel('Code, row 3').waitFor();
   t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'what was typed stays');
   await click(page, 'Save payroll codes');
-  const said = page.getByRole('alert').filter({ hasText: 'The list can not be used' });
+  const said = page.getByRole('alert').filter({ hasText: 'The settings are invalid' });
   await said.waitFor();
   await said.getByRole('link', { name: 'Row 1, Code' }).click();
   t.equal(await page.getByLabel('Code, row 1').getAttribute('aria-invalid'), 'true');

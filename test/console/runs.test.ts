@@ -93,7 +93,10 @@ t.test('problems are shown next to their fields and in a summary, and the input 
   await page.goto('/runs/new?like=taken-id');
   await page.getByLabel('Run id').fill('taken-id');
   await click(page, 'Save the run');
-  await page.locator('.problem').filter({ hasText: 'a run with another body has this id' }).waitFor();
+  await page
+    .locator('.problem')
+    .filter({ hasText: 'A run with this ID and a different body exists' })
+    .waitFor();
   await assertGood(t, page, 'a form with errors');
   t.equal(await page.getByLabel('Run id').getAttribute('aria-invalid'), 'true');
 });

@@ -10,60 +10,58 @@ const milliseconds = (description: string) => nullable(Type.Number({ description
 
 const Minute = closed(
   {
-    at: ownInstant('When it began.'),
-    acknowledged: count('Deliveries that were stored and answered.'),
-    p50_ms: milliseconds('Half of them were answered within this; null when there were none.'),
-    p99_ms: milliseconds('All but one in a hundred were.'),
-    slowest_ms: milliseconds('All were.'),
+    at: ownInstant('The start time.'),
+    acknowledged: count('Deliveries that were stored and acknowledged.'),
+    p50_ms: milliseconds('The median response time. Null if there were no deliveries.'),
+    p99_ms: milliseconds('The 99th percentile of the response time.'),
+    slowest_ms: milliseconds('The slowest response.'),
   },
-  'A minute of receiving.',
+  'The deliveries of one minute.',
 );
 
 const Activity = closed(
   {
     events: closed(
       {
-        pending: count('Events that are not applied yet.'),
-        oldest_pending_at: when('When the oldest of them came; null when none is pending.'),
-        quarantined: count('Events that were not understood, and that nobody has dismissed.'),
-        conflicts: count('Event ids that came with two bodies, and that nobody has dismissed.'),
+        pending: count('Events that have not been applied.'),
+        oldest_pending_at: when('The time of receipt of the oldest pending event. Null if none is pending.'),
+        quarantined: count('Quarantined events that have not been dismissed.'),
+        conflicts: count('Event IDs received with two bodies, not dismissed.'),
         last_received_at: when('When the service last sent one; imports do not count.'),
       },
       'The inbox.',
     ),
     requests: closed(
       {
-        pending: count('Requests that wait to be sent.'),
+        pending: count('Requests waiting to be sent.'),
         sending: count('Requests that are being sent.'),
-        rejected: count('Requests that the service refused, and that nobody has acted on.'),
-        oldest_unfinished_at: when('When the oldest of those that are pending or being sent was made.'),
+        rejected: count('Requests that the benefits service rejected and that still need a decision.'),
+        oldest_unfinished_at: when('The creation time of the oldest pending or sending request.'),
       },
       'The outbox.',
     ),
     gate: closed(
       {
         state: Type.Enum(['open', 'closed'], {
-          description: 'closed: nothing is sent, because the service refuses the address or the key.',
+          description: '`closed`: sending is paused because the base address or API key is wrong.',
         }),
-        reason: nullable(Type.String({ description: 'Why it is closed.' })),
-        since: when('Since when it is closed.'),
+        reason: nullable(Type.String({ description: 'Why sending is paused.' })),
+        since: when('The time sending was paused.'),
       },
-      'Whether anything is sent.',
+      'The circuit breaker of all sending.',
     ),
     minutes: Type.Array(Minute, {
       description:
-        'The last 60 minutes of the sidecar that answers, the oldest first; it forgets them at a start.',
+        'The last 60 minutes of the responding sidecar, oldest first. They are reset at a restart.',
     }),
-    counted_since: ownInstant('When that sidecar started: minutes before it have no numbers.'),
-    database_bytes: count('Bytes that the database takes, with its log.'),
+    counted_since: ownInstant('The time the sidecar started counting.'),
+    database_bytes: count('The size of the database and its log, in bytes.'),
     disk_free_bytes: nullable(
-      count(
-        'Bytes that are free where a SQLite database lies; null on PostgreSQL, whose disk is not seen from here.',
-      ),
+      count('The free space on the disk of a SQLite database, in bytes. Null on PostgreSQL.'),
     ),
-    position: count('The newest position of the ledger.'),
+    position: count('The newest position in the ledger.'),
   },
-  `What goes on. Each number is counted up to ${COUNTED_AT_MOST} and means "at least" there.`,
+  `Current activity. Counts stop at ${COUNTED_AT_MOST}, which then means "at least".`,
 );
 export type Activity = Static<typeof Activity>;
 
@@ -75,8 +73,9 @@ export function activityRoutes(app: Api, { db, receiving }: ApiParts): void {
       schema: {
         operationId: 'getActivity',
         tags: ['Activity'],
-        summary: 'What comes in, what waits, what goes out',
-        description: 'For a glance, and cheap enough to be asked every second. For alerts see `/metrics`.',
+        summary: 'Get current activity',
+        description:
+          'Returns a quick overview that is cheap enough to poll every second. For alerts, use `/metrics`.',
         response: { 200: named(app, 'Activity', Activity) },
       },
     },

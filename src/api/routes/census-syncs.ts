@@ -32,26 +32,27 @@ const SYNC = {
   sync_id: Type.String(),
   employer_id: Type.String(),
   state: Type.Enum([...STATES], {
-    description: 'waiting: payroll must bring a fresh census. failed: see the reason.',
+    description: '`waiting`: payroll must stage a fresh census. `failed`: see `reason`.',
   }),
   overdue: Type.Boolean({
-    description: 'Not completed long after the request; CENSUS_OVERDUE says how long.',
+    description: 'The sync was not completed within `CENSUS_OVERDUE`.',
   }),
-  event_id: nullable(Type.String({ description: 'The event that asked for it; null when a person did.' })),
-  requested_at: ownInstant('When it was asked for.'),
-  upload_started_at: when('When the upload began that the service may have answered.'),
-  uploaded_at: when('When the service took the census.'),
-  completed_at: when('When the service had processed it.'),
-  reason: nullable(Type.String({ description: 'Why it waits, failed or is put off, and what to do.' })),
-  problem_count: Type.Integer({ description: 'What is wrong with the census, in places.' }),
+  event_id: nullable(
+    Type.String({ description: 'The event that requested the sync. Null if a person did.' }),
+  ),
+  requested_at: ownInstant('The time of the request.'),
+  upload_started_at: when('The start of the upload that the benefits service may have received.'),
+  uploaded_at: when('The time the benefits service accepted the census.'),
+  completed_at: when('The time the benefits service finished processing it.'),
+  reason: nullable(
+    Type.String({ description: 'Why the sync is waiting, failed or delayed, and what to do.' }),
+  ),
+  problem_count: Type.Integer({ description: 'The number of problems in the census.' }),
   problems: Type.Array(FieldProblem, {
-    description: `The first of them; on one page ${PROBLEMS_ON_PAGE} at most, those of the newest syncs.`,
+    description: `The first problems. A page contains at most ${PROBLEMS_ON_PAGE}, those of the newest syncs.`,
   }),
 };
-const Sync = closed(
-  SYNC,
-  'One round: the service asks for a census, it is uploaded, the service says that it is done.',
-);
+const Sync = closed(SYNC, 'A census sync: requested, uploaded, completed.');
 type Sync = Static<typeof Sync>;
 
 const WholeSync = closed(
@@ -61,8 +62,8 @@ const WholeSync = closed(
       nullable(
         Type.String({
           description:
-            'With `answer=true`: the first 4 KiB of the response with which the service rejected the upload, SSNs ' +
-            'masked. Null if it rejected none.',
+            'With `answer=true`: the first 4 KiB of the response that rejected the upload, with SSNs ' +
+            'masked. Null if no upload was rejected.',
         }),
       ),
     ),
@@ -83,10 +84,13 @@ const AnswerQuery = closed({
 });
 
 const SyncQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Of this employer.' }),
+  employer_id: Type.Optional({ ...identifier, description: 'Only results for this employer.' }),
   state: Type.Optional(oneOf(STATES)),
   overdue: Type.Optional(
-    Type.Boolean({ rule: 'must be true or false', description: 'Whether it is overdue.' }),
+    Type.Boolean({
+      rule: 'must be true or false',
+      description: 'Only syncs that are overdue, or only those that are not.',
+    }),
   ),
   cursor,
   limit,
@@ -106,7 +110,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         operationId: 'listCensusSyncs',
         tags: ['Census'],
         summary: 'List census syncs',
-        description: 'The newest first.',
+        description: 'Lists census syncs, newest first.',
         querystring: SyncQuery,
         response: { 200: pageOf(Named) },
       },
@@ -166,7 +170,8 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
         operationId: 'syncCensus',
         tags: ['Census'],
         summary: "Upload an employer's census now",
-        description: 'As if the service had asked for it. It waits when there is no fresh census.',
+        description:
+          'Starts a census sync as if the benefits service had requested it. The sync waits if there is no fresh census.',
         params: EmployerId,
         response: { 202: Named },
       },
@@ -177,7 +182,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       const syncId = await transact(db, (trx) =>
         requestSyncManually(trx, { employerId, now: at.toISOString() }),
       );
-      log.info({ employer_id: employerId, sync_id: syncId, ...by(request) }, 'a census sync was asked for');
+      log.info({ employer_id: employerId, sync_id: syncId, ...by(request) }, 'a census sync was requested');
       wakeSend();
       const { syncs } = await listSyncs(db, { employerId }, { limit: JUST_OPENED }, { now: at, overdueMs });
       const [opened] = shown(syncs.filter((sync) => sync.sync_id === syncId));

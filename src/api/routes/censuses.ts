@@ -38,24 +38,24 @@ const ORGANIZATION_HEADER = 'census-organization';
 const CENSUSES_AT_ONCE = 3;
 
 export const EmployerId = closed({
-  employer_id: { ...identifier, description: 'The id that payroll and the service know the employer by.' },
+  employer_id: { ...identifier, description: 'The employer ID that payroll and the benefits service share.' },
 });
 
 const Staged = closed(
   {
-    census_id: Type.String({ description: 'This census.' }),
-    employees: Type.Integer({ description: 'How many it holds.' }),
+    census_id: Type.String({ description: 'The ID of the census.' }),
+    employees: Type.Integer({ description: 'The number of employees in the census.' }),
   },
-  'The census passed the check and is the one to be uploaded.',
+  'The census is valid and staged for upload.',
 );
 
 const LastUpload = closed(
   {
     census_id: Type.String(),
-    uploaded_at: Type.String({ description: 'When the service took it.' }),
+    uploaded_at: Type.String({ description: 'The time the benefits service accepted it.' }),
     employees: Type.Integer(),
   },
-  'The census of the employer that the service took last.',
+  'The last census that the benefits service accepted.',
 );
 
 const Ids = (description: string) =>
@@ -63,46 +63,48 @@ const Ids = (description: string) =>
 
 const Changed = closed(
   {
-    added: Ids('Not in the last upload.'),
+    added: Ids('Employees that the last upload does not contain.'),
     changed: closed({
       count: Type.Integer(),
       employees: Type.Array(
         closed(
           { employee_id: Type.String(), fields: Type.Array(Type.String()) },
-          'Names of fields, no values.',
+          'Names of the changed fields, without values.',
         ),
       ),
     }),
-    absent: Ids('In the last upload only: the service may take them to have left.'),
+    absent: Ids(
+      'Employees that only the last upload contains. The benefits service may treat them as terminated.',
+    ),
     unchanged: Type.Integer(),
-    organization: Type.Array(Type.String(), { description: 'Its fields that changed.' }),
+    organization: Type.Array(Type.String(), { description: 'The changed fields of the organization.' }),
   },
-  `What the census would change against the last upload. The first ${LISTED_MAX} of each are listed, all are counted.`,
+  `The differences from the last upload. Lists the first ${LISTED_MAX} of each kind and counts all of them.`,
 );
 
 const Report = closed(
   {
     valid: Type.Boolean(),
-    employees: Type.Integer({ description: 'Rows read, good and bad.' }),
+    employees: Type.Integer({ description: 'The number of rows read, valid and invalid.' }),
     problem_count: Type.Integer(),
     problems: Type.Array(FieldProblem, {
-      description: `The first ${PROBLEMS_MAX}, in the order of the rows.`,
+      description: `The first ${PROBLEMS_MAX} problems, in row order.`,
     }),
-    last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null before the first.' }),
+    last_upload: Type.Union([LastUpload, Type.Null()], { description: 'Null if there was no upload.' }),
     changes: Type.Union([Changed, Type.Null()], {
       description:
-        'Null when there is nothing to compare: the census breaks the contract, there was no upload yet, or the last one was staged by an older release or compared by a hash key that is gone.',
+        'Null if the census is invalid, if there was no upload, or if the hash key of the last upload no longer exists.',
     }),
   },
-  'What is wrong with a census, and what it would change.',
+  'The problems of a census and the changes it would make.',
 );
 
 const CENSUS = { ...Census, description: 'An organization and all of its active employees.' };
 
 const BODY_IN_WORDS =
-  'As JSON, the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are kept here. Or as ' +
-  'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), a ' +
-  'row an employee, an empty cell for an absent field; the organization then comes as JSON in the header ' +
+  'Send JSON (the body of a census upload; each employee may also have a `pay_group` and an `effective_on`, which are never sent to the service) or ' +
+  'CSV in UTF-8: a header of field paths (`employee_id`, `address.line1`, `pay_rate[0].amount`, `pay_group`, `effective_on`), one ' +
+  'row per employee, an empty cell for an absent field, and the organization as JSON in the header ' +
   '`Census-Organization`. At most 256 MiB.';
 
 /** An employer's census: brought by payroll, checked as a whole, kept encrypted until the service asks. */
@@ -117,7 +119,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
   });
   const headers = Type.Object({
     [ORGANIZATION_HEADER]: Type.Optional(
-      Type.String({ description: 'With CSV: the organization, as JSON.' }),
+      Type.String({ description: 'The organization as JSON. Required with CSV.' }),
     ),
   });
   // The body is a stream, which the census room reads and checks row by row.
@@ -132,8 +134,8 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
       schema: {
         operationId: 'putCensus',
         tags: ['Census'],
-        summary: "Bring an employer's census",
-        description: `Checks the whole census and keeps it, encrypted, in place of the one before; one that breaks the contract in any row changes nothing. Syncs that waited for it go on. ${BODY_IN_WORDS}`,
+        summary: "Stage an employer's census",
+        description: `Checks the census, encrypts it and replaces the staged census. An invalid row rejects the whole census. Waiting syncs continue. ${BODY_IN_WORDS}`,
         params: EmployerId,
         headers,
         body: Body,
@@ -161,8 +163,8 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
       schema: {
         operationId: 'validateCensus',
         tags: ['Census'],
-        summary: 'Check a census and keep nothing of it',
-        description: `Names what \`PUT\` would refuse it for and, where it passes, what it would change against the last census that the service took. ${BODY_IN_WORDS}`,
+        summary: 'Validate a census',
+        description: `Reports the problems that \`PUT\` would reject and, for a valid census, the differences from the last census that the benefits service accepted. Stores nothing. ${BODY_IN_WORDS}`,
         params: EmployerId,
         headers,
         body: Body,
@@ -207,8 +209,8 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
         tags: ['Census'],
         summary: "Get an employer's census",
         description:
-          'The staged census as it would be uploaded, for embedding it in a request for quotes. It holds personal data: ' +
-          'who reads it is written down.',
+          'Returns the staged census as it would be uploaded, for embedding it in a request for quotes. It contains personal data: ' +
+          'each read is recorded.',
         params: EmployerId,
         response: { 200: Type.Unsafe<Readable>({ $ref: 'Census#' }) },
       },
@@ -237,32 +239,35 @@ async function* whole(body: {
     bytes += part.length;
     yield part;
   }
-  if (bytes !== body.length) throw new Error('the census was replaced while it was read');
+  if (bytes !== body.length)
+    throw new Error('The census was replaced while it was being read. Send the request again.');
 }
 
 const StagedCensus = closed(
   {
     employer_id: Type.String(),
     census_id: Type.String(),
-    employees: Type.Integer({ description: 'How many it holds.' }),
-    staged_at: ownInstant('When it passed the check and became the one to be uploaded.'),
+    employees: Type.Integer({ description: 'The number of employees in the census.' }),
+    staged_at: ownInstant('The time the census was staged.'),
     last_upload: nullable(
       closed(
         {
-          census_id: Type.String({ description: 'The same as above when the service has the staged one.' }),
+          census_id: Type.String({
+            description: 'The same ID as above if the benefits service has the staged census.',
+          }),
           employees: Type.Integer(),
-          uploaded_at: ownInstant('When the service took it.'),
+          uploaded_at: ownInstant('The time the benefits service accepted it.'),
         },
-        'The census of the employer that the service took last; null before the first.',
+        'The last census that the benefits service accepted. Null if there was none.',
       ),
     ),
   },
-  'The staged census of an employer, without what it says.',
+  'The staged census of an employer, without its contents.',
 );
 type StagedCensus = Static<typeof StagedCensus>;
 
 const StagedQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Of this employer.' }),
+  employer_id: Type.Optional({ ...identifier, description: 'Only results for this employer.' }),
   cursor,
   limit,
 });
@@ -273,11 +278,11 @@ const pageWithSource = (row: TSchema) =>
       ...pageOf(row).properties,
       source: Type.Enum([...CENSUS_FROM], {
         description:
-          'Where a census comes from when the service asks for one. push: what is staged is uploaded. dir, http and ' +
-          'function (of the embedding program): it is fetched then, and takes the place of what is staged.',
+          'The census source. push: the staged census is uploaded. dir, http and ' +
+          'function (of the embedding program): each sync fetches the census, which replaces the staged one.',
       }),
     },
-    'A page, and where censuses come from.',
+    'A page of staged censuses and the census source.',
   );
 
 const position = cursorOf('censuses', Type.String());
@@ -293,8 +298,8 @@ function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
         tags: ['Census'],
         summary: 'List staged censuses',
         description:
-          'The one to be uploaded of each employer, in the order of their ids: how many employees, since when, and ' +
-          'what the service took last. Not what they say.',
+          'Lists the staged census of each employer by employer ID: its number of employees, its time, and ' +
+          'the last upload. Contents are not included.',
         querystring: StagedQuery,
         response: { 200: pageWithSource(named(app, 'StagedCensus', StagedCensus)) },
       },

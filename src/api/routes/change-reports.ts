@@ -21,33 +21,32 @@ const KEY_HEADER = 'idempotency-key';
 
 const Receipt = closed(
   {
-    change_id: Type.String({ description: 'The id that it was accepted under.' }),
-    kind: Type.Enum([...CHANGE_KINDS], { description: 'What was reported.' }),
-    employee_id: Type.String({ description: "Payroll's id of the employee." }),
+    change_id: Type.String({ description: 'The ID of the change.' }),
+    kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
+    employee_id: Type.String({ description: 'The employee ID.' }),
     state: Type.Enum(['pending'], {
-      description:
-        'It is sent from now on until it is delivered: `GET /v1/employee-changes/{change_id}` tells.',
+      description: 'The change is sent until it is delivered. See `GET /v1/employee-changes/{change_id}`.',
     }),
-    created_at: ownInstant('When it was accepted.'),
+    created_at: ownInstant('The time of acceptance.'),
   },
-  'The change is on the disk and owed to the service: payroll may forget it.',
+  'The change is stored and will be sent to the benefits service.',
 );
 type Receipt = Static<typeof Receipt>;
 
 const OPERATIONS = {
-  'new-hire': { operationId: 'reportNewHire', summary: 'Report a new employee' },
-  termination: { operationId: 'reportTermination', summary: 'Report a departing employee' },
-  demographic: { operationId: 'reportMove', summary: "Report an employee's new address" },
+  'new-hire': { operationId: 'reportNewHire', summary: 'Report a new hire' },
+  termination: { operationId: 'reportTermination', summary: 'Report a termination' },
+  demographic: { operationId: 'reportMove', summary: 'Report a change of address or name' },
   'compensation-change': {
     operationId: 'reportCompensationChange',
-    summary: 'Report a change of pay or status',
+    summary: 'Report a change of pay or employment status',
   },
 } as const satisfies Record<ChangeKind, object>;
 
 const DESCRIPTION =
-  'Checked in full, then kept until the service has taken it; the changes of one employee reach it in the order ' +
-  'accepted. With an `Idempotency-Key` the same change again is answered as the first time, for ever, and another ' +
-  'change under the same key is refused. Without one each request is a change of its own.';
+  'Validates the change and stores it until the benefits service accepts it. The changes of one employee are sent in the order ' +
+  'they were accepted. With an `Idempotency-Key`, the same change always returns the first response, and a different ' +
+  'change with the same key is a 409. Without a key, each request is a separate change.';
 
 /** Payroll reports a change; from the 202 on it is the sidecar's to deliver. */
 export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
@@ -103,7 +102,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
 function usedBefore(): Refusal {
   return new Refusal(
     'conflict',
-    'the Idempotency-Key came with another change before, and keys are kept for ever: a new change needs a new key',
+    'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
   );
 }
 
@@ -116,16 +115,16 @@ const BATCH_TYPES = [ROW_TYPES.json, ROW_TYPES.ndjson];
 
 const Result = closed(
   {
-    line: Type.Integer({ description: 'The line, or the element of the array, counted from 1.' }),
+    line: Type.Integer({ description: 'The number of the line or array element, from 1.' }),
     status: Type.Enum(['accepted', 'repeated', 'refused', 'conflict', 'unavailable'], {
       description:
-        'repeated: it was accepted before under its key. conflict: its key came with another change before. ' +
-        'unavailable: the database failed meanwhile, send it again.',
+        '`repeated`: accepted earlier with the same key. `conflict`: the key was used for another change. ' +
+        '`unavailable`: the database failed, send the change again.',
     }),
-    change_id: Type.Optional(Type.String({ description: 'Of a change accepted now or before.' })),
-    errors: Type.Optional(Type.Array(FieldProblem, { description: 'Why nothing of it was accepted.' })),
+    change_id: Type.Optional(Type.String({ description: 'The ID of a change that is or was accepted.' })),
+    errors: Type.Optional(Type.Array(FieldProblem, { description: 'The problems of a rejected change.' })),
   },
-  'What became of one line.',
+  'The result of one change.',
 );
 type Result = Static<typeof Result>;
 
@@ -148,10 +147,10 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
   const Batched = closed(
     {
       data: Type.Array(named(app, 'BatchedChange', Result), {
-        description: 'A result for each change, in their order.',
+        description: 'One result per change, in order.',
       }),
     },
-    'What became of each.',
+    'The results.',
   );
 
   app.post(
@@ -164,9 +163,9 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         tags: ['Employment'],
         summary: 'Report many changes',
         description:
-          'Each by itself: a line that is refused harms no other. A line is the body of the change with its `kind` ' +
-          'and, better than not, an `idempotency_key`, so that the whole batch may be sent again. As an array, ' +
-          'answered as JSON, or as newline-delimited JSON, answered as such: a `BatchedChange` on each line. At most ' +
+          'Accepts each change independently: an invalid one does not affect the others. A line is the body of the change with its `kind` ' +
+          'and, preferably, an `idempotency_key`, so that the batch can be sent again. Send a JSON array ' +
+          'or newline-delimited JSON. The response has the same format, with one `BatchedChange` per line. At most ' +
           `${BATCH_CHANGES_MAX} changes and 16 MiB.`,
         body: Type.Unsafe<unknown>({
           content: {
@@ -178,7 +177,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
         }),
         response: {
           200: Type.Unsafe<unknown>({
-            description: 'What became of each, in their order.',
+            description: 'One result per change, in order.',
             content: {
               [ROW_TYPES.json]: { schema: Batched },
               [ROW_TYPES.ndjson]: { schema: Type.String({ description: 'A `BatchedChange` on each line.' }) },
@@ -190,7 +189,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
     async (request, reply) => {
       // Whoever sends it believes that the batch is safe to repeat.
       if (request.headers['idempotency-key'] !== undefined) {
-        const rule = 'belongs to single changes: give each change of the batch its idempotency_key';
+        const rule = 'is for single changes: give each change of the batch an idempotency_key';
         throw invalid([{ path: 'Idempotency-Key', rule }]);
       }
       const isArray = formatOf(request.headers['content-type'] ?? '') === 'json';

@@ -38,28 +38,25 @@ const STATE = {
   ...Deduction.properties,
   employer_id: nullable({
     ...identifier,
-    description: 'Whose employee it is, by the roster; null when nobody knows, or two employers do.',
+    description: 'The employer according to the roster. Null if it is unknown or ambiguous.',
   }),
-  matched: Type.Boolean({ description: 'Whether the roster has the employee.' }),
+  matched: Type.Boolean({ description: 'Whether the employee is in the roster.' }),
   version: Type.Integer({
     minimum: 1,
-    description: 'Which version of this deduction, in order of recording.',
+    description: 'The number of the version, in order of recording.',
   }),
-  position: Type.Integer({ minimum: 1, description: "The version's place in the ledger." }),
-  event_time: ownInstant('When the service says that it happened, UTC in nanoseconds.'),
-  recorded_at: ownInstant('When the ledger learned of it.'),
+  position: Type.Integer({ minimum: 1, description: 'The position of the version in the ledger.' }),
+  event_time: ownInstant('The event time reported by the benefits service, UTC with nanoseconds.'),
+  recorded_at: ownInstant('The time the ledger recorded it.'),
 };
 
-const StateOfDeduction = closed(
-  STATE,
-  'A deduction: the fields as the service sent them, optional ones only where it did.',
-);
+const StateOfDeduction = closed(STATE, 'A deduction with the fields that the benefits service sent.');
 
 const Decision = closed(
   {
     version: Type.Integer({
       minimum: 1,
-      rule: 'must be the number of a version',
+      rule: 'must be a version number',
       description: 'The version whose start was moved before it began, as the readiness check names it.',
     }),
     decision: {
@@ -90,42 +87,44 @@ const StartDecision = closed(
 export const VersionOfDeduction = closed(
   {
     ...STATE,
-    event_id: Type.String({ description: 'The event that said so.' }),
+    event_id: Type.String({ description: 'The event that recorded the version.' }),
     decided_by: Type.Enum(['created_at', 'tie', 'receipt'], {
       description:
-        'What placed it: the time of the event, the order of receipt of two of one time, or that of receipt.',
+        'What determined the order: the event time, the order of receipt of a tie, or the time of receipt.',
     }),
-    late: Type.Boolean({ description: 'A newer state was known already when it came.' }),
+    late: Type.Boolean({ description: 'A newer state was already known when the event arrived.' }),
     start_decision: nullable({
       ...StartDecision,
       description:
         'The decision in force on the start of this version, which was moved before it began; null without one.',
     }),
   },
-  'One state that a deduction was ever in.',
+  'A version of a deduction.',
 );
 export type VersionOfDeduction = Static<typeof VersionOfDeduction>;
 
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
 const VERSION_ORDERS = ['oldest_first', 'newest_first'] as const;
-const NOT_THEN = 'nothing of this deduction was in effect on that day, or known at that time';
-const DeductionId = closed({ deduction_id: { ...identifier, description: 'The id that the service gave.' } });
+const NOT_THEN = 'This deduction was not in effect on that date, or not known at that time.';
+const DeductionId = closed({
+  deduction_id: { ...identifier, description: 'The deduction ID of the benefits service.' },
+});
 
 /** The state of another day, or of an earlier knowledge. */
 const THEN = {
   on: Type.Optional({
     ...day,
-    description: 'The state in effect on this day. Without it: the latest state, also of what ended.',
+    description: 'The state in effect on this date. Default: the latest state, including ended deductions.',
   }),
-  known_at: Type.Optional(instant('Only from what the ledger knew at this instant.')),
+  known_at: Type.Optional(instant('Use only what the ledger knew at this time.')),
 };
 
 const DeductionQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Of employees of this employer.' }),
-  employee_id: Type.Optional({ ...identifier, description: 'Of this employee.' }),
+  employer_id: Type.Optional({ ...identifier, description: 'Only employees of this employer.' }),
+  employee_id: Type.Optional({ ...identifier, description: 'Only results for this employee.' }),
   matched: Type.Optional(
-    Type.Boolean({ rule: 'must be true or false', description: 'Whether the roster has the employee.' }),
+    Type.Boolean({ rule: 'must be true or false', description: 'Whether the employee is in the roster.' }),
   ),
   ...THEN,
   line_of_coverage: Type.Optional(oneOf(LINES_OF_COVERAGE)),
@@ -148,8 +147,8 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
         tags: ['Deductions'],
         summary: 'List deductions',
         description:
-          'By employee, then by deduction. All parameters given must hold. Where few pass them, a page may have fewer ' +
-          'rows than `limit`, even none, and yet a `next_cursor`: it ends after a bounded time, and the next one goes on.',
+          'Lists deductions by employee, then by deduction. Parameters are combined with AND. If few deductions match, a page may have fewer ' +
+          'rows than `limit`, even none, and still a `next_cursor`, because each page is read within a bounded time.',
         querystring: DeductionQuery,
         response: { 200: pageOf(State) },
       },
@@ -168,10 +167,10 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       schema: {
         operationId: 'getDeduction',
         tags: ['Deductions'],
-        summary: 'Get the latest state of a deduction, or that of a day',
+        summary: 'Get a deduction',
         description:
-          'The greatest version by event time, then by position. With `on` or `known_at` as in the list: 404 where ' +
-          'nothing of the deduction was in effect or known then.',
+          'Returns the version with the greatest event time, then position. With `on` or `known_at`, returns 404 if ' +
+          'the deduction was not in effect or not known then.',
         params: DeductionId,
         querystring: closed(THEN),
         response: { 200: State },
@@ -197,8 +196,8 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       schema: {
         operationId: 'listVersionsOfDeduction',
         tags: ['Deductions'],
-        summary: 'List every version of a deduction',
-        description: 'The first recorded first, unless `order` says otherwise.',
+        summary: 'List the versions of a deduction',
+        description: 'Lists all versions in order of recording, unless `order` states otherwise.',
         params: DeductionId,
         querystring: closed({ order: Type.Optional(oneOf(VERSION_ORDERS)), cursor, limit }),
         response: { 200: pageOf(named(app, 'Version', VersionOfDeduction)) },
@@ -241,7 +240,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
           'conflict',
           'the start of this version was not moved in a way that needs a decision',
         );
-      log.info(by(request), 'a moved start was decided');
+      log.info(by(request), 'a start decision was recorded');
       return reply.code(201).send(viewStartDecision(decided.row));
     },
   );
@@ -277,7 +276,7 @@ const FeedQuery = closed({
       minimum: 0,
       default: 0,
       rule: 'must be a position: a whole number, 0 or more',
-      description: 'The last position that is known already; 0 for all.',
+      description: 'The last position that the caller already has. 0 for all.',
     }),
   ),
   limit,
@@ -292,9 +291,9 @@ function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
       schema: {
         operationId: 'listVersions',
         tags: ['Deductions'],
-        summary: 'Follow every change of the ledger',
+        summary: 'Follow the changes of the ledger',
         description:
-          'Versions of all deductions in the order they were committed, each once, without gaps to wait for. ' +
+          'Lists the versions of all deductions in commit order, each exactly once. ' +
           'Keep the `position` of the last one and send it as `after`. `next_cursor` is that position while the ' +
           'page was full, and null when there is nothing more now.',
         querystring: FeedQuery,

@@ -31,64 +31,70 @@ import { bodyMayBeLeftOut } from '../validation.ts';
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'cancelled'] as const;
 const nullableText = (description: string) => nullable(Type.String({ description }));
-const status = nullable(Type.Integer({ description: 'The HTTP status of the answer; null when none came.' }));
+const status = nullable(
+  Type.Integer({ description: 'The HTTP status of the response. Null if there was none.' }),
+);
 
 const SUMMARY = {
-  change_id: Type.String({ description: 'The id that it was accepted under.' }),
-  kind: Type.Enum([...CHANGE_KINDS], { description: 'What was reported.' }),
-  employee_id: Type.String({ description: "Payroll's id of the employee." }),
+  change_id: Type.String({ description: 'The ID of the change.' }),
+  kind: Type.Enum([...CHANGE_KINDS], { description: 'The kind of change.' }),
+  employee_id: Type.String({ description: 'The employee ID.' }),
   state: Type.Enum([...STATES], {
-    description: 'pending: it is sent by itself. rejected: the service said no, and a person decides.',
+    description:
+      '`pending`: it will be sent automatically. `rejected`: the benefits service rejected it and a person must decide.',
   }),
-  reason: nullableText('Why it is rejected or cancelled, or what came of the last attempt.'),
+  reason: nullableText('Why the change was rejected or canceled, or the result of the last attempt.'),
   status,
-  created_at: ownInstant('When it was accepted.'),
-  due_at: nullableText('When it is sent next, if nothing is in its way; null once it is finished.'),
-  finished_at: nullableText('When it was delivered, rejected or cancelled.'),
-  attempts: Type.Integer({ minimum: 0, description: 'How often it was tried.' }),
+  created_at: ownInstant('The time of acceptance.'),
+  due_at: nullableText('The time of the next attempt, if nothing blocks it. Null when finished.'),
+  finished_at: nullableText('The time the change was delivered, rejected or canceled.'),
+  attempts: Type.Integer({ minimum: 0, description: 'The number of attempts.' }),
   may_have_been_applied: Type.Boolean({
-    description: 'It is not delivered, but an answer was lost: the service may know of it all the same.',
+    description:
+      'The change is not delivered, but a response was lost, so the benefits service may have applied it.',
   }),
   holding: Type.Boolean({
     description:
-      "A rejected new hire: the employee's later changes wait until it is retried, cancelled or released.",
+      "A rejected new hire blocks the employee's later changes until it is retried, canceled or released.",
   }),
-  waits_behind: nullableText('The change of the same employee that must go first; null when nothing must.'),
-  erased_at: nullableText(
-    'When its attempts were erased, which RETENTION_REQUESTS sets; null: they are all here.',
+  waits_behind: nullableText(
+    'The earlier change of the employee that must be sent first. Null if there is none.',
   ),
-  effective_on: nullableText('The date from which it counts for payroll, if the caller stated one.'),
+  erased_at: nullableText(
+    'The time retention (`RETENTION_REQUESTS`) deleted the attempts. Null if all are shown.',
+  ),
+  effective_on: nullableText('The date from which the change applies to payroll, if the caller stated one.'),
 };
 
-export const ChangeSummary = closed(SUMMARY, 'An employment change, without what it says.');
+export const ChangeSummary = closed(SUMMARY, 'An employment change, without its contents.');
 export type ChangeSummary = Static<typeof ChangeSummary>;
 /** The name of `ChangeSummary` in the reference, for the routes that answer it. */
 export const Summary = Type.Unsafe<ChangeSummary>({ $ref: 'AcceptedChange#' });
 
 const AttemptShown = closed({
-  attempt: Type.Integer({ minimum: 1, description: 'Which one, from 1.' }),
-  started_at: ownInstant('When it began.'),
-  finished_at: nullableText('When it ended; null while it is under way.'),
+  attempt: Type.Integer({ minimum: 1, description: 'The number of the attempt, from 1.' }),
+  started_at: ownInstant('The start time.'),
+  finished_at: nullableText('The end time. Null while the attempt is running.'),
   status,
-  reason: nullableText('What came of it; null when it was delivered.'),
+  reason: nullableText('The result of the attempt. Null if it delivered the change.'),
 });
 
 const WholeChange = closed(
   {
     ...SUMMARY,
     last_attempts: Type.Array(AttemptShown, {
-      description: `Its attempts, the newest first, at most ${ATTEMPTS_SHOWN}.`,
+      description: `Up to ${ATTEMPTS_SHOWN} attempts, newest first.`,
     }),
     body: Type.Optional(
       Type.Unsafe<ChangeBody['body']>({
         type: ['object', 'null'],
         description:
-          'With `body=true`: what was reported, an SSN by its last four digits. Null once it is erased.',
+          'With `body=true`: the reported change, with only the last four digits of an SSN. Null after it is erased.',
       }),
     ),
     body_absent: Type.Optional(nullableText('With `body=true`: why there is no body.')),
     answer: Type.Optional(
-      nullableText('With `body=true`: what the service said when it rejected the change, its first 4 KiB.'),
+      nullableText('With `body=true`: the first 4 KiB of the response that rejected the change.'),
     ),
   },
   'An employment change and its attempts.',
@@ -98,10 +104,10 @@ export const ChangeId = closed({ change_id: Type.String({ minLength: 1, maxLengt
 
 const ChangeQuery = closed({
   state: Type.Optional(oneOf(STATES)),
-  employee_id: Type.Optional({ ...identifier, description: 'Of this employee.' }),
+  employee_id: Type.Optional({ ...identifier, description: 'Only results for this employee.' }),
   kind: Type.Optional(oneOf(CHANGE_KINDS)),
-  from: Type.Optional(instant('Accepted at this instant or later.')),
-  until: Type.Optional(instant('Accepted before this instant.')),
+  from: Type.Optional(instant('Only changes accepted at or after this time.')),
+  until: Type.Optional(instant('Only changes accepted before this time.')),
   cursor,
   limit,
 });
@@ -110,8 +116,7 @@ const BodyQuery = closed({
   body: Type.Optional(
     Type.Boolean({
       rule: 'must be true or false',
-      description:
-        'Show what it says too. Needs the scope `pii:read` as well, and each look is written down.',
+      description: 'Include the contents. Also requires the scope `pii:read`, and each read is recorded.',
     }),
   ),
 });
@@ -129,7 +134,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         operationId: 'listEmployeeChanges',
         tags: ['Employment'],
         summary: 'List employment changes',
-        description: 'The newest first, without what they say. All parameters given must hold.',
+        description: 'Lists changes without their contents, newest first. Parameters are combined with AND.',
         querystring: ChangeQuery,
         response: { 200: pageOf(Summary) },
       },
@@ -150,8 +155,8 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
         tags: ['Employment'],
         summary: 'Get an employment change',
         description:
-          'With its attempts. With `body=true`, for tokens that also have the scope `pii:read`, what it says, and ' +
-          'what the service answered when it rejected it: personal data, and who looked is written down.',
+          'Returns the change with its attempts. `body=true` adds its contents and, ' +
+          'if the benefits service rejected it, the response. This is personal data: it requires the scope `pii:read`, and each read is recorded.',
         params: ChangeId,
         querystring: BodyQuery,
         response: { 200: named(app, 'EmployeeChange', WholeChange) },
@@ -197,11 +202,12 @@ const Retrying = closed(
     force: Type.Optional(
       Type.Boolean({
         rule: 'must be true or false',
-        description: 'Also when a newer change of the employee was delivered, which this one may undo.',
+        description:
+          'Retry even if a newer change of the employee was delivered, which this change may undo.',
       }),
     ),
   },
-  'May be left out.',
+  'Optional.',
 );
 
 const Cancelling = closed(
@@ -210,7 +216,7 @@ const Cancelling = closed(
       pattern: '\\S',
       maxLength: REASON_MAX_CHARACTERS,
       rule: `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
-      description: 'Why the service is not to be told. Kept, and shown with the change.',
+      description: 'The reason for the cancellation. It is stored with the change.',
     }),
   },
   'Why.',
@@ -226,10 +232,10 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
       schema: {
         operationId: 'retryEmployeeChange',
         tags: ['Employment'],
-        summary: 'Send a change once more, now',
+        summary: 'Retry a change now',
         description:
-          'A rejected one goes before what waits behind it, under the same idempotency key; refused when a newer change ' +
-          'of the employee was delivered, unless forced. One that waits for its next try is tried at once.',
+          'A rejected change is sent before the changes that wait for it, with the same idempotency key. Fails with 409 if a newer change ' +
+          'of the employee was delivered, unless `force` is true. A pending change is sent immediately.',
         params: ChangeId,
         body: Retrying,
         response: { 202: Summary },
@@ -250,10 +256,10 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
       schema: {
         operationId: 'cancelEmployeeChange',
         tags: ['Employment'],
-        summary: 'Give a change up',
+        summary: 'Cancel a change',
         description:
-          'One that waits, or was rejected. It is never sent again, what it says is erased, and what waits behind it ' +
-          'goes out. What the roster learned from it stays.',
+          'Cancels a pending or rejected change. It is never sent, its contents are erased, and the changes that wait for it ' +
+          'are sent. Facts that the roster recorded from it remain.',
         params: ChangeId,
         body: Cancelling,
         response: { 200: Summary },
@@ -277,8 +283,9 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
       schema: {
         operationId: 'releaseEmployeeChange',
         tags: ['Employment'],
-        summary: 'Let the changes behind a rejected new hire go out',
-        description: 'For when the service knows the employee all the same. The new hire stays rejected.',
+        summary: 'Release the changes that wait for a rejected new hire',
+        description:
+          'Use it when the benefits service already knows the employee. The new hire remains rejected.',
         params: ChangeId,
         response: { 200: Summary },
       },

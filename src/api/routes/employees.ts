@@ -31,40 +31,40 @@ const nullableText = (description: string) => nullable(Type.String({ description
 
 const Fact = closed(
   {
-    position: Type.Integer({ minimum: 1, description: "Its place in the ledger's order." }),
-    employer_id: Type.String({ description: 'With which employer.' }),
-    hire_date: nullableText('The first day.'),
-    termination_date: nullableText('The last day.'),
+    position: Type.Integer({ minimum: 1, description: 'The position of the report in the ledger.' }),
+    employer_id: Type.String({ description: 'The employer.' }),
+    hire_date: nullableText('The hire date.'),
+    termination_date: nullableText('The termination date.'),
     employment_status: nullableText('full_time, part_time or variable_hours.'),
-    pay_frequency: nullableText('How often the employee is paid.'),
-    pay_group: nullableText("Payroll's own group, from a census."),
+    pay_frequency: nullableText('The pay frequency.'),
+    pay_group: nullableText('The pay group, from a census.'),
     absent: nullable(Type.Boolean({ description: "Whether the employer's census lacks the employee." })),
-    effective_on: nullableText('The date from which the report counts; null: the date of its receipt.'),
+    effective_on: nullableText('The date from which the report applies. Null means the date of receipt.'),
     source: Type.Enum(['census', 'new-hire', 'termination', 'compensation-change'], {
       description: 'The kind of report.',
     }),
-    source_id: Type.String({ description: 'The id of that census or change.' }),
-    recorded_at: ownInstant('When it was received.'),
+    source_id: Type.String({ description: 'The ID of the census or change.' }),
+    recorded_at: ownInstant('The time of receipt.'),
   },
-  'One report on an employment. A null is not stated by the report, and changes nothing.',
+  'One report on an employment. Null fields were not reported and change nothing.',
 );
 
 const Employed = closed(
   {
-    employer_id: Type.String({ description: 'With which employer.' }),
+    employer_id: Type.String({ description: 'The employer.' }),
     spells: Type.Array(
       closed({
-        hire_date: nullableText('The first day; null: unknown.'),
-        termination_date: nullableText('The last day; null: open.'),
+        hire_date: nullableText('The hire date. Null if unknown.'),
+        termination_date: nullableText('The termination date. Null if none was reported.'),
         contradicted_on: nullableText(
-          'When a census listed the employee after a termination, which canceled it; null: never.',
+          'The time a census listed the employee after a termination, which canceled the termination. Null if none did.',
         ),
       }),
       { description: 'Periods of employment, in order.' },
     ),
-    employment_status: nullableText('full_time, part_time or variable_hours; null: unknown.'),
-    pay_frequency: nullableText('How often the employee is paid; null: unknown.'),
-    pay_group: nullableText("Payroll's own group; null: unknown."),
+    employment_status: nullableText('full_time, part_time or variable_hours. Null if unknown.'),
+    pay_frequency: nullableText('The pay frequency. Null if unknown.'),
+    pay_group: nullableText('The pay group. Null if unknown.'),
     absent: Type.Boolean({ description: "Whether the employer's newest census lacks the employee." }),
   },
   'An employment as of today.',
@@ -72,22 +72,22 @@ const Employed = closed(
 
 const ArrearsShown = closed(
   {
-    employer_id: Type.String({ description: 'Whose run it was.' }),
-    run_id: Type.String({ description: 'The finalized run of which payroll took another amount.' }),
+    employer_id: Type.String({ description: 'The employer of the run.' }),
+    run_id: Type.String({ description: 'The finalized run from which payroll took a different amount.' }),
     deduction_id: Type.String({ description: 'The deduction.' }),
-    line_of_coverage: Type.String({ description: 'Its line of coverage.' }),
-    amount: Type.String({ description: 'Still to be taken; negative: taken too much. Two decimals.' }),
-    explanation: Type.String({ description: 'How it comes about.' }),
+    line_of_coverage: Type.String({ description: 'The line of coverage.' }),
+    amount: Type.String({ description: 'The amount still to be deducted. Negative if too much was taken.' }),
+    explanation: Type.String({ description: 'How the amount was computed.' }),
   },
-  'What payroll took too little of, and no later run has collected.',
+  'An amount that payroll did not take and no later run has collected.',
 );
 
 /** The beginning of a list that has a route of its own. */
 const beginningOf = <const S extends TSchema>(row: S, path: string) =>
   closed({
-    data: Type.Array(row, { description: 'The first of them.' }),
-    next_cursor: nullableText('Goes on in the list; null when this is all of it.'),
-    list: Type.String({ description: `Where the whole list is: \`${path}\`, of this employee.` }),
+    data: Type.Array(row, { description: 'The first entries.' }),
+    next_cursor: nullableText('The cursor for the rest of the list. Null if this is all of it.'),
+    list: Type.String({ description: `The path of the full list: \`${path}\`, of this employee.` }),
   });
 
 const EmployeeId = closed({
@@ -107,32 +107,34 @@ const Employee = closed(
   {
     employee_id: Type.String({ description: "Payroll's id." }),
     employer_id: nullableText(
-      'Whose employee it is today, by the roster; null when nobody knows, or two do.',
+      'The current employer according to the roster. Null if there is none, or more than one.',
     ),
-    employments: Type.Array(Employed, { description: 'Every employer that has named the employee.' }),
+    employments: Type.Array(Employed, {
+      description: 'The employments with every employer that reported the employee.',
+    }),
     roster: Type.Array(Fact, {
-      description: `The reports that the roster is made of, in order; the last ${FACTS_SHOWN}.`,
+      description: `The last ${FACTS_SHOWN} reports of the roster, in order.`,
     }),
     deductions: beginningOf(Type.Unsafe<DeductionView>({ $ref: 'Deduction#' }), DEDUCTIONS),
     changes: Type.Optional(beginningOf(Summary, CHANGES)),
     arrears: Type.Optional(
-      Type.Array(ArrearsShown, { description: 'Over all finalized runs, by employer and pay date.' }),
+      Type.Array(ArrearsShown, { description: 'Arrears of all finalized runs, by employer and pay date.' }),
     ),
     left_out: Type.Array(
       closed({
         part: Type.Enum(
           MORE.map(({ part }) => part),
-          { description: 'What is not shown.' },
+          { description: 'The part that is not shown.' },
         ),
         scope: Type.Enum(
           MORE.map(({ scope }) => scope),
-          { description: 'The scope that shows it.' },
+          { description: 'The scope it requires.' },
         ),
       }),
-      { description: 'Parts that are not shown, and the scope that the token lacks for each.' },
+      { description: 'The parts that are not shown because the token lacks their scopes.' },
     ),
   },
-  'All that is known of an employee. No names, no SSN.',
+  'Everything known about an employee, without names or SSN.',
 );
 
 export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
@@ -143,9 +145,9 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
       schema: {
         operationId: 'getEmployee',
         tags: ['Employment'],
-        summary: 'Get all that is known of an employee',
+        summary: 'Get an employee',
         description:
-          'The roster with its history and the deductions; with the scope `changes:read` the employment changes, the ' +
+          'Returns the roster with its history and the deductions; with the scope `changes:read` the employment changes, with the ' +
           `newest first, and with \`runs:read\` the arrears. Of deductions and changes the first ${SHOWN}.`,
         params: EmployeeId,
         response: { 200: named(app, 'Employee', Employee) },

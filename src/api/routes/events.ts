@@ -37,78 +37,85 @@ import {
 const nullableText = (description: string) => nullable(Type.String({ description }));
 
 const SUMMARY = {
-  event_id: Type.String({ description: 'The id of the delivery: no two events have the same.' }),
-  envelope_id: nullableText('The id in the body; null when it has none, or is not read yet.'),
-  event_type: nullableText('Null when the body is not understood, or not read yet.'),
+  event_id: Type.String({ description: 'The unique delivery ID of the event.' }),
+  envelope_id: nullableText('The ID in the body. Null if the body has none or has not been parsed.'),
+  event_type: nullableText(
+    'The type of the event. Null if the body could not be parsed or has not been parsed yet.',
+  ),
   state: Type.Enum(['pending', 'applied', 'ignored', 'quarantined']),
-  reason: nullableText('Why it was ignored or quarantined.'),
+  reason: nullableText('The reason the event was ignored or quarantined.'),
   source: Type.Enum(['webhook', 'import']),
-  received_at: ownInstant('When it came.'),
-  finished_at: nullableText('When it was applied, ignored or quarantined.'),
-  dismissed_at: nullableText('When somebody dismissed it.'),
-  dismissed_reason: nullableText('Why.'),
+  received_at: ownInstant('The time of receipt.'),
+  finished_at: nullableText('The time the event was applied, ignored or quarantined.'),
+  dismissed_at: nullableText('The time of the dismissal.'),
+  dismissed_reason: nullableText('The reason for the dismissal.'),
 };
-const EventSummary = closed(SUMMARY, 'What the service sent, without the body.');
+const EventSummary = closed(SUMMARY, 'An event without its body.');
 
 const LedToVersion = closed(
   {
     deduction_id: Type.String({ description: 'The deduction.' }),
-    version: Type.Integer({ description: 'Which of its versions.' }),
-    position: Type.Integer({ description: "The version's place in the ledger." }),
-    late: Type.Boolean({ description: 'A newer state was known already when it came.' }),
-    tie_changed: Type.Boolean({ description: 'Another event of the same instant said something else.' }),
-    ahead: Type.Boolean({ description: 'Its time lay ahead of its receipt.' }),
+    version: Type.Integer({ description: 'The number of the version.' }),
+    position: Type.Integer({ description: 'The position of the version in the ledger.' }),
+    late: Type.Boolean({ description: 'A newer state was already known when the event arrived.' }),
+    tie_changed: Type.Boolean({ description: 'Another event with the same time has different content.' }),
+    ahead: Type.Boolean({ description: 'The event time is later than the time of receipt.' }),
   },
-  'A state of a deduction.',
+  'The deduction version that the event recorded.',
 );
 const LedToSync = closed(
   {
     sync_id: Type.String({ description: 'The census sync.' }),
-    employer_id: Type.String({ description: 'Whose census.' }),
+    employer_id: Type.String({ description: 'The employer.' }),
   },
-  'A round of a census.',
+  'The census sync that the event started or completed.',
 );
 
 const WholeEvent = closed(
   {
     ...SUMMARY,
-    body: nullableText('As received, character for character; null once it is dropped.'),
-    body_absent: nullableText('Why there is no body any more, and its SHA-256.'),
+    body: nullableText('The body exactly as received. Null after retention deletes it.'),
+    body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
     conflicts: Type.Array(
       closed({
-        received_at: ownInstant('When this one came.'),
-        body: nullableText('As received; null once it is dropped.'),
-        body_absent: nullableText('Why there is no body any more, and its SHA-256.'),
-        dismissed_at: nullableText('When somebody dismissed it.'),
-        dismissed_reason: nullableText('Why.'),
+        received_at: ownInstant('The time of receipt.'),
+        body: nullableText('The body exactly as received. Null after retention deletes it.'),
+        body_absent: nullableText('Why the body was deleted, and its SHA-256 hash.'),
+        dismissed_at: nullableText('The time of the dismissal.'),
+        dismissed_reason: nullableText('The reason for the dismissal.'),
       }),
-      { description: 'Other bodies that came under the same id. The first body stands.' },
+      { description: 'Other bodies received with the same event ID. Only the first body counts.' },
     ),
     led_to: closed(
       { version: nullable(LedToVersion), census_sync: nullable(LedToSync) },
-      'What it did; both null where it added nothing.',
+      'The result of the event. Both fields are null if it changed nothing.',
     ),
   },
-  'What the service sent.',
+  'An event with its body and result.',
 );
 
 /** Which events; the same for looking and for reprocessing. */
 export const EVENT_FILTER = {
-  event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: 'Of this type.' })),
-  from: Type.Optional(instant('Received at this instant or later.')),
-  until: Type.Optional(instant('Received before this instant.')),
+  event_type: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 255, description: 'Only events of this type.' }),
+  ),
+  from: Type.Optional(instant('Only events received at or after this time.')),
+  until: Type.Optional(instant('Only events received before this time.')),
 };
 
 const EventQuery = closed({
   state: Type.Optional(oneOf(['pending', 'applied', 'ignored', 'quarantined'])),
   ...EVENT_FILTER,
   dismissed: Type.Optional(
-    Type.Boolean({ rule: 'must be true or false', description: 'Whether somebody dismissed it.' }),
+    Type.Boolean({
+      rule: 'must be true or false',
+      description: 'Only events that were dismissed, or only those that were not.',
+    }),
   ),
   conflict: Type.Optional(
     Type.Boolean({
       rule: 'must be true or false',
-      description: 'Whether another body came under its id, and nobody has dismissed that.',
+      description: 'Only events with an open conflict: another body with the same event ID.',
     }),
   ),
   cursor,
@@ -131,7 +138,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
         operationId: 'listEvents',
         tags: ['Events'],
         summary: 'List events',
-        description: 'The newest first, without their bodies.',
+        description: 'Lists events without their bodies, newest first.',
         querystring: EventQuery,
         response: { 200: pageOf(Summary) },
       },
@@ -153,7 +160,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
         operationId: 'getEvent',
         tags: ['Events'],
         summary: 'Get an event',
-        description: 'With its body, what it did, and what came under the same id with another body.',
+        description: 'Returns the event with its body, its result and any conflicting bodies.',
         params: EventId,
         response: { 200: named(app, 'WholeEvent', WholeEvent) },
       },
@@ -202,8 +209,8 @@ const Dismissal = closed({
   reason: Type.String({
     pattern: '\\S',
     maxLength: REASON_MAX_CHARACTERS,
-    rule: 'must say why, in words',
-    description: 'Why nothing is to be done about it. Kept, and shown with the event.',
+    rule: 'must contain text',
+    description: 'The reason for the dismissal. It is stored with the event.',
   }),
 });
 
@@ -216,9 +223,9 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
       schema: {
         operationId: 'reprocessEvent',
         tags: ['Events'],
-        summary: 'Apply an event again',
+        summary: 'Reprocess an event',
         description:
-          'Puts it back to pending, also when it was dismissed. A deduction that is in the ledger already is not added again. Refused once its body is dropped.',
+          'Sets the event to pending, even if it was dismissed. A deduction version already in the ledger is not added again. Fails with 409 after retention deletes the body.',
         params: EventId,
         response: { 202: Summary },
       },
@@ -241,9 +248,9 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
       schema: {
         operationId: 'dismissEvent',
         tags: ['Events'],
-        summary: 'Say that nothing is to be done about an event',
+        summary: 'Dismiss an event',
         description:
-          'For a quarantined event, for bodies that came under its id later, and for a tie that changed a deduction. They stay in the lists; readiness no longer fails for them.',
+          'Dismisses a quarantined event, a conflict or a tie that changed a deduction. It stays in the lists, but readiness no longer fails because of it.',
         params: EventId,
         body: Dismissal,
         response: { 200: Summary },
@@ -256,7 +263,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
       );
       if (found === 'unknown') throw notFound('event');
       if (found === 'nothing to dismiss') {
-        throw new Refusal('conflict', 'the event is neither quarantined nor in a conflict or tie');
+        throw new Refusal('conflict', 'The event is not quarantined and has no conflict or tie.');
       }
       log.info({ event_id, ...by(request) }, 'an event was dismissed');
       return summary(event_id);
@@ -291,19 +298,19 @@ function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts
       schema: {
         operationId: 'reprocessEvents',
         tags: ['Events'],
-        summary: 'Apply many events again',
+        summary: 'Reprocess events',
         description:
-          'Those that came before this request and to which everything given applies, the oldest first. Dismissed ones are left alone, and so are those whose bodies are dropped.',
+          'Reprocesses the matching events received before this request, oldest first. Skips dismissed events and events whose bodies were deleted.',
         body: Reprocessing,
         response: {
           200: closed(
             {
               reprocessed: Type.Integer(),
               without_body: Type.Integer({
-                description: 'How many more it would have been, had their bodies not been dropped.',
+                description: 'The number of matching events skipped because their bodies were deleted.',
               }),
             },
-            'How many were put back.',
+            'The number of events set to pending.',
           ),
         },
       },

@@ -12,21 +12,21 @@ const nothing = (description: string) => Type.Unsafe<undefined>({ type: 'null', 
 /** Why it can't commit, in words. On the private listener only: the public one says that it can't, and no more. */
 const WHY: Readonly<Record<NotReady, string>> = {
   locked: 'another process or thread holds the write lock of the database',
-  'disk-full': 'the disk of the database is full: make room',
-  unreachable: 'the database server does not answer, or takes no more connections',
-  'read-only': 'the database can not be written: look at its permissions, or at which server is the primary',
-  failed: 'the database failed: look at the log',
+  'disk-full': 'the disk of the database is full: free some space',
+  unreachable: 'the database server does not respond or accepts no more connections',
+  'read-only': 'the database is read-only: check its permissions, or which server is the primary',
+  failed: 'the database failed: see the log',
 };
 
-/** For whoever starts and watches the process. Public: nobody needs a token, and they say nothing of what is stored. */
+/** Liveness, readiness of the process, and metrics. Public: nobody needs a token, and they say nothing of what is stored. */
 export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
   let told: NotReady | null = null;
   /** Once for each cause, however often it is asked: to answer 503 is the work of this route, not its failure. */
   const tell = (why: NotReady | null): void => {
     if (why === told) return;
     told = why;
-    if (why === null) log.info({}, 'it can commit again');
-    else log.warn({ reason: WHY[why] }, 'it can not commit: readyz answers 503');
+    if (why === null) log.info({}, 'the process can commit again');
+    else log.warn({ reason: WHY[why] }, 'the process cannot commit: readyz responds with 503');
   };
 
   app.get(
@@ -36,9 +36,9 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
       schema: {
         operationId: 'isAlive',
         tags: ['Health'],
-        summary: 'Does the process answer?',
-        description: 'Answers as long as the process runs.',
-        response: { 200: nothing('It does.') },
+        summary: 'Check liveness',
+        description: 'Responds while the process runs.',
+        response: { 200: nothing('The process is alive.') },
       },
     },
     async (_request, reply) => reply.code(200).send(),
@@ -51,10 +51,10 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
       schema: {
         operationId: 'canCommit',
         tags: ['Health'],
-        summary: 'Can the process commit?',
+        summary: 'Check whether the process can commit',
         description:
-          'Asks the database by a commit, and says why it could not be made. Whether payroll can trust the ledger is `/v1/readiness`.',
-        response: { 200: nothing('It can.') },
+          'Commits a write to the database, and reports why it failed. For whether payroll can trust the ledger, see `/v1/readiness`.',
+        response: { 200: nothing('The process can commit.') },
       },
     },
     async (_request, reply) => {

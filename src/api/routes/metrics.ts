@@ -34,12 +34,17 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
       schema: {
         operationId: 'getMetrics',
         tags: ['Activity'],
-        summary: 'Metrics for Prometheus',
-        description: 'In its text format. No metric names an employer, an employee or any other id.',
+        summary: 'Get metrics for Prometheus',
+        description:
+          'Returns the Prometheus text format. No metric contains an employer, employee or other ID.',
         response: {
           200: Type.Unsafe<string>({
-            description: 'The metrics of the sidecar that answers.',
-            content: { 'text/plain': { schema: Type.String({ description: 'A metric a paragraph.' }) } },
+            description: 'The metrics of the responding sidecar.',
+            content: {
+              'text/plain': {
+                schema: Type.String({ description: 'Metrics in the Prometheus text format.' }),
+              },
+            },
           }),
         },
       },

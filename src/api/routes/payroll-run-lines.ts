@@ -37,13 +37,13 @@ const NDJSON_TYPE = 'application/x-ndjson';
 const OFFERED = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE] as const;
 
 const LineQuery = closed({
-  employee_id: Type.Optional({ ...identifier, description: 'The lines of this employee only.' }),
-  kind: Type.Optional({ ...oneOf(LINE_KINDS), description: 'The lines of this kind only.' }),
+  employee_id: Type.Optional({ ...identifier, description: 'Only lines of this employee.' }),
+  kind: Type.Optional({ ...oneOf(LINE_KINDS), description: 'Only lines of this kind.' }),
   change: Type.Optional({
     ...oneOf(CHANGES),
-    description: 'Only what is so against the previous finalized run.',
+    description: 'Only lines with this change from the previous finalized run.',
   }),
-  flag: Type.Optional({ ...oneOf(FLAGS), description: 'Only the lines with this flag.' }),
+  flag: Type.Optional({ ...oneOf(FLAGS), description: 'Only lines with this flag.' }),
   cursor,
   limit,
 });
@@ -71,10 +71,10 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         tags: ['Payroll runs'],
         summary: 'List the lines of a payroll run',
         description:
-          'By employee. By `Accept` as JSON in pages, all at the position of the ledger that the first was computed at; ' +
-          'or the whole run at once, as `text/csv` or as `application/x-ndjson`, a line of JSON for each. ' +
-          'With `kind`, `change` or `flag` the whole run is read, and only such lines are answered. ' +
-          'The answer for a run that is not open any more has the header `ETag`, that of its lines.',
+          'Lists lines by employee. `Accept` selects JSON in pages, all computed at the same ledger position; ' +
+          'or the whole run as `text/csv` or `application/x-ndjson`. ' +
+          '`kind`, `change` and `flag` filter the whole run. ' +
+          'For a run that is not open, the `ETag` header identifies its lines.',
         params: RunId,
         querystring: LineQuery,
         response: {
@@ -82,7 +82,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
             description: 'The lines.',
             content: {
               [JSON_TYPE]: { schema: LinePage },
-              [CSV_TYPE]: { schema: Type.String({ description: 'A header, then a row a line.' }) },
+              [CSV_TYPE]: { schema: Type.String({ description: 'A header, then one row per line.' }) },
               [NDJSON_TYPE]: { schema: Type.String({ description: 'A `Line` on each line.' }) },
             },
           }),
@@ -114,7 +114,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
     if (from !== null && from.position !== list.position) {
       throw new Refusal(
         'conflict',
-        'the run was finalized since this list began: begin it again, without cursor',
+        'The run was finalized while the list was read. Start again without cursor.',
       );
     }
     return { ...list, pages: wantedOf(list.pages, query) };
@@ -160,7 +160,7 @@ function fileOf(
 }
 
 function assertWhole(query: LineQuery): void {
-  const rule = 'is for JSON: this content type has all lines at once';
+  const rule = 'is only for JSON: this content type returns all lines at once';
   const given = (['cursor', 'limit'] as const).filter((name) => query[name] !== undefined);
   if (given.length > 0) throw invalid(given.map((path) => ({ path, rule })));
 }
@@ -197,9 +197,9 @@ function ndjsonOf(pages: AsyncIterable<Line[]>): Readable {
 const text = (description: string) => Type.String({ description });
 const optional = (description: string) => Type.Optional(nullable(text(description)));
 const employee_id = text('Whose.');
-const deduction_id = optional('Of this deduction.');
-const line_of_coverage = optional('Of this line of coverage.');
-const payroll_code = optional("Of this code of payroll's.");
+const deduction_id = optional('The deduction.');
+const line_of_coverage = optional('The line of coverage.');
+const payroll_code = optional('The payroll code.');
 
 const TakenRow = closed(
   {
@@ -207,11 +207,11 @@ const TakenRow = closed(
     deduction_id,
     line_of_coverage,
     payroll_code,
-    kind: Type.Optional(nullable({ ...text('Of this kind.'), enum: [...LINE_KINDS] })),
-    adjustment_for: optional('Settles this earlier run.'),
-    amount: text("What was taken of the employee's side, such as 12.34."),
+    kind: Type.Optional(nullable({ ...text('The kind of line.'), enum: [...LINE_KINDS] })),
+    adjustment_for: optional('The earlier run that the line settles.'),
+    amount: text('The amount taken from the employee, such as 12.34.'),
   },
-  'Names one line of the run, by as much as tells it from the others of its employee.',
+  'Identifies one line of the run, by as many fields as its employee needs.',
 );
 
 const AuditedRow = closed(
@@ -220,43 +220,43 @@ const AuditedRow = closed(
     deduction_id,
     line_of_coverage,
     payroll_code,
-    member_amount: text('What the employee pays, such as 12.34.'),
-    employer_amount: optional('What the employer pays. Compared where it is given.'),
+    member_amount: text('The employee amount, such as 12.34.'),
+    employer_amount: optional('The employer amount. It is compared only if present.'),
   },
-  'What payroll has for an employee. All rows say what it is for by the same fields.',
+  'A payroll amount of an employee. All rows must use the same identifying fields.',
 );
 
 const Recorded = closed(
   {
-    report: Type.Integer({ description: 'Which report on the run this is; the last one stands.' }),
-    lines: Type.Integer({ description: 'Lines that it names. The others were taken in full.' }),
-    owed: text('What was taken too little, all in all; negative: too much. Two decimals.'),
+    report: Type.Integer({ description: 'The number of the report. The last report of a line counts.' }),
+    lines: Type.Integer({ description: 'The number of lines reported. All others were taken in full.' }),
+    owed: text('The total amount not taken. Negative if too much was taken.'),
     difference_count: Type.Integer({
-      description: 'Lines of which another amount was taken than the run has.',
+      description: 'The number of lines whose taken amount differs from the run.',
     }),
     differences: Type.Array(
       closed({
         employee_id,
-        deduction_id: text('Of this deduction.'),
-        line_of_coverage: text('Of this line of coverage.'),
-        kind: Type.Enum([...LINE_KINDS], { description: 'Of this kind.' }),
+        deduction_id: text('The deduction.'),
+        line_of_coverage: text('The line of coverage.'),
+        kind: Type.Enum([...LINE_KINDS], { description: 'The kind of line.' }),
         adjustment_for: nullable(text('The earlier run that the line settles.')),
-        member_amount: text('What the run has.'),
-        taken: text('What was taken.'),
-        owed: text('What was taken too little; negative: too much.'),
+        member_amount: text('The amount in the run.'),
+        taken: text('The amount taken.'),
+        owed: text('The amount not taken. Negative if too much was taken.'),
       }),
-      { description: `The first ${DIFFERENCES_NAMED} of them: what later runs tell of as arrears.` },
+      { description: `The first ${DIFFERENCES_NAMED} differences. Later runs show them as arrears.` },
     ),
   },
-  'The report stands.',
+  'The recorded report.',
 );
 
 const TOTALS = {
-  count: Type.Integer({ description: 'How many.' }),
-  member_amount: text('What the employees pay by the run.'),
-  employer_amount: text('What the employer pays by the run.'),
-  payroll_member_amount: text("What the employees pay by payroll's file."),
-  payroll_employer_amount: text("What the employer pays by payroll's file."),
+  count: Type.Integer({ description: 'The number of rows.' }),
+  member_amount: text('The employee total of the run.'),
+  employer_amount: text('The employer total of the run.'),
+  payroll_member_amount: text('The employee total of the payroll file.'),
+  payroll_employer_amount: text('The employer total of the payroll file.'),
 };
 
 const amount = (description: string) => nullable(text(`${description} Null: nothing there.`));
@@ -271,10 +271,10 @@ const Category = (description: string) =>
           deduction_id,
           payroll_code,
           line_of_coverage,
-          member_amount: amount('By the run.'),
-          employer_amount: amount('By the run.'),
-          payroll_member_amount: amount("By payroll's file."),
-          payroll_employer_amount: amount("By payroll's file."),
+          member_amount: amount('The amount in the run.'),
+          employer_amount: amount('The amount in the run.'),
+          payroll_member_amount: amount('The amount in the payroll file.'),
+          payroll_employer_amount: amount('The amount in the payroll file.'),
         }),
         { description: `The first ${AUDIT_ROWS_NAMED}.` },
       ),
@@ -285,24 +285,24 @@ const Category = (description: string) =>
 const Audit = closed(
   {
     compared_by: Type.Array(Type.Enum([...NAMING]), {
-      description: "What payroll's rows say what they are for by. Sums of it are compared.",
+      description: 'The field that identifies the payroll rows. Its sums are compared.',
     }),
     employer_compared: Type.Boolean({
       description:
-        "Whether payroll's file has the employer's side of at least one row; without it payroll's sums of that side say nothing.",
+        'Whether the payroll file has an employer amount in at least one row. If not, ignore its employer totals.',
     }),
-    matched: closed(TOTALS, 'The same on both sides, or nothing on either.'),
-    only_here: Category("In the run, and not in payroll's file."),
-    only_in_payroll: Category("In payroll's file, and not in the run."),
-    amount_differs: Category('On both sides, with other amounts.'),
-    employee_unknown: Category("In payroll's file, of employees whom nothing here knows with this employer."),
+    matched: closed(TOTALS, 'Rows with equal amounts, or no amounts, on both sides.'),
+    only_here: Category('Rows only in the run.'),
+    only_in_payroll: Category('Rows only in the payroll file.'),
+    amount_differs: Category('Rows on both sides with different amounts.'),
+    employee_unknown: Category('Rows of employees that are unknown for this employer.'),
   },
-  "A run beside payroll's own file.",
+  'The comparison of a run with the payroll file.',
 );
 
 const WORDS =
-  'As JSON `{"lines": […]}`, as newline-delimited JSON, or as CSV in UTF-8 with a header of the same names; amounts ' +
-  'are texts. At most 64 MiB.';
+  'Send JSON `{"lines": […]}`, newline-delimited JSON, or CSV in UTF-8 with a header of the same names. Amounts ' +
+  'are strings. At most 64 MiB.';
 
 /** Files read at once. An audit holds the rows of its file, at most 100 MB. */
 const FILES_AT_ONCE = 3;
@@ -320,8 +320,8 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       schema: {
         operationId: 'recordTaken',
         tags: ['Payroll runs'],
-        summary: 'Report what payroll took',
-        description: `For a finalized run. A line that no report names was taken in full; the difference is owed, and later runs show it as arrears. A later report replaces only the lines that it names, and every report is kept. One wrong row refuses the whole report. ${WORDS}`,
+        summary: 'Report the amounts taken',
+        description: `Records the amounts that payroll took for a finalized run. A line without a report was taken in full. Later runs show the differences as arrears. A later report replaces only its own lines, and every report is kept. One invalid row rejects the whole report. ${WORDS}`,
         params: RunId,
         body: bodyOf(named(app, 'TakenRow', TakenRow)),
         response: { 200: named(app, 'TakenReport', Recorded) },
@@ -349,8 +349,8 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       schema: {
         operationId: 'auditPayrollRun',
         tags: ['Payroll runs'],
-        summary: "Compare a payroll run with payroll's own file",
-        description: `An open run as it is computed now. Nothing is kept. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,
+        summary: 'Compare a payroll run with a payroll file',
+        description: `Compares the run, computed now if it is open, with the file. Stores nothing. At most ${AUDIT_ROWS_MAX} rows. ${WORDS}`,
         params: RunId,
         body: bodyOf(named(app, 'AuditedRow', AuditedRow)),
         response: { 200: named(app, 'Audit', Audit) },

@@ -42,11 +42,14 @@ const Finalizing = closed(
     ),
     reason: Type.Optional(reason('Why the findings are accepted. Kept with the run and with each finding.')),
   },
-  'May be left out.',
+  'Optional.',
 );
 type Finalizing = Static<typeof Finalizing>;
 
-const Voiding = closed({ reason: reason('Why the run is taken back. Kept with it.') }, 'Why.');
+const Voiding = closed(
+  { reason: reason('The reason for voiding the run. It is stored with the run.') },
+  'Why.',
+);
 
 const Voided = closed(
   {
@@ -119,9 +122,9 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
       schema: {
         operationId: 'voidPayrollRun',
         tags: ['Payroll runs'],
-        summary: 'Take a finalized payroll run back',
+        summary: 'Void a finalized payroll run',
         description:
-          'It stays readable and counts as nothing: its pay date is free again, and what it settled of earlier runs is due again. ' +
+          'A voided run remains readable but no longer counts: its pay date is free again, and the amounts it settled for earlier runs are due again. ' +
           '`settled_by` names the later finalized runs that settled something for it.',
         params: RunId,
         body: Voiding,
@@ -156,7 +159,10 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
       case 'stale':
         return stale((await viewRun(db, await storedRun(db, runId))).etag);
       case 'changed':
-        return new Refusal('conflict', 'payroll changed while the run was frozen: look at it, then finalize');
+        return new Refusal(
+          'conflict',
+          'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
+        );
       case 'date-taken':
         return new Refusal(
           'conflict',
@@ -178,7 +184,7 @@ function stale(etag: string): Refusal {
 
 /** Why a route that needs a finalized run refuses this one. */
 export function notFinalized({ state }: StoredRun): Refusal {
-  const todo = state === 'open' ? 'finalize it first' : 'put another run in its place';
+  const todo = state === 'open' ? 'finalize it first' : 'create another run';
   return new Refusal('conflict', `the run is ${state}: ${todo}`);
 }
 

@@ -30,7 +30,7 @@ import type { Readiness } from './readiness.ts';
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
 const RunQuery = closed({
-  employer_id: Type.Optional({ ...identifier, description: 'Of this employer.' }),
+  employer_id: Type.Optional({ ...identifier, description: 'Only results for this employer.' }),
   state: Type.Optional(oneOf(['open', 'finalized', 'voided'])),
   cursor,
   limit,
@@ -40,7 +40,7 @@ const RunQuery = closed({
 export const RunAnswer = Type.Unsafe<PayrollRun>({ $ref: 'PayrollRun#' });
 
 const COMPUTED_FIRST =
-  'It is computed before it is kept: one that can not be computed is refused with the fields to change, and not kept.';
+  'The run is computed before it is stored. If it cannot be computed, the response names the fields to change and nothing is stored.';
 
 /** Payroll runs: put, seen, listed, removed while they are open. */
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
@@ -60,18 +60,18 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       schema: {
         operationId: 'putPayrollRun',
         tags: ['Payroll runs'],
-        summary: 'Put a payroll run',
+        summary: 'Create a payroll run',
         description:
-          `Under an id of your own. The same body again changes nothing; what is left out counts as its default. ${COMPUTED_FIRST} ` +
-          'To change an open run, delete it and put another one. The header `ETag` is that of its lines.',
+          `Creates a run with an ID that you choose. The same body again changes nothing. Omitted fields have their defaults. ${COMPUTED_FIRST} ` +
+          'To change an open run, delete it and create another one. The `ETag` header identifies its lines.',
         params: RunId,
         body: DescribedRunBody,
         response: {
           200: Type.Unsafe<PayrollRun>({
             ...RunAnswer,
-            description: 'The run was here already, as it is put.',
+            description: 'The same run already existed.',
           }),
-          201: Type.Unsafe<PayrollRun>({ ...RunAnswer, description: 'The run is new.' }),
+          201: Type.Unsafe<PayrollRun>({ ...RunAnswer, description: 'The run was created.' }),
         },
       },
     },
@@ -82,11 +82,11 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       if (begun.outcome === 'different') {
         throw new Refusal(
           'conflict',
-          'a run with another body has this id: use another id, or delete that run',
+          'A run with this ID and a different body exists. Use another ID or delete that run.',
         );
       }
       if (begun.outcome === 'created') {
-        log.info({ run_id, employer_id: run.employer_id, ...by(request) }, 'a payroll run was put');
+        log.info({ run_id, employer_id: run.employer_id, ...by(request) }, 'a payroll run was created');
       }
       withEtag(reply, begun.view.etag).code(begun.outcome === 'created' ? 201 : 200);
       return viewStoredRun(db, begun.view, begun.stored);
@@ -102,8 +102,8 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       schema: {
         operationId: 'previewPayrollRun',
         tags: ['Payroll runs'],
-        summary: 'Look at what a payroll run would come to',
-        description: `The body of a run, of which nothing is kept. With \`employee_ids\` the lines come along, the first ${PREVIEWED_LINES}: name one employee to answer a question.`,
+        summary: 'Preview a payroll run',
+        description: `Computes a run without storing it. With \`employee_ids\`, the response includes the first ${PREVIEWED_LINES} lines.`,
         body: DescribedRunBody,
         response: { 200: Preview },
       },
@@ -124,7 +124,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         tags: ['Payroll runs'],
         summary: 'List payroll runs',
         description:
-          'The latest pay date first. Nothing is computed: an open run has its totals when it is asked for.',
+          'Lists runs by pay date, latest first. Open runs are not computed, so they have no totals here.',
         querystring: RunQuery,
         response: { 200: pageOf(Summary) },
       },
@@ -145,8 +145,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         operationId: 'getPayrollRun',
         tags: ['Payroll runs'],
         summary: 'Get a payroll run',
-        description:
-          'An open one is computed from what the ledger knows now. The header `ETag` is that of its lines.',
+        description: 'Computes an open run from the current ledger. The `ETag` header identifies its lines.',
         params: RunId,
         response: { 200: RunAnswer },
       },
@@ -166,8 +165,8 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       schema: {
         operationId: 'getPayrollRunOutline',
         tags: ['Payroll runs'],
-        summary: 'Get what was asked for of a payroll run, and its state',
-        description: 'Nothing is computed, so the answer comes at once however large the run is.',
+        summary: 'Get the request and state of a payroll run',
+        description: 'Returns the run without computing it, so the response is fast for a run of any size.',
         params: RunId,
         response: { 200: Outline },
       },
@@ -183,9 +182,9 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
         operationId: 'deletePayrollRun',
         tags: ['Payroll runs'],
         summary: 'Delete an open payroll run',
-        description: 'A finalized one is proof and stays: it can be voided.',
+        description: 'Deletes an open run. A finalized run cannot be deleted, only voided.',
         params: RunId,
-        response: { 204: Type.Null({ description: 'The run is gone.' }) },
+        response: { 204: Type.Null({ description: 'The run was deleted.' }) },
       },
     },
     async (request, reply) => {
@@ -211,7 +210,7 @@ export function noRun(): Refusal {
 }
 
 export function notOpen(): Refusal {
-  return new Refusal('conflict', 'the run is not open any more: void it, and put another one');
+  return new Refusal('conflict', 'The run is no longer open. Void it and create another one.');
 }
 
 /** The ETag of a run's lines as the header has it: in quotes. */
@@ -232,24 +231,25 @@ function runIn(body: unknown): StatedRun {
 
 const Verification = closed(
   {
-    identical: Type.Boolean({ description: 'Every line comes out as it was frozen.' }),
-    lines: Type.Integer({ description: 'Lines that were frozen.' }),
-    difference_count: Type.Integer({ description: 'All that differs.' }),
+    identical: Type.Boolean({ description: 'Every line is identical to the finalized one.' }),
+    lines: Type.Integer({ description: 'The number of finalized lines.' }),
+    difference_count: Type.Integer({ description: 'The number of differences.' }),
     differences: Type.Array(
       closed({
         employee_id: Type.String({ description: 'Whose.' }),
         line: nullable(
           Type.String({
-            description: "Kind, deduction and run of the line; null: the employee's being in the run.",
+            description:
+              "The kind, deduction and run of the line. Null if the difference is the employee's presence in the run.",
           }),
         ),
-        frozen: Type.Unknown({ description: 'As it was frozen; null when it was not.' }),
-        computed: Type.Unknown({ description: 'As it is computed; null when it is not.' }),
+        frozen: Type.Unknown({ description: 'The finalized value. Null if there was none.' }),
+        computed: Type.Unknown({ description: 'The recomputed value. Null if there is none.' }),
       }),
-      { description: 'The first of them.' },
+      { description: 'The first entries.' },
     ),
   },
-  'Whether a finalized run comes out the same again.',
+  'The result of recomputing a finalized run.',
 );
 
 /** Whether a run can be trusted: before it is finalized, and ever after. */
@@ -261,9 +261,9 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
       schema: {
         operationId: 'getPayrollRunReadiness',
         tags: ['Payroll runs'],
-        summary: 'Can this payroll run be finalized?',
+        summary: 'Check whether a payroll run can be finalized',
         description:
-          'Computes an open run and runs every check, including those of the run itself. A failed check stops `finalize` unless it is accepted by name. The header `ETag` is that of the lines and the failures.',
+          'Computes an open run and runs every check, including those of the run itself. A failed check stops `finalize` unless it is accepted by name. The `ETag` header identifies the lines and the failures.',
         params: RunId,
         response: { 200: Type.Unsafe<Readiness>({ $ref: 'Readiness#' }) },
       },
@@ -290,9 +290,9 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
       schema: {
         operationId: 'verifyPayrollRun',
         tags: ['Payroll runs'],
-        summary: 'Prove a finalized payroll run',
+        summary: 'Verify a finalized payroll run',
         description:
-          'Computes it again from the ledger at its position, by the options, pay dates, codes and roster frozen with it. A run that was finalized by the rules of another release is a 409.',
+          'Recomputes the run from the ledger at its position, with the options, pay dates, codes and roster stored with it. A run finalized under the rules of another release is a 409.',
         params: RunId,
         response: { 200: named(app, 'Verification', Verification) },
       },
@@ -300,7 +300,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
     async ({ params }) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state === 'open') {
-        throw new Refusal('conflict', 'the run is open, so nothing is frozen yet: finalize it first');
+        throw new Refusal('conflict', 'The run is open. Finalize it first.');
       }
       const otherRules = whyOtherRules(stored);
       if (otherRules !== null) throw new Refusal('conflict', otherRules);

@@ -24,26 +24,26 @@ const PaySchedules = closed(
   {
     schedules: Type.Array(
       closed({
-        pay_frequency: { ...oneOf(PAY_FREQUENCIES), description: 'Of runs of this frequency.' },
+        pay_frequency: { ...oneOf(PAY_FREQUENCIES), description: 'The pay frequency of the runs.' },
         pay_group: Type.Optional(
           nullable({
             ...identifier,
-            description: 'Of runs of this pay group; null: of runs that name none.',
+            description: 'The pay group of the runs. Null: runs without a pay group.',
           }),
         ),
         pay_dates: Type.Array(
           closed({
-            pay_date: { ...day, description: 'The day on which is paid.' },
-            period_start: { ...day, description: 'The first day of its pay period.' },
-            period_end: { ...day, description: 'The last day of its pay period.' },
+            pay_date: { ...day, description: 'The date employees are paid.' },
+            period_start: { ...day, description: 'The first day of the pay period.' },
+            period_end: { ...day, description: 'The last day of the pay period.' },
           }),
-          { description: 'In order. Each year of which there is one must be complete.' },
+          { description: 'In order. Each year with a pay date must have all of them.' },
         ),
       }),
-      { description: 'One for each frequency and pay group; empty when there is none.' },
+      { description: 'One schedule per frequency and pay group. Empty if there is none.' },
     ),
   },
-  "An employer's pay dates: runs are counted by them, and are on them.",
+  "An employer's pay schedules. Runs must use their pay dates.",
 );
 type PaySchedules = Static<typeof PaySchedules>;
 
@@ -51,26 +51,26 @@ const PayrollCodes = closed(
   {
     codes: Type.Array(
       closed({
-        line_of_coverage: { ...oneOf(LINES_OF_COVERAGE), description: 'For lines of this coverage.' },
+        line_of_coverage: { ...oneOf(LINES_OF_COVERAGE), description: 'The line of coverage.' },
         taxability: Type.Optional(
           nullable({
             ...oneOf(TAXABILITIES),
-            description: 'For lines of this taxability; null: for those that have no code of their own.',
+            description: 'The taxability. Null: lines without a code of their own.',
           }),
         ),
-        side: { ...oneOf(SIDES), description: 'Whose contribution.' },
-        code: Type.String({ description: "Payroll's code." }),
+        side: { ...oneOf(SIDES), description: 'The contribution: employee or employer.' },
+        code: Type.String({ description: 'The payroll code.' }),
         treatment: Type.Optional(
           nullable({
             ...oneOf(TREATMENTS),
-            description: "What payroll does with the employer's side; null when nothing is said.",
+            description: 'How payroll treats the employer amount. Null if not stated.',
           }),
         ),
       }),
-      { description: 'Empty when there is none.' },
+      { description: 'Empty if there are none.' },
     ),
   },
-  "Payroll's own codes for an employer's deductions: the lines of its runs carry them.",
+  "An employer's payroll codes. The lines of its runs contain them.",
 );
 type PayrollCodes = Static<typeof PayrollCodes>;
 
@@ -80,13 +80,13 @@ const described = <const Values extends readonly string[]>(values: Values, descr
 });
 
 const POLICY_OPTIONS = {
-  scheme: described(SCHEMES, 'Which checks share which part of a year. Default `annualized`.'),
-  remainder: described(REMAINDERS, 'Which check takes the cents that a division leaves. Default `last`.'),
+  scheme: described(SCHEMES, 'How the amount of a year is divided among checks. Default `annualized`.'),
+  remainder: described(REMAINDERS, 'Which check takes the remaining cents. Default `last`.'),
   extra_paycheck: described(
     EXTRA_PAYCHECKS,
-    'Whether checks beyond the usual number of a year take a contribution for their own period. Default `take`.',
+    'Whether checks beyond the usual number per year take a contribution. Default `take`.',
   ),
-  applies_on: described(APPLIES_ON, 'The day on which a deduction must be in effect. Default `pay_date`.'),
+  applies_on: described(APPLIES_ON, 'The date on which a deduction must be in effect. Default `pay_date`.'),
   adjustments: described(COLLECTIONS, 'Differences of earlier runs. Default `report`.'),
   arrears: described(COLLECTIONS, 'Amounts not taken in earlier runs. Default `report`.'),
 };
@@ -94,18 +94,18 @@ const effectiveFrom = { ...day, description: 'Runs with this pay date or a later
 
 const PolicyRequest = closed(
   { effective_from: effectiveFrom, ...Type.Partial(Type.Object(POLICY_OPTIONS)).properties },
-  'Options that are left out have their defaults.',
+  'Omitted options have their defaults.',
 );
 
 const PayrollPolicy = closed(
   {
     versions: Type.Array(
       closed({
-        version: Type.Integer({ description: 'Its number, in the order in which versions were set.' }),
+        version: Type.Integer({ description: 'The number of the version, in the order set.' }),
         effective_from: effectiveFrom,
         ...POLICY_OPTIONS,
-        created_at: ownInstant('When it was set.'),
-        created_by: nullable(Type.String({ description: 'The token that set it; null: the command line.' })),
+        created_at: ownInstant('The time it was set.'),
+        created_by: nullable(Type.String({ description: 'The token that set it. Null: the command line.' })),
       }),
       { description: 'The newest `effective_from` first, then the newest version. Empty without a policy.' },
     ),
@@ -127,7 +127,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
         operationId: 'getPaySchedule',
         tags: ['Payroll settings'],
         summary: "Get an employer's pay schedules",
-        description: 'As they were put. An employer without any has an empty list.',
+        description: 'Returns the stored list. Empty if the employer has none.',
         params: EmployerId,
         response: { 200: Schedules },
       },
@@ -144,9 +144,9 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
       schema: {
         operationId: 'putPaySchedule',
         tags: ['Payroll settings'],
-        summary: "Put an employer's pay schedules",
+        summary: "Set an employer's pay schedules",
         description:
-          'In place of all that were there. Runs that are open are computed by them from now on; finalized ones stand.',
+          'Replaces all schedules. Open runs use the new schedules from now on. Finalized runs do not change.',
         params: EmployerId,
         body: Type.Unsafe<unknown>(PaySchedules),
         response: { 200: Schedules },
@@ -158,7 +158,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
       if (!asked.ok) throw broken('settings-refused', asked.problems);
       const at = now().toISOString();
       await transact(db, (trx) => putSchedules(trx, employer_id, asked.schedules, at));
-      log.info({ employer_id, count: asked.schedules.length, ...by(request) }, 'pay schedules were put');
+      log.info({ employer_id, count: asked.schedules.length, ...by(request) }, 'pay schedules were set');
       return schedules(employer_id);
     },
   );
@@ -171,7 +171,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
         operationId: 'getPayrollCodes',
         tags: ['Payroll settings'],
         summary: "Get an employer's payroll codes",
-        description: 'As they were put. An employer without any has an empty list.',
+        description: 'Returns the stored list. Empty if the employer has none.',
         params: EmployerId,
         response: { 200: Codes },
       },
@@ -188,9 +188,8 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
       schema: {
         operationId: 'putPayrollCodes',
         tags: ['Payroll settings'],
-        summary: "Put an employer's payroll codes",
-        description:
-          'In place of all that were there. Once there are some, readiness names the deductions that have none.',
+        summary: "Set an employer's payroll codes",
+        description: 'Replaces all codes. If there are any, readiness names the deductions without one.',
         params: EmployerId,
         body: Type.Unsafe<unknown>(PayrollCodes),
         response: { 200: Codes },
@@ -202,7 +201,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
       if (!asked.ok) throw broken('settings-refused', asked.problems);
       const at = now().toISOString();
       await transact(db, (trx) => putCodes(trx, employer_id, asked.codes, at));
-      log.info({ employer_id, count: asked.codes.length, ...by(request) }, 'payroll codes were put');
+      log.info({ employer_id, count: asked.codes.length, ...by(request) }, 'payroll codes were set');
       return codes(employer_id);
     },
   );

@@ -46,12 +46,13 @@ export function readinessRoutes(app: Api, { db, now, overdueMs, silentAfterMs }:
       schema: {
         operationId: 'getReadiness',
         tags: ['Readiness'],
-        summary: 'Can a payroll run trust the ledger now?',
-        description: 'Runs every check and says what each found and what to do. Ask before payroll is run.',
+        summary: 'Check whether payroll can trust the ledger',
+        description:
+          'Runs every check and reports its findings and what to do. Call it before running payroll.',
         querystring: closed({
           employer_id: Type.Optional({
             ...identifier,
-            description: 'Checks that concern one employer look at this one only.',
+            description: 'Limits checks with employer scope to this employer.',
           }),
         }),
         response: { 200: named(app, 'Readiness', Readiness) },

@@ -186,7 +186,9 @@ async function refusalOf(
       );
     }
     case 'changed':
-      return new CommandFailed('payroll changed while the run was frozen: look at it, then finalize');
+      return new CommandFailed(
+        'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
+      );
     case 'date-taken':
       return new CommandFailed(
         `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void it first, or delete this one`,

@@ -13,7 +13,7 @@ import { isTerminatedBefore, membershipOf, type Scope } from './population.ts';
 export type Earlier = {
   runId: string;
   freezeId: string;
-  /** The ledger's position that it was computed at. */
+  /** The ledger position at which the run was computed. */
   position: number;
   isVoided: boolean;
   /** It is of another calendar year than the run at hand. */

@@ -1,4 +1,4 @@
-/** What the lines of a run come to. */
+/** The totals of a run. */
 
 import Type, { type Static } from 'typebox';
 import { closed } from '../../contract/fields.ts';
@@ -10,8 +10,8 @@ export const amountField = (description: string) =>
   Type.String({ description: `${description} Two decimals.` });
 
 const SUM = {
-  employees: Type.Integer({ description: 'Employees who have such a line.' }),
-  lines: Type.Integer({ description: 'How many lines.' }),
+  employees: Type.Integer({ description: 'The number of employees with such a line.' }),
+  lines: Type.Integer({ description: 'The number of lines.' }),
   member_amount: amountField('What the employees pay.'),
   employer_amount: amountField('What the employer pays.'),
 };
@@ -23,16 +23,16 @@ export const Totals = closed(
   {
     ...SUM,
     by_line_of_coverage: Type.Array(
-      closed({ line_of_coverage: Type.String({ description: 'Of this line of coverage.' }), ...SUM }),
+      closed({ line_of_coverage: Type.String({ description: 'The line of coverage.' }), ...SUM }),
       { description: 'By line of coverage.' },
     ),
     by_taxability: Type.Array(
-      closed({ taxability: Type.String({ description: 'Of this taxability.' }), ...SUM }),
+      closed({ taxability: Type.String({ description: 'The taxability.' }), ...SUM }),
       { description: 'By taxability.' },
     ),
-    reported: closed(SUM, 'Lines with the flag `reported`: shown, and in none of the sums above.'),
+    reported: closed(SUM, 'Lines with the flag `reported`, which are not included in the sums above.'),
   },
-  'What the lines of a run come to.',
+  'The totals of a run.',
 );
 export type Totals = Static<typeof Totals>;
 
