@@ -182,3 +182,24 @@ t.test('received text is never markup', async (t) => {
   await page.setViewportSize({ width: 360, height: 800 });
   await assertFits(t, page, 'a deduction with long texts');
 });
+
+t.test('a decision on a moved start is shown with its version', async (t) => {
+  const { call, db, signedIn } = await openConsole(t);
+  const [july, august] = ['2026-07-01', '2026-08-01'];
+  await deliver(db, [
+    deductionOf('e1', { id: 'd', effective_start: july }, '2026-06-01T00:00:00Z'),
+    deductionOf(
+      'e2',
+      { id: 'd', effective_start: august, member_contribution: '99.00' },
+      '2026-06-20T00:00:00Z',
+    ),
+  ]);
+  const body = { version: 1, decision: 'drop', reason: 'the employee confirmed August' };
+  await call({ method: 'POST', url: '/v1/deductions/d/start-decision', body });
+  const page = await signedIn();
+  await page.goto('/deductions/d');
+  t.match(
+    await page.locator('main').textContent(),
+    'Moved start: drop (API_TOKEN). the employee confirmed August',
+  );
+});

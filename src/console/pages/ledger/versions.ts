@@ -117,8 +117,15 @@ function nameOf(version: Version, latest: number, then: Then | null): Html {
   return html`
     <span class="version" id=${`version-${version.version}`}>
       ${version.version}${marksOf(version, latest, then).map(({ word, tone }) => [' ', toned(word, tone)])}
+      ${decisionOf(version)}
     </span>
   `;
+}
+
+function decisionOf({ start_decision }: Version): Html | null {
+  if (start_decision === null) return null;
+  const { decision, reason, decided_by } = start_decision;
+  return html`<span class="soft under">${`Moved start: ${decision} (${decided_by}). ${reason}`}</span>`;
 }
 
 function eventOf({ event_id }: Version, mayEvents: boolean): Html {
