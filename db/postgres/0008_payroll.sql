@@ -36,7 +36,7 @@ CREATE TRIGGER payroll_policies_are_never_emptied BEFORE TRUNCATE ON payroll_pol
 
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
 -- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `frozen`
--- what they were computed from. `finalize_key` is the SHA-256 of an idempotency key. A regular run without a pay group
+-- what they were computed from, with its SHA-256. `finalize_key` is the SHA-256 of an idempotency key. A regular run without a pay group
 -- conflicts with every group, which is checked under the lock of payroll_head.
 CREATE TABLE payroll_runs (
   run_id        TEXT COLLATE "C" NOT NULL PRIMARY KEY,
@@ -57,6 +57,7 @@ CREATE TABLE payroll_runs (
   finalize_key  TEXT COLLATE "C",
   etag          TEXT COLLATE "C",
   frozen        TEXT COLLATE "C",
+  frozen_hash   TEXT COLLATE "C",
   totals        TEXT COLLATE "C",
   accept_reason TEXT COLLATE "C",
   voided_at     TEXT COLLATE "C",
@@ -67,6 +68,7 @@ CREATE TABLE payroll_runs (
   CHECK ((freeze_id IS NULL) = (rules_version IS NULL)),
   CHECK ((freeze_id IS NULL) = (etag IS NULL)),
   CHECK ((freeze_id IS NULL) = (frozen IS NULL)),
+  CHECK ((freeze_id IS NULL) = (frozen_hash IS NULL)),
   CHECK ((freeze_id IS NULL) = (totals IS NULL)),
   CHECK ((state = 'voided') = (voided_at IS NOT NULL)),
   CHECK ((state = 'voided') = (void_reason IS NOT NULL))

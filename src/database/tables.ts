@@ -287,6 +287,8 @@ export interface PayrollRunTable {
   finalize_key: Generated<string | null>;
   etag: string | null;
   frozen: string | null;
+  /** Of `frozen`, because verification recomputes from it and some of it, such as later pay dates, decides no amount. */
+  frozen_hash: string | null;
   totals: string | null;
   /** Why failures of readiness were accepted when it was finalized. */
   accept_reason: string | null;

@@ -1,7 +1,10 @@
 /** A finalized run can be proved, later, from the ledger at its position. */
+import { sql } from 'kysely';
 import t, { type Test } from 'tap';
+import type { Difference } from '../../src/database/difference.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
 import { scratch } from '../database/scratch.ts';
 import { every } from './calendars.ts';
 import {
@@ -194,4 +197,23 @@ t.test('ids in the order of bytes are no difference', async (t) => {
   t.match(await verified(db, 'r'), { identical: true });
   await finalized(db, 'all', body(3));
   t.match(await verified(db, 'all'), { identical: true });
+});
+
+t.test('a stored pay date that decides no amount of the run is verified too', async (t) => {
+  const db = await staged(t);
+  const verify = async () => {
+    const found: Difference[] = [];
+    const tell = (difference: Difference) => void found.push(difference);
+    await verifyRuns(db, { tell, looked: () => {}, signal: new AbortController().signal });
+    return found;
+  };
+  t.strictSame(await verify(), []);
+  await transact(db, (trx) =>
+    trx
+      .updateTable('payroll_runs')
+      .set({ frozen: sql<string>`replace(frozen, '2026-12-04', '2026-12-05')` })
+      .where('run_id', '=', 'r2')
+      .execute(),
+  );
+  t.match(await verify(), [{ table: 'payroll_runs', id: 'r2', field: 'frozen' }]);
 });

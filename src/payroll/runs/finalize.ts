@@ -1,5 +1,5 @@
 /** Freezes a run: its lines, options, pay dates, roster rows, rules and the ledger's position. */
-import { createHash, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Failure, ReadinessReport } from '../../checks.ts';
 import { insertMany } from '../../database/bulk.ts';
@@ -11,7 +11,7 @@ import { changePayroll } from '../settings/lock.ts';
 import { type Acceptance, recordAcceptances } from './acceptances.ts';
 import { type Basis, resolveBasis } from './basis.ts';
 import { computeRun, inputsOf } from './compute.ts';
-import { bodyOf, type Frozen, findRun, type StoredRun } from './store.ts';
+import { bodyOf, type Frozen, findRun, hashOf, type StoredRun } from './store.ts';
 import { createSummary, type Summary } from './summary.ts';
 
 export type Finalizing = {
@@ -118,10 +118,6 @@ function linesEtagOf(etag: string | null): string | null {
   return etag?.split('.')[0] ?? null;
 }
 
-function hashOf(key: string): string {
-  return createHash('sha256').update(key).digest('hex');
-}
-
 /** Returns the finalized regular run that has the pay date. A run without a pay group conflicts with every group. */
 async function takenBy(db: Db | Trx, run: StoredRun): Promise<string | null> {
   const { pay_group } = run;
@@ -189,7 +185,7 @@ async function flip(
   if ((await rowsOf(trx, freezeId)) !== rows) return false;
   const { totals, etag, outcome } = summary;
   const accepted = new Set(failures.map(({ checkId }) => checkId));
-  const frozen: Frozen = { basis, ...outcome, accepted_checks: [...accepted] };
+  const frozen = JSON.stringify({ basis, ...outcome, accepted_checks: [...accepted] } satisfies Frozen);
   await trx
     .updateTable('payroll_runs')
     .set({
@@ -200,7 +196,8 @@ async function flip(
       rules_version: RULES_VERSION,
       finalize_key: idempotencyKey == null ? null : hashOf(idempotencyKey),
       etag,
-      frozen: JSON.stringify(frozen),
+      frozen,
+      frozen_hash: hashOf(frozen),
       totals: JSON.stringify(totals),
       // A reason that was not needed is not kept: the run was ready.
       accept_reason: failures.length > 0 ? (accept?.reason ?? null) : null,

@@ -1,4 +1,5 @@
 /** Stored payroll runs: create, find, list, delete while open, void with a reason. */
+import { createHash } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { forUpdate } from '../../database/engine.ts';
 import type { Db, PayrollRunTable, RunState, Trx } from '../../database/tables.ts';
@@ -217,4 +218,9 @@ export async function summarize(
     }
   }
   return summary.summary();
+}
+
+/** Returns the SHA-256 of a text, as stored with runs. */
+export function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

@@ -7,7 +7,7 @@ import type { Db } from '../../database/tables.ts';
 import { OPTIONS } from '../settings/policy.ts';
 import { type Run, runOf, type StatedRun } from './body.ts';
 import type { EmployeeLines } from './compute.ts';
-import { bodyOf, type Frozen, findRun, frozenOf, OF_BODY, type StoredRun } from './store.ts';
+import { bodyOf, type Frozen, findRun, frozenOf, hashOf, OF_BODY, type StoredRun } from './store.ts';
 import { createSummary } from './summary.ts';
 import { verifyRun, whyOtherRules } from './verify.ts';
 
@@ -58,6 +58,8 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
     if (!isAsked(body)) wrong('body', 'is none that can be asked for');
     return;
   }
+  if (stored.frozen_hash !== hashOf(stored.frozen as string))
+    wrong('frozen', 'does not have its stored hash');
   const frozen = parsed(() => frozenOf(stored));
   if (frozen === null) return wrong('frozen', 'can not be read');
   if (!isOf(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
