@@ -38,7 +38,7 @@ t.test('the payroll run of the README ends in a finalized run, with the output t
     .split('\n')
     .filter((line) => line.startsWith('    benefits-sidecar '))
     .map((line) => line.replace(/ #.*| > .*/, ''));
-  const shown = /```text\n(.*?)```/s.exec(story)?.[1] ?? 'no output';
+  const shown = /```console\n(.*?)```/s.exec(story)?.[1] ?? 'no output';
   let etag = '';
   for (const command of commands) {
     const [, ...words] = wordsOf(command.trim());

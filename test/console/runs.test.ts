@@ -66,7 +66,7 @@ t.test('problems are shown next to their fields and in a summary, and the input 
   await page.getByText('Pay dates of the year', { exact: true }).click();
   await page.getByLabel('Pay dates', { exact: true }).fill('2026-07-17 no-day');
   await click(page, 'Save the run');
-  const said = page.getByRole('alert').filter({ hasText: 'The run can not be computed' });
+  const said = page.getByRole('alert').filter({ hasText: 'The payroll run cannot be computed' });
   await said.waitFor();
   t.match(await said.getByRole('listitem').allTextContents(), [
     'Run ID is required',

@@ -95,7 +95,7 @@ t.test('only the failures of the report whose ETag is sent are accepted', async 
   await deduct(db, 'evt-5', { id: 'ded-5', employee_id: 'emp-2', line_of_coverage: 'dental' });
   t.match(
     await finalize(db, { accept: ['overlap'], ifMatch: reviewed }),
-    { outcome: 'stale' },
+    { outcome: 'failures-changed' },
     'another overlap since',
   );
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
