@@ -276,7 +276,7 @@ t.test('a retried request of a kind that coalesces absorbs the newer pending one
   t.equal((await loop.runOnce()).delivered, 1);
 });
 
-// Each engine tells its plan in its own way; test/postgres/several-sending.test.ts asks the other one.
+// Each engine tells its plan in its own way; test/faults/postgres-several-sending.test.ts asks the other one.
 if (engineOfTests() === 'sqlite') {
   t.test('claiming reads no more than it needs at any backlog', async (t) => {
     const { db } = await scratch(t);

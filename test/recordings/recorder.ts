@@ -275,7 +275,7 @@ function compareWithGolden(t: Test, name: string, text: string): void {
   t.fail(`the recording ${name} differs from test/recordings/golden/${name}.txt`, { diagnostic: false });
   t.comment(differenceOf(fileURLToPath(file), actual));
   t.comment(
-    'If the change is intended: RECORD=1 npx tap run test/recordings/sqlite.test.ts, and review git diff',
+    'If the change is intended: RECORD=1 npx tap run test/faults/recordings.test.ts, and review git diff',
   );
 }
 

@@ -1,4 +1,4 @@
 import t from 'tap';
-import { recordAll } from './record.ts';
+import { recordAll } from '../recordings/record.ts';
 
 await recordAll(t, async (folder) => `sqlite:${folder}/sidecar.db`);
