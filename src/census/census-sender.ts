@@ -59,7 +59,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       const wanted = await progress.wantedSince(db, claim.requestId);
       if (wanted === null) return cancel('no census sync waits for it any more');
       if (pathSegment(employerId) === null) {
-        const reason = 'the employer id can not be part of an address';
+        const reason = 'The employer ID cannot be part of a URL.';
         return notNow(async (trx) => {
           await progress.failSyncs(trx, claim.requestId, { reason, problemCount: 0, problems: null });
           return { outcome: 'cancelled', reason };
@@ -187,7 +187,7 @@ function putOff(claim: Claim, reason: string): NotNow {
 function whyUnopened(error: unknown): string | null {
   if (error instanceof CensusCut) return error.message;
   const trouble = keyErrorMessage(error);
-  return trouble === null ? null : `the staged census can not be opened: ${trouble}`;
+  return trouble === null ? null : `the staged census cannot be decrypted: ${trouble}`;
 }
 
 /** A census that breaks the contract is not uploaded, not even in part. It may be fixed at its source. */

@@ -55,13 +55,13 @@ export const CENSUS_SYNCS: Check<Db> = {
   id: 'census-syncs',
   ask: censusSyncs,
   advice:
-    'Waiting: put a fresh census. Failed: correct the rows that are named; if none is, read the response of the service with "benefits-sidecar census show --answer". Overdue: ask whether the service completed it.',
+    'Waiting: stage a fresh census. Failed: correct the rows that are named; if none is, read the response of the service with "benefits-sidecar census show --answer". Overdue: ask the service whether it completed the sync.',
   passed: 'No census sync is waiting, failed or overdue.',
 };
 
 export const CENSUS_COMPLETED: Check<Db, EmployerQuestion> = {
   id: 'census-completed',
   ask: censusCompleted,
-  advice: 'The service may not know who works here: bring a census of this employer, and sync it.',
-  passed: `The service took in a census of this employer within the last ${CENSUS_OLD_DAYS} days.`,
+  advice: 'The benefits service may have outdated employees. Stage a census of this employer and sync it.',
+  passed: `The benefits service accepted a census of this employer within the last ${CENSUS_OLD_DAYS} days.`,
 };

@@ -20,7 +20,7 @@ export function createDirSource(folder: string): CensusSource {
   return {
     async fetch(employerId) {
       if (!isPlainName(employerId)) {
-        throw new SourceFailed('the employer id can not be the name of a file: bring its census with PUT');
+        throw new SourceFailed('the employer ID cannot be a file name: stage its census with PUT');
       }
       const json = await openIn(`${employerId}.json`, CENSUS_BYTES_MAX);
       if (json !== null) return { format: 'json', content: contentOf(json) };
@@ -55,7 +55,7 @@ async function openRegular(path: string, name: string, bytesMax: number): Promis
     if (code === 'ENOENT') return null;
     if (code === 'ELOOP')
       throw new SourceFailed(`${name} is a link: put the file itself into the census folder`);
-    throw new SourceFailed(`${name} can not be opened: ${code}`);
+    throw new SourceFailed(`${name} cannot be opened: ${code}`);
   }
   const stat = await file.stat();
   const problem = !stat.isFile()
@@ -72,7 +72,7 @@ async function* contentOf(file: FileHandle): AsyncGenerator<Uint8Array> {
   try {
     for await (const part of file.createReadStream({ autoClose: false })) yield part as Buffer;
   } catch (error) {
-    throw new SourceFailed(`the census file can not be read: ${codeOf(error)}`);
+    throw new SourceFailed(`the census file cannot be read: ${codeOf(error)}`);
   } finally {
     await file.close();
   }

@@ -21,7 +21,7 @@ export function createHttpSource(url: string, token: string | null, version: str
   return {
     async fetch(employerId, signal) {
       const segment = pathSegment(employerId);
-      if (segment === null) throw new SourceFailed('the employer id can not be part of an address');
+      if (segment === null) throw new SourceFailed('The employer ID cannot be part of a URL.');
       const { origin, pathname, search } = new URL(url.replaceAll('{employer_id}', segment));
       let answer: Dispatcher.ResponseData;
       try {
@@ -89,5 +89,5 @@ async function* contentOf({ body }: Dispatcher.ResponseData): AsyncGenerator<Uin
 }
 
 function brokenOff(error: unknown): SourceFailed {
-  return new SourceFailed(`the census source can not be reached: ${failureCode(error)}`);
+  return new SourceFailed(`the census source cannot be reached: ${failureCode(error)}`);
 }

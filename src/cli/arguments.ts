@@ -66,7 +66,7 @@ export function jsonOption(): Option {
 export function employerId(text: string): string {
   if (pathSegment(text) !== null && [...text].length <= ID_MAX_CHARACTERS) return text;
   throw new WrongUsage(
-    `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that can stand in an address`,
+    `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that are valid in a URL`,
   );
 }
 
@@ -151,5 +151,5 @@ export function limitOption(): Option {
 }
 
 export function cursorOption(): Option {
-  return new Option('--cursor <text>', 'go on where a page ended: its next_cursor');
+  return new Option('--cursor <text>', 'the next_cursor of the previous page');
 }

@@ -32,14 +32,14 @@ export function addCensusCommands(program: Command, act: Act): void {
   census
     .command('validate')
     .description('check a census against the contract; every row and field that breaks it is named')
-    .argument('<file>', '.json, or .csv with FILE.organization.json beside it')
+    .argument('<file>', '.json, or .csv with FILE.organization.json next to it')
     .option('--employer <id>', 'also tell what it would change against the last upload of this employer')
     .addOption(jsonOption())
     .action(act(censusValidate));
   census
     .command('stage')
     .description('check a census and keep it for the next upload')
-    .argument('<file>', '.json, or .csv with FILE.organization.json beside it')
+    .argument('<file>', '.json, or .csv with FILE.organization.json next to it')
     .addOption(employerOption())
     .addOption(jsonOption())
     .action(act(censusStage));
@@ -94,7 +94,7 @@ function printProblems(out: Output, { employees, problemCount, problems }: Findi
   const left = problemCount - problems.length;
   if (left > 0) out.print(`… and ${left} more`);
   out.note(
-    `${out.color('red', 'refused')}: ${problemCount} problem${problemCount === 1 ? '' : 's'} in ${employees} employees; mend them and try again`,
+    `${out.color('red', 'refused')}: ${problemCount} problem${problemCount === 1 ? '' : 's'} in ${employees} employees; fix them and try again`,
   );
 }
 
@@ -109,7 +109,7 @@ function printChanges(out: Output, { lastUpload, changes }: Compared): void {
   }
   const against = `the upload of ${lastUpload.uploadedAt}`;
   if (changes === null) {
-    out.print(`${against} can not be compared: an older release staged it, or its hash key is gone`);
+    out.print(`${against} cannot be compared: its hash key is gone`);
     return;
   }
   const { added, changed, absent, unchanged, organization } = changes;

@@ -30,7 +30,7 @@ export function addEventCommands(program: Command, act: Act): void {
   const events = program.command('events').description('webhook messages that came in');
   const list = events.command('list').description('newest first');
   filtered(list)
-    .option('--dismissed <true|false>', 'that somebody dismissed, or nobody did', truth)
+    .option('--dismissed <true|false>', 'dismissed, or not dismissed', truth)
     .addOption(limitOption())
     .addOption(cursorOption())
     .addOption(jsonOption())
@@ -41,9 +41,7 @@ export function addEventCommands(program: Command, act: Act): void {
     .argument('<event-id>')
     .addOption(jsonOption())
     .action(act(eventsShow));
-  const reprocess = events
-    .command('reprocess')
-    .description('apply events once more; what they did is not done twice');
+  const reprocess = events.command('reprocess').description('reprocess events; nothing takes effect twice');
   filtered(reprocess.argument('[event-id...]', 'these; or else all that pass the filters'))
     .addOption(jsonOption())
     .action(act(eventsReprocess));

@@ -65,8 +65,9 @@ const ADVICE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens at {address}: start it, or check the address',
   ENOTFOUND: 'the host name has no address: check it',
   LOCK_TIMEOUT: 'the database was busy too long and nothing was written: try again',
-  SQLITE_CANTOPEN: 'the database can not be opened: check DATABASE_URL and who owns the file and its folder',
-  SQLITE_READONLY: 'the database can not be written: check who owns the file and its folder',
+  SQLITE_CANTOPEN:
+    'the database cannot be opened: check DATABASE_URL and the owner of the file and its folder',
+  SQLITE_READONLY: 'the database is not writable: check the owner of the file and its folder',
   SQLITE_NOTADB: `the file of DATABASE_URL is not a database: check the path. If the path is right, ${AFTER_DISK_FAILURE}`,
   SQLITE_CORRUPT: `reading the database failed: ${AFTER_DISK_FAILURE}`,
   SQLITE_FULL: 'the disk is full: make room and try again',

@@ -17,7 +17,7 @@ export function addKeyCommands(program: Command, act: Act): void {
   keys.command('generate').description('make a key for DATA_KEYS').action(act(keysGenerate));
   keys
     .command('rotate')
-    .description('seal everything again with the first of DATA_KEYS, beside a running serve')
+    .description('encrypt everything again with the first of DATA_KEYS, while serve runs')
     .addOption(jsonOption())
     .action(act(keysRotate));
 }
@@ -32,9 +32,9 @@ async function keysGenerate({ out, now }: Context): Promise<number> {
   const day = now().toISOString().slice(0, 10).replaceAll('-', '');
   out.print(`k${day}-${randomBytes(ID_BYTES).toString('hex')}:${randomBytes(KEY_BYTES).toString('base64')}`);
   out.note(
-    'Put it into DATA_KEYS, or the file of DATA_KEYS_FILE; in front of an older key, which must stay behind it\n' +
+    'Put it into DATA_KEYS, or the file of DATA_KEYS_FILE, before any older key, which must stay after it\n' +
       'until "benefits-sidecar keys rotate" says that it is needed no longer.\n' +
-      'Keep a copy apart from the backups: without it what was sealed with it can not be opened.',
+      'Keep a copy apart from the backups: without it, encrypted data cannot be decrypted.',
   );
   return 0;
 }
@@ -58,7 +58,7 @@ async function keysRotate(context: Context, { json }: { json?: true }): Promise<
     const progress = await showProgress(out, 'values', await countRows(db, ENCRYPTED_COLUMNS));
     const signal = stopped();
     const rotated = await rotate(db, encryptor, given, { looked: adding(progress), signal })
-      .catch(ifStopped(signal, 'stopped: what is done is done, and the next run goes on from there'))
+      .catch(ifStopped(signal, 'stopped: finished work is kept, and the next run continues from there'))
       .finally(progress.end);
     const keys = summarize(rotated.inUse, await keysInUse(db, [FORMER_HASHES]), given);
     const { resealed, broken } = rotated;
@@ -141,12 +141,12 @@ function printRotation(
   }
   if (used.length > 0) {
     out.note(
-      `still needed: ${used.join(', ')}: restart every serve with ${first} in front, then run this once more`,
+      `still needed: ${used.join(', ')}: restart every serve with ${first} as the first key, then run this again`,
     );
   }
   if (missing.length > 0) {
     out.note(
-      `${out.color('red', 'missing')}: ${missing.join(', ')}: put it into DATA_KEYS behind the first one, then run this once more`,
+      `${out.color('red', 'missing')}: ${missing.join(', ')}: add it to DATA_KEYS after the first one, then run this again`,
     );
   }
   for (const [name, count] of broken) {

@@ -52,7 +52,7 @@ export async function replay(context: Context, paths: string[], options: Options
   const { env, out, now, stopped } = context;
   if (env.BENEFITS_ENVIRONMENT?.trim() === 'live' && options.force !== true) {
     throw new CommandFailed(
-      'BENEFITS_ENVIRONMENT is live, and replayed events stay in its ledger for ever: use a sandbox, or --force',
+      'BENEFITS_ENVIRONMENT is live, and replayed events stay in its ledger permanently: use a sandbox, or --force',
     );
   }
   const [secret] = readWebhookSecrets(env);

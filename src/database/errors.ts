@@ -48,7 +48,7 @@ export class ConnectionLost extends Error {
   constructor(cause: unknown) {
     // A host with several addresses fails with one error for all of them, which has a code and no message.
     const said = cause instanceof Error ? cause.message || codeOf(cause) : '';
-    super(`the database server can not be reached: ${said || 'no answer'}`, { cause });
+    super(`the database server cannot be reached: ${said || 'no response'}`, { cause });
   }
 }
 

@@ -67,7 +67,7 @@ async function checkSqlite(db: Db, { tell, signal }: Verifying): Promise<EngineC
       table: message.table as keyof Tables,
       id: '-',
       field: '-',
-      rule: 'is damaged: the engine says so',
+      rule: 'is damaged, according to the database engine',
     });
   });
   worker.on('error', ended.reject);

@@ -49,10 +49,10 @@ const WHY = {
   'not-retried': ({ state }: AcceptedChange) =>
     state === 'sending'
       ? 'the change is being sent: look again in a minute'
-      : `the change is ${state}: report it anew if the service is to hear of it again`,
+      : `the change is ${state}: report it again to send it again`,
   'newer-delivered': () =>
     'a newer change of the employee was delivered, which this one may undo: cancel it, or retry it with force',
-  'being-sent': () => 'the change is being sent and can not be called back: look again in a minute',
+  'being-sent': () => 'the change is being sent and cannot be canceled now: try again in a minute',
   finished: ({ state }: AcceptedChange) => `the change is ${state}: there is nothing to cancel`,
   'not-holding': ({ kind, state }: AcceptedChange) =>
     `the change holds nothing back: only a rejected new-hire does, and this is a ${kind}, ${state}`,

@@ -229,62 +229,62 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     id: 'tail-lost',
     ask: tailLost,
     advice:
-      'The database is older than it was: replay from the time named in the provider’s portal, report again the changes that are missing, then say so with "benefits-sidecar accept-loss".',
+      'The database is older than it was. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss with "benefits-sidecar accept-loss".',
     passed:
-      'The database has all that it is known to have had; what a PostgreSQL server lost can not be seen from here.',
+      'The database has everything recorded by its high-water mark. Losses of a PostgreSQL server are not detected here.',
   },
   {
     id: 'events-pending',
     ask: eventsFound('pending'),
-    advice: 'Wait until the events are applied; if they stay, look at the log of the process that serves.',
-    passed: 'Every event that came in is applied.',
+    advice: 'Wait until the events are applied. If they remain pending, check the log of "serve".',
+    passed: 'Every event is applied.',
   },
   {
     id: 'events-quarantined',
     ask: eventsFound('quarantined'),
-    advice: 'Look at each event and its reason: reprocess it after a fix, or dismiss it with a reason.',
-    passed: 'Every event was understood.',
+    advice: 'Check the reason of each event. Reprocess it after a fix, or dismiss it with a reason.',
+    passed: 'No event is quarantined.',
   },
   {
     id: 'events-in-conflict',
     ask: eventsFound('conflicting'),
     advice:
-      'An event id came twice with different bodies and the first stands: compare them, then dismiss it.',
-    passed: 'No event id came with two bodies.',
+      'An event ID was received with two different bodies, and the first one counts. Compare them, then dismiss the conflict.',
+    passed: 'No event ID was received with two bodies.',
   },
   {
     id: 'ties-changed-content',
     ask: eventsFound('tied'),
     advice:
-      'Two events of one instant say different things and the later received stands: check it, then dismiss it.',
-    passed: 'The order of all events is certain.',
+      'Two events have the same time and different contents, and the one received later counts. Check it, then dismiss the tie.',
+    passed: 'No two events of a deduction have the same time and different contents.',
   },
   {
     id: 'event-times-ahead',
     ask: eventsFound('ahead'),
     advice:
-      'A later event of the same deduction is kept but not shown until that time: ask the service to correct it, then dismiss this.',
-    passed: 'No event came from the future.',
+      'An event has a time in the future. Later events of its deduction take no effect until then. Ask the service to correct it, then dismiss it.',
+    passed: 'No event is future-dated.',
   },
   {
     id: 'events-unattributed',
     ask: eventsUnattributed,
     advice:
-      'These events lead to no employer, so they may concern this one: look at them in the readiness report of all employers.',
-    passed: 'Every event that needs attention leads to an employer.',
+      'These events cannot be attributed to an employer and may concern this one. See the readiness report of all employers.',
+    passed: 'Every event that needs attention belongs to an employer.',
   },
   {
     id: 'events-silent',
     ask: eventsSilent,
     advice:
-      'No event for longer than EVENTS_SILENT_AFTER, so changes may be missing: check the endpoint in the provider’s portal, send a test event, and run doctor.',
+      'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal, send a test event, and run "benefits-sidecar doctor".',
     passed: lastEvent,
   },
   {
     id: 'signatures-refused',
     ask: signaturesRefused,
     advice:
-      'If these came from the provider, WEBHOOK_SECRETS or the clock is wrong: run doctor, then have them resent.',
+      'If the provider sent these deliveries, WEBHOOK_SECRETS or the clock is wrong. Run "benefits-sidecar doctor", then have them resent.',
     passed: `No delivery was refused in the last ${REFUSED_HOURS} hours.`,
   },
 ];

@@ -77,7 +77,7 @@ export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reproce
 
 /** What whoever asked for that is told. */
 export const BODY_DROPPED =
-  'the body of this event was dropped by RETENTION_EVENTS, so it can not be applied again: what it did stands, and a newer event of the service replaces it';
+  'the body of this event was deleted by RETENTION_EVENTS, so it cannot be reprocessed: its effect remains, and a newer event of the service replaces it';
 
 /**
  * Puts the oldest events that pass the filter back to pending, at most `limit`, from behind `after` (a seq).

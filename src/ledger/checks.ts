@@ -35,22 +35,22 @@ async function ledgerEmpty(db: Db, { employerId }: EmployerQuestion): Promise<Fo
 export const EMPLOYED_TWICE: Check<Db> = {
   id: 'employees-with-two-employers',
   ask: employeesWithTwoEmployers,
-  advice: 'Whose deductions these are is not guessed: end the employment that is over, in its census.',
-  passed: 'Every employee is active with one employer at most.',
+  advice:
+    'These employees are active with two employers, and the sidecar does not guess. Report the termination at the previous employer.',
+  passed: 'No employee is active with two employers.',
 };
 
 export const DEDUCTIONS_UNMATCHED: Check<Db> = {
   id: 'deductions-unmatched',
   ask: deductionsUnmatched,
-  advice:
-    'These employees are in no census yet, so their deductions are in no list of an employer: bring the census.',
-  passed: 'Every deduction is of an employee in the roster.',
+  advice: 'These employees are in no census, so their deductions belong to no employer. Stage the census.',
+  passed: 'Every deduction belongs to an employee in the roster.',
 };
 
 export const LEDGER_EMPTY: Check<Db, EmployerQuestion> = {
   id: 'ledger-empty',
   ask: ledgerEmpty,
   advice:
-    'Nobody of this employer ever had a deduction: check the employer id, or import what payroll deducts today.',
-  passed: 'There are deductions of this employer’s employees.',
+    'No employee of this employer has ever had a deduction. Check the employer ID, or import the current deductions.',
+  passed: 'This employer has deductions.',
 };

@@ -135,12 +135,8 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
       'Age of the oldest pending event; 0 when there is none.',
       secondsSince(events.oldest_pending_at),
     ),
-    gauge(
-      'events_quarantined',
-      'Events that were not understood, and that nobody dismissed.',
-      events.quarantined,
-    ),
-    gauge('events_conflicts', 'Event ids with two bodies, and that nobody dismissed.', events.conflicts),
+    gauge('events_quarantined', 'Quarantined events that are not dismissed.', events.quarantined),
+    gauge('events_conflicts', 'Event IDs with two bodies that are not dismissed.', events.conflicts),
     gauge(
       'silence_seconds',
       'Time since the last event of the service, or since the database was created.',
@@ -160,16 +156,12 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
       '0 while nothing is sent, because the service refuses the address or the key.',
       rest.gate.state === 'open' ? 1 : 0,
     ),
-    gauge(
-      'lost_tail_open',
-      '1 while the database is known to be older than it was, and nobody has accepted that.',
-      losses > 0 ? 1 : 0,
-    ),
+    gauge('lost_tail_open', '1 while a data loss is detected and not accepted.', losses > 0 ? 1 : 0),
     gauge('ledger_position', 'The newest position of the ledger.', rest.position),
     gauge('database_bytes', 'Bytes that the database takes, with its log.', rest.database_bytes),
     ...(rest.disk_free_bytes === null
       ? []
-      : [gauge('disk_free_bytes', 'Bytes free where a SQLite database lies.', rest.disk_free_bytes)]),
+      : [gauge('disk_free_bytes', 'Free bytes on the disk of a SQLite database.', rest.disk_free_bytes)]),
   ];
 }
 

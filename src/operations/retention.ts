@@ -95,7 +95,7 @@ export async function runRetention(
     try {
       tell(log, await dropDue(parts, signal));
     } catch (error) {
-      log.error({ code: codeOf(error) }, 'retention failed: it goes on from there in an hour');
+      log.error({ code: codeOf(error) }, 'retention failed: it continues in an hour');
       if (isFatal(error)) return failed(error);
     }
   }

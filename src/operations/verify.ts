@@ -103,7 +103,7 @@ function createParts({ tell, signal }: Verifying) {
       return await work();
     } catch (error) {
       if (!isFatal(error)) throw error;
-      const rule = `the database can not be read to its end (${codeOf(error)})`;
+      const rule = `the database cannot be read to its end (${codeOf(error)})`;
       tell({ table: 'instance', id: '-', field: '-', rule });
       return otherwise;
     }

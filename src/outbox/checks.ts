@@ -106,27 +106,27 @@ export const SENDING_CHECKS: readonly Check<Db>[] = [
     id: 'gate-closed',
     ask: sendingPaused,
     advice:
-      'The service refuses the address or the key: mend BENEFITS_BASE_URL or BENEFITS_API_KEY and start again; a key in a file is taken up within a minute.',
-    passed: 'No answer said that the address or the key is wrong.',
+      'The benefits service rejects the base address or the API key. Correct BENEFITS_BASE_URL or BENEFITS_API_KEY and restart. A key in a file is reread within a minute.',
+    passed: 'The benefits service accepts the base address and the API key.',
   },
   {
     id: 'sending-stalled',
     ask: sendingStalled,
-    advice: `These requests are due and no request was finished for ${STALLED_SECONDS} seconds: check that "serve" runs and read its log, then run doctor to see whether the service responds. Sending resumes automatically.`,
-    passed: 'No request that is due is held up.',
+    advice: `These requests are due and no request has finished for ${STALLED_SECONDS} seconds. Check that "serve" runs, read its log, and run "benefits-sidecar doctor" to see whether the service responds. Sending resumes automatically.`,
+    passed: 'No due request is stalled.',
   },
   {
     id: 'requests-rejected',
     ask: requestsRejected,
     advice:
-      'The service refused these employment changes: look at them (change show), then send them again (change retry), report them anew, or give them up (change cancel); behind a rejected new hire the employee’s later changes wait.',
-    passed: 'The service refused no employment change.',
+      'The benefits service rejected these employment changes. Review each, then retry it, report it again, or cancel it. An employee’s later changes wait for a rejected new hire.',
+    passed: 'The benefits service rejected no employment change.',
   },
   {
     id: 'requests-stuck',
     ask: requestsStuck,
     advice:
-      'The service does not know these employment changes yet: see why they are not sent (change show), and wait until they are.',
+      'These employment changes have not reached the benefits service. Check why each is not sent, and wait until it is.',
     passed: `No employment change has waited longer than ${STUCK_HOURS} hour.`,
   },
 ];

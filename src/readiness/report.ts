@@ -23,8 +23,8 @@ const DISK_SPACE: Check<Db> = {
   id: 'disk-space',
   ask: diskFilling,
   advice:
-    'Make room where the database lies: on a full disk deliveries are refused, and the ledger stands still.',
-  passed: 'There is room where the database lies; that of a PostgreSQL server is watched there.',
+    'Free space on the disk of the database. On a full disk, deliveries are refused and the ledger stops.',
+  passed: 'The disk of the database has free space. A PostgreSQL server’s disk is not checked here.',
 };
 
 async function diskFilling(db: Db): Promise<Found[]> {

@@ -189,10 +189,9 @@ function createFailure(log: Log) {
       isDamaged ||= isFatal(error);
       // The driver reports a failure, and so does each of its callers.
       if (storing.signal.aborted) return;
-      if (hasStarted)
-        log.fatal({ code: codeOf(error) }, 'the sidecar can not go on and must be started again');
+      if (hasStarted) log.fatal({ code: codeOf(error) }, 'the sidecar failed and must be restarted');
       storing.abort();
-      first.resolve(error instanceof Error ? error : new Error('the sidecar can not go on'));
+      first.resolve(error instanceof Error ? error : new Error('the sidecar failed'));
     },
   };
 }

@@ -42,7 +42,7 @@ export function createEnrolments({ seed, now, makeEvent, payFrequencyOf }: Enrol
   };
   const change = (deductionId: string, changes: Partial<Omit<Deduction, 'id'>>): MadeEvent => {
     const deduction = deductions.get(deductionId);
-    if (!deduction) throw new Error(`no deduction ${deductionId} was made here: enrol somebody first`);
+    if (!deduction) throw new Error(`no deduction ${deductionId} was created here: enroll an employee first`);
     return keep({ ...deduction, ...changes });
   };
   const keep = (deduction: Deduction): MadeEvent => {

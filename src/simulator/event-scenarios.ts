@@ -51,7 +51,7 @@ export const EVENT_SCENARIOS = {
         scene.changeDeduction(id, { member_contribution: amount }),
       );
       await sendInOrder(scene, [event, ...changes].reverse());
-      scene.say(`Deduction ${id}: five events, delivered newest first; 14.00 must stand`);
+      scene.say(`Deduction ${id}: five events, delivered newest first; 14.00 must win`);
     },
   },
   ties: {
@@ -118,7 +118,7 @@ export const EVENT_SCENARIOS = {
       scene.say(`Deduction ${byDay.id} ended on ${yesterday}, ${byZero.id} has amounts of zero`);
       const gone = whoLeft(scene);
       if (gone === null) {
-        scene.say('Nobody has left yet: report a termination and play this again');
+        scene.say('No employee was terminated: report a termination and play this again');
         return;
       }
       const late = enrolOne(scene, gone, 'dental');
@@ -182,7 +182,7 @@ export const EVENT_SCENARIOS = {
       scene.signWith(right);
       await scene.enableEndpoints();
       await scene.settled();
-      scene.say(`The secret is right again, the endpoint enabled, ${1 + others.length} events sent anew`);
+      scene.say(`The secret is right again, the endpoint enabled, ${1 + others.length} events sent again`);
     },
   },
 } as const satisfies Record<string, Scenario>;

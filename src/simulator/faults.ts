@@ -122,7 +122,7 @@ export function parseFault(text: string): Fault {
   }
   const kind: FaultKind = FAULTS[name];
   if (id !== undefined && kind.meets === 'delivery') {
-    throw new FaultRefused(`${name} takes no @ID: it is about events, not about requests of somebody.`);
+    throw new FaultRefused(`${name} takes no @ID: it concerns events, not the requests of an employee.`);
   }
   return { name, value: readValue(name, kind, value), times: readTimes(name, count), id: id ?? null };
 }

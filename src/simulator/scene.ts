@@ -47,7 +47,7 @@ export function somebody(scene: Scene, nth = 0): string {
   const [census] = scene.world.values();
   const employees = census?.employees ?? [];
   const employee = employees[nth % employees.length];
-  if (employee === undefined) throw new Error('the simulated world has nobody: give it an employee');
+  if (employee === undefined) throw new Error('the simulated world has no employee: add one');
   return employee.employee_id;
 }
 

@@ -20,7 +20,7 @@ export const SERVICE_SCENARIOS = {
         const restarted = untilUsedUp(scene).then(async () => {
           const { event } = enrolOne(scene, somebody(scene), 'medical');
           await scene.send(event);
-          scene.say(`Requests hang; event ${event.id} was delivered meanwhile; the service starts anew`);
+          scene.say(`Requests hang; event ${event.id} was delivered during that time; the service restarts`);
           scene.setFaults([]);
         });
         await Promise.all([restarted, takeCensuses(scene)]);

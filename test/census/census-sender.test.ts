@@ -312,7 +312,7 @@ t.test('a census whose data key is missing is not sent, and the reason names the
   await ask('event-1');
   await send();
   t.equal(received.length, 0);
-  const reason = /^the staged census can not be opened: DATA_KEYS has no key old/;
+  const reason = /^the staged census cannot be decrypted: DATA_KEYS has no key old/;
   t.match(await syncs(), [{ state: 'requested', reason, upload_started_at: null }]);
   const [request] = await requests();
   t.match(request, { state: 'pending', reason, unknown_outcome: 0 });
@@ -332,7 +332,7 @@ t.test('a chunk that cannot be decrypted is not reported as a missing response',
   await ask('event-1');
   await send();
   t.equal(received.length, 0);
-  t.match(await syncs(), [{ state: 'requested', reason: /can not be opened: census_chunks/ }]);
+  t.match(await syncs(), [{ state: 'requested', reason: /cannot be decrypted: census_chunks/ }]);
   t.match(await requests(), [{ state: 'pending', reason: 'no answer: SEAL_BROKEN', unknown_outcome: 0 }]);
   t.equal(await complete(), 0, 'the service never had it');
 });
@@ -459,7 +459,7 @@ t.test('pull: a manually provided census serves the failed syncs', async (t) => 
 t.test('pull: a source that breaks off leaves nothing staged', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(good.slice(0, 100));
-    throw new SourceFailed('the census source can not be reached: ECONNRESET');
+    throw new SourceFailed('the census source cannot be reached: ECONNRESET');
   }
   const { db, ask, send, syncs } = await setUp(t, { fetch: () => ({ format: 'json', content: breaking() }) });
   await ask('event-1');
@@ -472,7 +472,7 @@ t.test('an employer id that cannot be part of an address fails its sync without 
   const { ask, send, syncs, requests, received } = await setUp(t, { fetch: () => contentOf(good) });
   await ask('event-1', '..');
   await send();
-  t.match(await syncs(), [{ state: 'failed', reason: /part of an address/ }]);
+  t.match(await syncs(), [{ state: 'failed', reason: /part of a URL/ }]);
   t.match(await requests(), [{ state: 'cancelled' }]);
   t.equal(received.length, 0);
 });

@@ -135,7 +135,7 @@ t.test('the same file under any name changes nothing, and another prefix reports
   t.match(again, {
     code: 0,
     stdout: '2 changes: 0 accepted, 2 here before\n',
-    stderr: /give a --key-prefix/,
+    stderr: /set a different --key-prefix/,
   });
   const repeated = jsonOf(await report('compensation-change', 'b.json', content, ['--json']));
   const idsOf = ({ data }: { data: { change_id: string }[] }) => data.map((one) => one.change_id);
@@ -287,7 +287,7 @@ t.test('a stopped report ends with 1, and the same file again continues it', asy
   const running = report('termination', 'a.csv', content, [], { signal: stopping.signal });
   stopping.abort();
   const stopped = await running;
-  t.match(stopped, { code: 1, stderr: /stopped after 0 of 600: the same file again goes on/ });
+  t.match(stopped, { code: 1, stderr: /stopped after 0 of 600: run the command again/ });
   t.match(await report('termination', 'a.csv', content), { code: 0, stdout: /600 accepted/ });
 });
 
@@ -360,7 +360,7 @@ t.test('a rejected change is retried, cancelled with a reason, or released', asy
   }
 });
 
-t.test('readiness counts rejected changes and names the commands for them', async (t) => {
+t.test('readiness counts rejected changes and advises what to do', async (t) => {
   const { env, report, reject } = await stage(t);
   const check = async (id: string) =>
     jsonOf(await here(t, env, ['readiness', '--json'])).checks.find((one: { id: string }) => one.id === id);
@@ -371,6 +371,6 @@ t.test('readiness counts rejected changes and names the commands for them', asyn
     result: 'fail',
     count: 1,
     examples: [/^demographic \S+: status 422$/],
-    advice: /change show.*change retry.*change cancel/,
+    advice: /retry it, report it again, or cancel it/,
   });
 });

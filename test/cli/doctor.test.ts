@@ -101,7 +101,7 @@ t.test('every variable is reported with its meaning and without its secret', asy
   t.equal(set('API_TOKEN')?.message, `set, ${FIRST_TOKEN.length} characters, from its file`);
   t.match(set('CENSUS_MAX_AGE')?.message, /older than 2d is/);
   t.equal(set('RETENTION_EVENTS')?.message, 'bodies of applied and ignored events go after 400d');
-  t.match(set('RETENTION_REQUESTS')?.message, /are kept for ever \(the default\)$/);
+  t.match(set('RETENTION_REQUESTS')?.message, /are kept indefinitely \(the default\)$/);
   chmodSync(file, 0o644);
   const shared = await told({ ...env, API_TOKEN_FILE: file });
   t.match(shared('API_TOKEN'), { result: 'warn', message: /every user .* may read/, advice: /chmod 600/ });
@@ -140,7 +140,7 @@ t.test('doctor detects a serving process without blocking it', async (t) => {
 t.test('doctor warns of missing, expiring and guessable tokens', async (t) => {
   const { env, db } = await withDatabase(t);
   const found = async (more: Variables = {}) => (await diagnose(t, { ...env, ...more })).found;
-  t.match((await found()).tokens, { result: 'warn', message: /^nobody can call/, advice: /token create/ });
+  t.match((await found()).tokens, { result: 'warn', message: /^no token can call/, advice: /token create/ });
   t.match((await found({ API_TOKEN: FIRST_TOKEN })).tokens, { result: 'pass' });
   const create = (name: string, days: number) =>
     transact(db, (trx) => {

@@ -92,7 +92,7 @@ t.test('a missing key is named with what needs it and fails the command', async 
   const ran = await here(t, { ...env, DATA_KEYS: NEW_KEY }, ['keys', 'rotate']);
   t.equal(ran.code, 1);
   t.match(ran.stdout, /k1 +missing +hash_keys\.sealed: 1, census_chunks\.sealed: 2/);
-  t.match(ran.stderr, /missing: k1: put it into DATA_KEYS/);
+  t.match(ran.stderr, /missing: k1: add it to DATA_KEYS/);
   t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"resealed":3/ });
 });
 
@@ -103,5 +103,5 @@ t.test('a stopped rotation reports that it can be run again', async (t) => {
   const running = here(t, keys, ['keys', 'rotate'], { signal: stopping.signal });
   stopping.abort();
   const ran = await running;
-  t.match(ran, { code: 1, stdout: '', stderr: /the next run goes on from there/ });
+  t.match(ran, { code: 1, stdout: '', stderr: /the next run continues from there/ });
 });

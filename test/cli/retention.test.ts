@@ -24,7 +24,7 @@ t.test('a dry run counts what would be dropped and drops nothing', async (t) => 
   const ran = await here(t, env, ['retention', '--dry-run']);
   t.equal(ran.code, 0);
   t.match(ran.stdout, new RegExp(`bodies of events +2 +${OLD} +0\\.0 MiB`));
-  t.match(ran.stderr, /RETENTION_REQUESTS is not set: attempts and answers of requests are kept for ever/);
+  t.match(ran.stderr, /RETENTION_REQUESTS is not set: attempts and responses are kept indefinitely/);
   const { due, dry_run } = jsonOf(await here(t, env, ['retention', '--dry-run', '--json']));
   t.equal(dry_run, true);
   t.match(due, { events: { count: 2, oldest: OLD }, conflicts: { count: 0 }, requests: null });
@@ -45,7 +45,7 @@ t.test('retention drops bodies and answers, and later reads report it', async (t
   t.equal(body, null);
   t.match(body_absent, /RETENTION_EVENTS/);
   const again = await here(t, env, ['events', 'reprocess', 'new', 'old']);
-  t.match(again, { code: 1, stderr: /old: the body of this event was dropped by RETENTION_EVENTS/ });
+  t.match(again, { code: 1, stderr: /old: the body of this event was deleted by RETENTION_EVENTS/ });
   const all = await here(t, env, ['events', 'reprocess', '--from', OLD]);
   t.match(all, { code: 0, stdout: /^1 event put back/, stderr: /2 left alone: their bodies are dropped/ });
 });
@@ -57,7 +57,7 @@ t.test('an unset retention keeps everything, and a period too short is rejected'
   t.match(ran, {
     code: 0,
     stdout: '0 bodies dropped; attempts and answers of 0 requests dropped\n',
-    stderr: /bodies are kept for ever/,
+    stderr: /bodies are kept indefinitely/,
   });
   t.equal((await kept(db)).length, 3);
   t.match(await here(t, { ...env, RETENTION_EVENTS: '1d' }, ['retention']), {

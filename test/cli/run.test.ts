@@ -80,7 +80,7 @@ t.test('every field of a run has an option, and a file has them all at once', as
   t.match(again, { code: 0, stderr: /nothing was changed/ });
   t.match(await run('preview', ...optionsOn(PAY_DATE), '--pay-dates', '2026-07-17'), {
     code: 1,
-    stderr: /can not be computed: pay_dates/,
+    stderr: /cannot be computed: pay_dates/,
   });
 });
 

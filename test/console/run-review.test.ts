@@ -65,7 +65,7 @@ t.test('a run that is not ready is finalized only with a reason', async (t) => {
   await page.getByRole('heading', { name: 'Not ready' }).waitFor();
   const place = async (name: string) => (await page.getByText(name, { exact: true }).boundingBox())?.y ?? 0;
   t.ok((await place('Not ready')) < (await place('Finalize …')), 'readiness comes before the button');
-  const check = page.locator('.checks > li').filter({ hasText: 'ask the service which is right' });
+  const check = page.locator('.checks > li').filter({ hasText: 'Ask the service which is correct' });
   await check.getByRole('link', { name: 'Show all' }).click();
   await page.waitForURL('**/runs/r?flag=overlap#lines');
   await page.locator('details.line').first().waitFor();

@@ -394,7 +394,7 @@ t.test('what can not be copied is refused with the reason, and both sides stay a
       Object.assign(new URL(url), changes).href;
     t.match(await copy(t, source.url, at({ port: '1' })), {
       code: 1,
-      stderr: /the database server can not be reached/,
+      stderr: /the database server cannot be reached/,
     });
     t.match(await copy(t, source.url, at({ password: `${PASSWORD}-wrong` })), {
       code: 1,

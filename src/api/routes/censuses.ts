@@ -193,7 +193,7 @@ function streamedCensus(request: FastifyRequest): CensusContent {
 
 function refused(errorCount: number, errors: readonly Problem[]): Refusal {
   const places = errorCount === 1 ? '1 place' : `${errorCount} places`;
-  const detail = `the census breaks the contract in ${places}, so nothing of it was kept: mend them and send it again`;
+  const detail = `the census breaks the contract in ${places}, so nothing was stored: fix them and send it again`;
   return new Refusal('census-refused', detail, { errors, errorCount });
 }
 

@@ -66,14 +66,14 @@ function addShowCommands(change: Command, act: Act): void {
 function addActionCommands(change: Command, act: Act): void {
   change
     .command('retry')
-    .description('send a rejected change once more, before what waits behind it')
+    .description('retry a rejected change before the changes that wait for it')
     .argument('<change-id>')
     .option('--force', 'also when a newer change of the employee was delivered, which this one may undo')
     .addOption(jsonOption())
     .action(act(changeRetry));
   change
     .command('cancel')
-    .description('give a change up that waits or was rejected; what it says is erased')
+    .description('cancel a pending or rejected change; its contents are erased')
     .argument('<change-id>')
     .requiredOption('--reason <text>', 'why; kept with the change (required)')
     .addOption(jsonOption())
@@ -176,7 +176,7 @@ function changeRetry(
   return withDatabase(context, async (db) => {
     const now = context.now().toISOString();
     const acted = await retryChange(db, changeId, { force: force === true, now });
-    return printOutcome(context, changeId, acted, 'is sent once more:', json);
+    return printOutcome(context, changeId, acted, 'is sent again:', json);
   });
 }
 

@@ -46,7 +46,9 @@ export function changeReport(kind: ChangeKind) {
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
       if (conflicts.length > 0) throw new Conflicts(conflicts.map(conflictOf));
       if (results.length < rows) {
-        throw new CommandFailed(`stopped after ${results.length} of ${rows}: the same file again goes on`);
+        throw new CommandFailed(
+          `stopped after ${results.length} of ${rows}: run the command again with the same file to continue`,
+        );
       }
       if (results.some(({ outcome }) => outcome === 'accepted')) {
         out.note('a running "serve" sends them now; otherwise the next one does');
@@ -200,7 +202,7 @@ function printResults(
   }
   out.print(`${rows} ${rows === 1 ? 'change' : 'changes'}: ${accepted} accepted, ${repeated} here before`);
   if (repeated === rows) {
-    out.note('the same file was read before: to report the same changes once more, give a --key-prefix');
+    out.note('this file was reported before: to report the same changes again, set a different --key-prefix');
   }
 }
 

@@ -15,7 +15,7 @@ import { megabytes, printPairs, showProgress } from '../output.ts';
 export function addBackupCommand(program: Command, act: Act): void {
   program
     .command('backup')
-    .description('copy the database, as it is now, to one file, beside a running serve')
+    .description('back up the database to one file while serve runs')
     .argument('<file>', 'the file to make; it appears when it is whole')
     .option('--force', 'replace the file')
     .addOption(jsonOption())
@@ -105,7 +105,7 @@ export function nameOfDatabase(databaseUrl: string): string {
 
 /** Returns how to back up a PostgreSQL database with its own tool, without the password. */
 function dumpWith(databaseUrl: string, file: string): string {
-  return `PostgreSQL has a tool of its own for this, which works beside running sidecars: ${withPassword('pg_dump', `--format=custom --file=${quoted(file)} --dbname=${quoted(withoutPassword(databaseUrl))}`)}`;
+  return `For PostgreSQL, use its own tool, which works while sidecars run: ${withPassword('pg_dump', `--format=custom --file=${quoted(file)} --dbname=${quoted(withoutPassword(databaseUrl))}`)}`;
 }
 
 /** Returns how to restore such a backup. */

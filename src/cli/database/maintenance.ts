@@ -16,7 +16,7 @@ import { adding, type Output, printable, printPairs, printTable, showProgress } 
 export function addVerifyCommand(program: Command, act: Act): void {
   program
     .command('verify')
-    .description('compute the ledger again from the events and compare every row, beside a running serve')
+    .description('recompute the ledger from the events and compare every row, while serve runs')
     .addOption(jsonOption())
     .action(act(verify));
 }
@@ -33,9 +33,7 @@ export function addAcceptLossCommand(program: Command, act: Act): void {
 export function addRetentionCommand(program: Command, act: Act): void {
   program
     .command('retention')
-    .description(
-      'drop what is older than RETENTION_EVENTS and RETENTION_REQUESTS now, beside a running serve',
-    )
+    .description('delete data older than RETENTION_EVENTS and RETENTION_REQUESTS now, while serve runs')
     .option('--dry-run', 'only count what would be dropped')
     .addOption(jsonOption())
     .action(act(retention));
@@ -175,7 +173,7 @@ export function retention(context: Context, { dryRun, json }: RetentionOptions):
       out.print(`${bodies} bodies dropped; attempts and answers of ${dropped.requests} requests dropped`);
       noteWhatIsKept(context, due);
     }
-    if (signal.aborted) out.note('stopped: what is done is done, and the next run goes on from there');
+    if (signal.aborted) out.note('stopped: finished work is kept, and the next run continues from there');
     return signal.aborted ? 1 : 0;
   });
 }
@@ -204,7 +202,7 @@ function mib(bytes: number | undefined): string | undefined {
 }
 
 function noteWhatIsKept({ out }: Context, { events, requests }: DueByKind): void {
-  if (events === null) out.note('RETENTION_EVENTS is not set: bodies are kept for ever');
+  if (events === null) out.note('RETENTION_EVENTS is not set: bodies are kept indefinitely');
   if (requests === null)
-    out.note('RETENTION_REQUESTS is not set: attempts and answers of requests are kept for ever');
+    out.note('RETENTION_REQUESTS is not set: attempts and responses are kept indefinitely');
 }

@@ -34,9 +34,9 @@ import { restoreWith } from './backup.ts';
 export function addRestoreCommand(program: Command, act: Act): void {
   program
     .command('restore')
-    .description('put a backup in the place of the database, while nothing serves it')
+    .description('replace the database with a backup, while nothing serves it')
     .argument('<file>', 'what "benefits-sidecar backup" made')
-    .option('--force', 'also where there is a database already; it is kept beside the new one')
+    .option('--force', 'even if a database exists; it is kept next to the new one')
     .option('--without-keys', 'also when DATA_KEYS lacks a key: what is sealed with it stays unreadable')
     .addOption(jsonOption())
     .action(act(restore));
@@ -177,7 +177,7 @@ async function checkBackup(
   } catch (error) {
     const why = reasonOf(error);
     if (why === null) throw error;
-    throw new CommandFailed(`${file} can not be restored, and nothing was replaced: ${why}`, {
+    throw new CommandFailed(`${file} cannot be restored, and nothing was replaced: ${why}`, {
       cause: error,
     });
   }
@@ -195,7 +195,7 @@ function reasonOf(error: unknown): string | null {
 class KeysMissing extends Error {}
 
 const WITHOUT =
-  'put that key into DATA_KEYS behind the first one, or give up what is sealed with it by --without-keys';
+  'add that key to DATA_KEYS after the first one, or give up the data encrypted with it by --without-keys';
 
 async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void> {
   const given = new Set(readDataKeys(env).map(({ id }) => id));

@@ -8,7 +8,7 @@ export const CENSUS_STEPS: readonly Step[] = [
     title: 'The sidecar gets each census from payroll, checks every field and uploads it',
     play: uploadCensuses,
   },
-  { title: 'The benefits service has processed each census, and says so', play: completeSyncs },
+  { title: 'The benefits service processes each census and reports it as complete', play: completeSyncs },
 ];
 
 async function askForCensuses({ stage: { censuses, simulator }, show, confirm }: Scene): Promise<void> {

@@ -57,7 +57,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
     await invite(out, stage);
     await aborted(stopping);
     if (signal.aborted) return 0;
-    out.note(`The sidecar ended by itself: ${describeFailure(stopping.reason)}`);
+    out.note(`The sidecar ended unexpectedly: ${describeFailure(stopping.reason)}`);
     return 1;
   } finally {
     await stage.clear();

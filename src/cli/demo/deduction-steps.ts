@@ -88,7 +88,7 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
   await allApplied(stage);
   const after = await api.get<DeductionView>(path);
   expectEqual("the employee's amount after the older event", after.member_contribution, CHANGED.newer);
-  expectEqual('the version that stands', after.version, changed.version);
+  expectEqual('the version in effect', after.version, changed.version);
   const late = (await api.list<VersionView>(`${path}/versions`)).at(-1)!;
   expectEqual(
     'the last version',

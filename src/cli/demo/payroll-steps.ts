@@ -11,7 +11,7 @@ import { counted, expect, expectEqual, type Scene, type Step, StepFailed } from 
 
 export const PAYROLL_STEPS: readonly Step[] = [
   { title: 'Payroll asks what to deduct: a run of each employer, looked at and finalized', play: runPayroll },
-  { title: 'A deduction changes for a period that is paid: the next run settles it', play: settle },
+  { title: 'A deduction changes for a past pay period: the next run adjusts it', play: settle },
 ];
 
 /**

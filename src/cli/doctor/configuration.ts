@@ -193,7 +193,7 @@ function source(from: CensusSource): string {
 }
 
 function kept(what: string, ms: number | null): string {
-  return ms === null ? `${what} are kept for ever` : `${what} go after ${duration(ms)}`;
+  return ms === null ? `${what} are kept indefinitely` : `${what} go after ${duration(ms)}`;
 }
 
 const UNITS = [

@@ -65,7 +65,7 @@ function missing(path: string): Finding {
   } catch {
     return fail(
       'database.opens',
-      `there is no database at ${path}, and ${folder} can not be written`,
+      `there is no database at ${path}, and ${folder} is not writable`,
       'Set DATABASE_URL to a folder that this user owns, on a local disk.',
     );
   }
@@ -96,7 +96,7 @@ async function checkWritable(db: Db, now: Date): Promise<Finding> {
     await probeCommit(db, now.toISOString());
     return pass(id, 'it takes a commit');
   } catch (error) {
-    return fail(id, describeFailure(error), 'Until this is mended the receiver answers 503.');
+    return fail(id, describeFailure(error), 'Until this is fixed, the receiver responds with 503.');
   }
 }
 
@@ -110,7 +110,7 @@ async function checkCircuitBreaker(db: Db): Promise<Finding[]> {
     fail(
       'gate',
       `requests wait since ${since}: ${reason}`,
-      'Mend the address or the key that serve was started with; one in a variable is read at the next start.',
+      'Correct the address or the key of serve. A variable is read at the next start.',
     ),
   ];
 }
@@ -135,7 +135,7 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
         fail(
           id,
           describeFailure(error),
-          'Put that key into DATA_KEYS behind the first one; "benefits-sidecar keys rotate" says when it is needed no longer.',
+          'Add that key to DATA_KEYS after the first one. "benefits-sidecar keys rotate" reports when it is no longer needed.',
         ),
       ];
     }
@@ -165,9 +165,7 @@ async function checkLoss(db: Db, now: Date): Promise<Finding[]> {
     ];
   }
   if (engineOf(db) === 'postgres') {
-    return [
-      unknown(LOSS_ID, 'no hint is kept beside a PostgreSQL server: its own logs tell of what was lost'),
-    ];
+    return [unknown(LOSS_ID, 'a PostgreSQL server has no high-water mark here: see its own logs')];
   }
   return [pass(LOSS_ID, 'it has all that it is known to have had')];
 }
@@ -191,7 +189,7 @@ async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding
   if (valid.length === 0 && first === null) {
     findings[0] = warn(
       'tokens',
-      'nobody can call the private listener',
+      'no token can call the private listener',
       'Make a token for each program with "benefits-sidecar token create".',
     );
   } else if (ending.length > 0) {

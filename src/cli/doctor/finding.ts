@@ -35,7 +35,7 @@ export async function findingsOf(id: string, check: () => Promise<Finding[]>): P
     return await check();
   } catch (error) {
     if (error instanceof ConfigError) return [unknown(id, `not checked: it needs ${error.variable}`)];
-    return [fail(id, describeFailure(error), 'Mend this and run doctor again.')];
+    return [fail(id, describeFailure(error), 'Fix this and run doctor again.')];
   }
 }
 

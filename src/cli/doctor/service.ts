@@ -112,7 +112,7 @@ function checkFolder(path: string): Finding {
     if (!statSync(path).isDirectory()) return fail(SOURCE_ID, `${path} is not a folder`, advice);
     accessSync(path, constants.R_OK | constants.X_OK);
   } catch (error) {
-    return fail(SOURCE_ID, `${path} can not be read: ${codeOf(error)}`, advice);
+    return fail(SOURCE_ID, `${path} cannot be read: ${codeOf(error)}`, advice);
   }
   const censuses = readdirSync(path).filter(
     (name) => /\.(json|csv)$/.test(name) && !name.endsWith('.organization.json'),
@@ -124,8 +124,8 @@ function checkFolder(path: string): Finding {
 /** Requests the census of an employer that does not exist: a working source responds with 404. */
 async function checkEndpoint(url: string, token: string | null): Promise<Finding> {
   const answer = await get(url.replaceAll('{employer_id}', NO_EMPLOYER), token);
-  const advice = "Mend CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
-  if ('failure' in answer) return fail(SOURCE_ID, `it can not be reached: ${answer.failure}`, advice);
+  const advice = "Correct CENSUS_SOURCE, CENSUS_SOURCE_TOKEN or payroll's endpoint.";
+  if ('failure' in answer) return fail(SOURCE_ID, `it cannot be reached: ${answer.failure}`, advice);
   const { status } = answer;
   if (status === 401 || status === 403) return fail(SOURCE_ID, `it refuses the token (${status})`, advice);
   if (status >= 300 && status < 400)
@@ -180,7 +180,7 @@ async function checkListener(
     ];
   }
   if (code !== 'EADDRINUSE') {
-    return [fail(id, `${where} can not be taken: ${code}`, 'Choose another host or port for this listener.')];
+    return [fail(id, `${where} is not available: ${code}`, 'Choose another host or port for this listener.')];
   }
   const answer = await get(`${addressToReach(listener)}/livez`, null);
   if ('status' in answer && answer.status === 200) {

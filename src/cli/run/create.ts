@@ -40,7 +40,7 @@ function withRunOptions(command: Command): Command {
     .option('--frequency <frequency>', 'weekly, biweekly, semimonthly or monthly')
     .option('--period-start <day>', 'the first day of the pay period')
     .option('--period-end <day>', 'the last day of the pay period')
-    .option('--pay-date <day>', 'the day on which is paid')
+    .option('--pay-date <day>', 'the date employees are paid')
     .option('--kind <kind>', 'regular (default) or off_cycle')
     .option('--pay-group <group>', 'only employees of this pay group')
     .option('--employee <id...>', 'only these employees')
@@ -105,9 +105,7 @@ async function bodyIn({ file, ...options }: RunOptions): Promise<unknown> {
   );
   if (file === undefined) return given;
   if (Object.keys(given).some((field) => field !== FIELDS.employee)) {
-    throw new WrongUsage(
-      'a run is either in --file or in options: beside a file only --employee may be given',
-    );
+    throw new WrongUsage('define a run with --file or with options: with a file, only --employee is allowed');
   }
   const body = await readJsonFile(file);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...given } : body;

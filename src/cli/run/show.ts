@@ -26,7 +26,7 @@ export function addShowCommands(run: Command, act: Act): void {
     .action(act(runList));
   run
     .command('show')
-    .description('its options, state, totals and ETag; an open run is computed anew')
+    .description('its options, state, totals and ETag; an open run is recomputed')
     .argument('<run-id>')
     .addOption(jsonOption())
     .action(act(runShow));

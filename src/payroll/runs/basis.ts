@@ -32,7 +32,7 @@ export class RunRefused extends Error {
   readonly code = 'RUN_REFUSED';
   readonly problems: readonly Problem[];
   constructor(problems: readonly Problem[]) {
-    super('the run can not be computed');
+    super('the run cannot be computed');
     this.problems = problems;
   }
 }

@@ -128,8 +128,8 @@ async function previousOfYear(db: Db, { run, previous }: Basis) {
 export const PERIODS_OVERLAP: Check<Db, RunQuestion> = {
   id: 'periods-overlap',
   ask: periodsOverlap,
-  advice: 'Days of this pay period are paid by a finalized run: correct the period, or void that run.',
-  passed: 'No finalized run pays days of this pay period.',
+  advice: 'A finalized run already covers days of this pay period. Correct the period, or void that run.',
+  passed: 'No finalized run covers days of this pay period.',
 };
 
 export const CALENDAR_CHECKS: readonly Check<Db, RunQuestion>[] = [
@@ -137,32 +137,32 @@ export const CALENDAR_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'calendar-assumed',
     ask: calendarAssumed,
     advice:
-      'Bank holidays may move a pay date into another year, and with it every amount: put a pay schedule, or give pay_dates.',
+      'Bank holidays can move a pay date into another year, which changes every amount. Set a pay schedule, or state pay_dates.',
     passed: 'The pay dates of the year were given.',
   },
   {
     id: 'calendar-differs',
     ask: calendarDiffers,
     advice:
-      'The amounts of the year no longer add up, because the pay dates changed after a run was finalized: correct the pay schedule or pay_dates, or void that run.',
+      'The amounts of the year no longer add up, because the pay dates changed after a run was finalized. Correct the pay schedule or pay_dates, or void that run.',
     passed: 'The previous run of the year has the same place among the pay dates.',
   },
   {
     id: 'policy-differs',
     ask: policyDiffers,
-    advice: 'Amounts of a year under several policies may not add up: check that the change is intended.',
+    advice: 'Amounts of a year under several policies may not add up. Check that the change is intended.',
     passed: 'The previous run of the year has the same scheme and remainder.',
   },
   {
     id: 'pay-date-skipped',
     ask: payDateSkipped,
-    advice: 'Nothing is deducted on these pay dates: finalize their runs first, or correct the pay schedule.',
+    advice: 'These pay dates have no finalized run. Finalize their runs first, or correct the pay schedule.',
     passed: 'Every earlier pay date since the first run has a finalized run.',
   },
   {
     id: 'period-differs-from-schedule',
     ask: periodDiffers,
-    advice: 'The pay schedule has another pay period for this pay date: correct the run or the schedule.',
-    passed: 'The pay period is that of the pay schedule, or no schedule has the pay date.',
+    advice: 'The pay schedule has a different pay period for this pay date. Correct the run or the schedule.',
+    passed: 'The pay period matches the pay schedule, or no schedule has the pay date.',
   },
 ];

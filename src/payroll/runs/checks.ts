@@ -42,8 +42,8 @@ async function populationNarrowed(_: Db, { basis, summary }: RunQuestion): Promi
 export const EMPLOYER_UNKNOWN: Check<Db> = {
   id: 'employer-unknown',
   ask: employerUnknown,
-  advice: 'Nothing is known of this employer, so nothing was looked at: check the id, or bring its census.',
-  passed: 'The employer is known, or all were asked about.',
+  advice: 'This employer is unknown, so nothing was checked. Check the ID, or stage its census.',
+  passed: 'The employer is known, or the report covers all employers.',
 };
 
 async function employerUnknown(db: Db, { employerId }: Question): Promise<Found[]> {
@@ -56,35 +56,35 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'employees-without-frequency',
     ask: noted('unknown_frequency', 'fail'),
     advice:
-      'They are left out, since the employer has several pay schedules and theirs is not known: bring a census with pay_frequency.',
+      'The run leaves them out, because the employer has several pay schedules and their pay frequency is unknown. Stage a census with pay_frequency.',
     passed: 'Every employee has a known pay frequency.',
   },
   {
     id: 'employees-without-pay-group',
     ask: noted('unknown_pay_group', 'warn'),
     advice:
-      'They are in no run of a pay group, since theirs is not known; a new hire has none until a census brings it: bring a census with pay_group.',
-    passed: 'The run is for all pay groups, or of everybody it is known which is theirs.',
+      'They are in no run of a pay group, because their pay group is unknown. A new hire has none until a census reports it. Stage a census with pay_group.',
+    passed: 'The run covers all pay groups, or every employee has a known pay group.',
   },
   {
     id: 'employees-not-scheduled',
     ask: notScheduled,
     advice:
-      'These employees have deductions in effect, and no pay schedule of the employer has their pay frequency and group: set the missing schedule, or correct their census.',
-    passed: 'Every active employee with a deduction is paid on a schedule.',
+      'These employees have deductions in effect, but no pay schedule of the employer has their pay frequency and group. Set the missing schedule, or correct their census.',
+    passed: 'Every active employee with a deduction is on a pay schedule.',
   },
   {
     id: 'population-narrowed',
     ask: populationNarrowed,
     advice:
-      'The run leaves out employees of its own pay frequency and group: remove employee_ids unless this is intended. Their checks count as missed.',
+      'The run leaves out employees of its pay frequency and group. Remove employee_ids unless this is intended. Their checks count as missed.',
     passed: 'The run includes every employee of its pay frequency and group.',
   },
   {
     id: 'start-moved',
     ask: noted('start_moved', 'fail'),
     advice:
-      'A start was moved before it arrived, and the contents changed with it: decide whether the earlier version applies (keep or drop).',
+      'A start was moved before it arrived, and the contents changed with it. Decide whether the earlier version applies (keep or drop).',
     passed: 'No deduction has a moved start that a person must decide.',
   },
   {
@@ -97,70 +97,71 @@ export const PAYROLL_CHECKS: readonly Check<Db, RunQuestion>[] = [
     id: 'missed-checks',
     ask: noted('missed_check', 'warn'),
     advice:
-      'These employees belonged in earlier runs that did not have them: their missed deductions are lines of this run, taken if adjustments are included.',
+      'These employees belonged in earlier runs that did not include them. Their missed deductions are lines of this run and are taken if adjustments are included.',
     passed: 'No employee missed a check.',
   },
   {
     id: 'retro-pre-tax',
     ask: noted('retro_pre_tax', 'warn'),
     advice:
-      'Adjustments raise what these employees paid pre-tax for past checks. Section 125 elections are prospective, with few exceptions: confirm them.',
+      'Adjustments raise pre-tax deductions of these employees for past checks. Section 125 elections are prospective, with few exceptions. Confirm the adjustments.',
     passed: 'No adjustment raises a pre-tax deduction for a past check.',
   },
   {
     id: 'negative-total',
     ask: noted('negative_total', 'fail'),
     advice:
-      'The deductions of these employees sum to less than zero: confirm that payroll pays out the difference, or report the adjustments instead of taking them.',
+      'The deductions of these employees sum to less than zero. Confirm that payroll pays out the difference, or report the adjustments instead of including them.',
     passed: 'No employee’s deductions sum to less than zero.',
   },
   {
     id: 'overlap',
     ask: overlaps,
     advice:
-      'Two deductions of one employee for one line of coverage are in effect: ask the service which is right. If both are, accept the finding.',
+      'An employee has two deductions in effect for one line of coverage. Ask the service which is correct. If both are, accept the finding.',
     passed: 'No employee has two deductions for one line of coverage.',
   },
   PERIODS_OVERLAP,
   {
     id: 'codes-missing',
     ask: noted('code_missing', 'fail'),
-    advice: 'Payroll has no code to take these lines by: put the payroll codes of the employer with them.',
-    passed: 'Every line has its payroll code, or the employer has no codes.',
+    advice: 'These lines have no payroll code. Set the payroll codes of the employer.',
+    passed: 'Every line has a payroll code, or the employer has no codes.',
   },
   ...CALENDAR_CHECKS,
   {
     id: 'open-after-termination',
     ask: noted('open_after_termination', 'warn'),
     advice:
-      'Their employment has ended and their deductions have not: see whether this is their last check, and ask the service to end them.',
-    passed: 'Nobody who left has a deduction that goes on.',
+      'These employees were terminated, but their deductions continue. Check whether this is their last paycheck, and ask the service to end the deductions.',
+    passed: 'No terminated employee has a deduction that continues.',
   },
   {
     id: 'coverage-beyond-last-check',
     ask: noted('coverage_beyond_last_check', 'warn'),
     advice:
-      'Coverage lasts to the end of the month, after the last regular check: a final check may take the rest.',
-    passed: 'No coverage lasts beyond the last check of an employee who left.',
+      'Coverage lasts beyond the last regular check, to the end of the month. A final check may take the rest.',
+    passed: 'No coverage lasts beyond the last check of a terminated employee.',
   },
   {
     id: 'termination-contradicted',
     ask: noted('termination_contradicted', 'warn'),
     advice:
-      'A census lists these employees after their termination, so they count as employed: correct the census or report the termination again.',
+      'A census lists these employees after their termination, so they count as employed. Correct the census or report the termination again.',
     passed: 'No census contradicts a termination.',
   },
   {
     id: 'absent-from-census',
     ask: noted('absent_from_census', 'warn'),
-    advice: 'They have deductions and the newest census lacks them: bring them back, or their termination.',
-    passed: 'Everybody with a line is in the newest census.',
+    advice:
+      'These employees have deductions, but the newest census does not list them. Correct the census, or report their termination.',
+    passed: 'Every employee with a line is in the newest census.',
   },
   {
     id: 'frequency-mismatch',
     ask: noted('frequency_mismatch', 'warn'),
     advice:
-      'Their deductions are for another pay frequency than this run’s: compare the census and the service, one of them is stale.',
+      'The contributions of these employees are for a different pay frequency than this run’s. Compare the census with the service: one of them is outdated.',
     passed: 'Every deduction is monthly or for this run’s pay frequency.',
   },
 ];

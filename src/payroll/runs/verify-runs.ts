@@ -51,7 +51,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   const wrong = (field: string, rule: string) =>
     on.tell({ table: 'payroll_runs', id: stored.run_id, field, rule });
   const body = parsed(() => bodyOf(stored));
-  if (body === null) return wrong('body', 'can not be read');
+  if (body === null) return wrong('body', 'cannot be read');
   for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'is not that of its body');
   if (stored.state === 'open') {
     // Of a finalized one the frozen basis tells.
@@ -61,10 +61,10 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   if (stored.frozen_hash !== hashOf(stored.frozen as string))
     wrong('frozen', 'does not have its stored hash');
   const frozen = parsed(() => frozenOf(stored));
-  if (frozen === null) return wrong('frozen', 'can not be read');
+  if (frozen === null) return wrong('frozen', 'cannot be read');
   if (!isOf(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
   if (frozen.basis.position !== stored.position)
-    wrong('position', 'is not that of what it was computed from');
+    wrong('position', 'is not the position it was computed from');
   verified.runs += 1;
   if (whyOtherRules(stored) !== null) {
     verified.otherRules += 1;
