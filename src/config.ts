@@ -50,19 +50,19 @@ export type CensusConfig = {
   readonly maxAgeMs: number;
   readonly overdueMs: number;
 };
-/** How old something may get before it is dropped; null: it is kept for ever. */
+/** The age at which data is deleted. Null: never. */
 export type RetentionConfig = { readonly eventsMs: number | null; readonly requestsMs: number | null };
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 const ENVIRONMENTS = ['sandbox', 'live'] as const;
-/** What the delivery provider issues; shorter keys can be guessed (field notes). */
+/** The length of the secrets that the delivery provider issues. Shorter keys can be guessed (field notes). */
 const SECRET_BYTES = { least: 24, most: 64 };
 /** AES-256. */
 const DATA_KEY_BYTES = 32;
 /** 256 random bits in base64 are 43 characters; anything much shorter was made up by a person. */
 const API_TOKEN_LENGTH = 32;
-/** The provider tries to deliver an event for some 27 hours; what it still sends is compared with the body itself. */
+/** The provider retries an event for about 27 hours; within that time, its body is compared with the stored one. */
 const RETENTION_LEAST_MS = 2 * 86_400_000;
 
 /** The whole configuration, as `serve` needs it. Throws `ConfigError` at the first variable that is wrong. */
@@ -215,7 +215,7 @@ export function readRetention(env: Environment): RetentionConfig {
   });
 }
 
-/** Null when it is not set: for ever. */
+/** Returns null if the variable is not set, which means never. */
 function kept(env: Environment, name: string): number | null {
   if (given(env, name) === undefined) return null;
   const ms = duration(env, name, '');

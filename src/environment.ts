@@ -42,7 +42,7 @@ export function oneOf<T extends string>(
   return value;
 }
 
-/** The value of NAME, or what the file named by NAME_FILE holds. Whoever sets both is told so: one would be ignored. */
+/** Returns the value of NAME, or the content of the file that NAME_FILE names. Throws if both are set. */
 export function secret(env: Environment, name: string): string | undefined {
   const file = given(env, `${name}_FILE`);
   const value = given(env, name);
@@ -108,7 +108,7 @@ export function required(name: string, value: string | undefined): string {
   return value;
 }
 
-/** What may stand in an Authorization header; anything else would fail at the first request instead of the start. */
+/** Characters that are valid in an Authorization header. Others would fail at the first request instead of the start. */
 export function bearer(name: string, text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text))
     throw new ConfigError(name, 'must be printable ASCII characters without spaces');

@@ -9,13 +9,13 @@ export type { Delivery, SendOptions } from './simulator/provider.ts';
 export type { ReceivedRequest } from './simulator/record.ts';
 export { type SignedHeaders, signEvent } from './simulator/sign.ts';
 
-/** The package's own, beside `dist` as beside `src`. */
+/** The package's own fixtures, found from both `dist` and `src`. */
 const SHIPPED = fileURLToPath(new URL('../fixtures', import.meta.url));
 /** As the delivery provider makes its secrets. */
 const SECRET_BYTES = 32;
 
 export type SimulatorOptions = {
-  /** What requests must carry as their bearer token; a new one when none is given. */
+  /** The bearer token that requests must have. A new one if omitted. */
   readonly apiKey?: string;
   /** `whsec_…`, at least one; all of them sign every delivery. A new one when none is given. */
   readonly secrets?: readonly string[];
@@ -34,7 +34,7 @@ export type Simulator = Pick<
   | 'world'
   /** Delivers every event to this address from now on. */
   | 'subscribe'
-  /** Sends an event; resolves when its first attempt has its outcome. What is not acknowledged is sent again. */
+  /** Sends an event. Resolves when its first attempt has finished. An unacknowledged event is sent again. */
   | 'send'
   /** Asks for an employer's census, as `send` does. */
   | 'requestCensus'
@@ -44,11 +44,11 @@ export type Simulator = Pick<
   | 'endDeduction'
   /** The latest state of every deduction made so: what the ledger must show in the end. */
   | 'deductions'
-  /** What it received, in order of its answers. */
+  /** The requests received, in order of their responses. */
   | 'requests'
   /** Every attempt to deliver an event. */
   | 'deliveries'
-  /** What it does wrong from now on, in the place of what it did: docs/simulator.md lists the faults. */
+  /** The faults from now on, replacing earlier ones. docs/simulator.md lists them. */
   | 'setFaults'
   /** Resolves when every event was acknowledged or given up. */
   | 'settled'

@@ -1,4 +1,4 @@
-/** Who calls, and whether they may: every route declares its scope, and the answer is given before any look-up. */
+/** Authentication and scopes. Every route declares its scope, and a refusal is sent before any lookup. */
 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
@@ -26,7 +26,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Null on public routes, and of a request without a token that counts. */
     caller: Caller | null;
-    /** What the cookie of a session at the console holds; null where a token was sent. */
+    /** The cookie of a console session. Null if the request has a token. */
     session: string | null;
   }
 }
@@ -45,7 +45,7 @@ export function sessionCookies({ headers }: FastifyRequest): { plain: string; se
 /** Marks the requests of a page that refreshes, which don't keep a session from ending. */
 export const BACKGROUND_HEADER = 'x-background';
 
-/** What a session's request that changes something carries against forged ones. */
+/** The CSRF token that a session sends with requests that change something. */
 export const FORGERY_HEADER = 'x-csrf-token';
 
 const REALM = 'realm="benefits-sidecar"';
@@ -96,11 +96,11 @@ export function createAuthorize(
       throw token === null ? refusal : failedAttempt(request, refusal);
     }
     if (session !== null && !isSafe(request.method)) assertOwnPage(request, session);
-    // A write that fails, because the database is busy or full, keeps nobody from reading.
+    // A failed write, because the database is busy or full, must not block reads.
     if (session !== null && isByPerson(request)) void noteUse(db, session, now()).catch(() => {});
     request.session = session;
     request.caller = caller;
-    // A route without a scope stops the start; should one ever get here, nobody may call it.
+    // A route without a scope stops the start. If one is reached anyway, refuse every caller.
     if (scope === 'any' || scope === 'self') return;
     if (scope === undefined || !allows(caller.scopes, scope)) throw forbidden(scope);
   };
@@ -157,7 +157,7 @@ function isSafe(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
 }
 
-/** A browser sends the cookie along by itself: what changes something must come from a page of ours. */
+/** Browsers always send the cookie, so a request that changes something must come from a console page. */
 function assertOwnPage({ headers }: FastifyRequest, session: string): void {
   if (isForgeryToken(session, headers[FORGERY_HEADER])) return;
   throw new Refusal('forbidden', `with a session this needs the header ${FORGERY_HEADER} of its pages`);
@@ -179,17 +179,17 @@ function forbidden(scope: Scope | undefined): Refusal {
   });
 }
 
-/** For what only some answers of a route hold: throws the 403 of a token that lacks this scope beside the route's own. */
+/** Throws a 403 if the token lacks this scope, which only some responses of a route require. */
 export function alsoNeeds({ caller }: FastifyRequest, scope: Scope): void {
   if (!mayAlso(caller, scope)) throw forbidden(scope);
 }
 
-/** Whether the caller of a route has this scope beside the route's own. */
+/** Returns whether the caller has this scope in addition to the route's own. */
 export function mayAlso(caller: Caller | null, scope: Scope): boolean {
   return caller !== null && allows(caller.scopes, scope);
 }
 
-/** Who did something, for the log. */
+/** Returns the log fields that identify the caller. */
 export function by({ caller }: FastifyRequest): { token?: string } {
   return caller === null ? {} : { token: caller.name };
 }

@@ -1,4 +1,4 @@
-/** What the private listener is built from: `sidecar.ts` makes it and hands it in. */
+/** The dependencies of the private listener, created by the API thread. */
 import type { CensusFrom } from '../census/source.ts';
 import type { Clock } from '../clock.ts';
 import type { ReadinessLimits } from '../config.ts';
@@ -20,13 +20,13 @@ export type ApiParts = ReadinessLimits & {
   readonly firstToken: string | null;
   /** Where censuses come from: payroll brings them, or they are fetched when the service asks for one. */
   readonly censusFrom: CensusFrom;
-  /** What this is, for the reference: the package's version. */
+  /** The package version, shown in the API reference. */
   readonly version: string;
   /** Why this process can't commit now; null when it can. */
   readonly whyNotReady: () => Promise<NotReady | null>;
-  /** What the other threads have counted. Rejects with the code THREAD_SILENT. */
+  /** Returns the counts of the other threads. Rejects with the code THREAD_SILENT. */
   readonly receiving: () => Promise<Receiving>;
-  /** What the thread of this listener counts of itself, and of its work. */
+  /** The counts of this thread and its work. */
   readonly thread: () => ThreadCounts;
   readonly counts: PrivateCounts;
   /** From which on requests are refused. */
@@ -35,6 +35,6 @@ export type ApiParts = ReadinessLimits & {
   readonly wakeApply: () => void;
   /** Called when a census upload may be owed. */
   readonly wakeSend: () => void;
-  /** The storage failed in a way that a retry can't mend: the process ends. */
+  /** Ends the process after a storage failure that no retry can fix. */
   readonly onFatal: (error: unknown) => void;
 };

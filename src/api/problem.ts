@@ -1,4 +1,4 @@
-/** What a request is refused with: a closed set of codes, one map to HTTP status, and RFC 9457 as the answer. */
+/** Problem details (RFC 9457): a closed set of codes and one map from code to HTTP status. */
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { describe, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
@@ -26,7 +26,7 @@ export const REFUSALS = {
 } as const;
 export type RefusalCode = keyof typeof REFUSALS;
 
-/** Why a request was refused. The texts hold no value of the request: they may be shown and logged by anybody. */
+/** An error response. Its texts contain no value of the request, so they can be shown and logged. */
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly errors: readonly Problem[];

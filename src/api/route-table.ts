@@ -5,7 +5,7 @@ import type { RefusalCode } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Refusals that only some routes have; those of every route are added by themselves. */
+    /** The errors that only some routes return. Those of every route are added automatically. */
     refuses?: readonly RefusalCode[];
   }
   interface FastifySchema {
@@ -14,14 +14,14 @@ declare module 'fastify' {
   }
 }
 
-/** Where the reference page is. Its plugin makes the routes below by itself, so their scope is given here. */
+/** The path of the reference page. Its plugin creates the routes below, so their scope is declared here. */
 export const DOCS_PATH = '/docs';
 
 export type DeclaredRoute = { methods: readonly string[]; url: string; scope: RouteScope; hidden: boolean };
 
 export type RouteTable = {
   readonly routes: readonly DeclaredRoute[];
-  /** For every route, before it stands. Throws when it declares no scope: the start stops. */
+  /** Checks every route before it is added. Throws if it declares no scope, which stops the start. */
   declare(route: RouteOptions & { routePath?: string; path?: string; prefix?: string }): void;
   /** The methods that a path of a request has; none when the path is unknown. */
   methodsOf(path: string): string[];

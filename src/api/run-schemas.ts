@@ -13,7 +13,7 @@ import { TREATMENTS } from '../payroll/settings/codes.ts';
 import { COLLECTIONS, OPTIONS } from '../payroll/settings/policy.ts';
 import { ownInstant } from './schemas.ts';
 
-/** What each field of a run says; the same for the request and for the answer. */
+/** The descriptions of a run's fields, shared by requests and responses. */
 const WORDS: Readonly<Record<keyof Run, string>> = {
   employer_id: 'The employer. It must be known from a census, an event or a change.',
   kind: '`regular`: a scheduled pay date. `off_cycle`: names its employees and takes only the `deductions` it names.',
@@ -39,7 +39,7 @@ const WORDS: Readonly<Record<keyof Run, string>> = {
     "Why the run differs from the employer's payroll policy. Required if a stated option differs.",
 };
 
-/** What holds where a body says nothing. */
+/** The defaults of omitted fields. */
 export const RUN_DEFAULTS: Readonly<Partial<Record<keyof Run, string>>> = {
   kind: 'regular',
 };
@@ -99,7 +99,7 @@ export const RunId = closed({
   }),
 });
 
-/** What a run comes to, stored or only looked at. */
+/** The computed fields of a run, stored or previewed. */
 const COMPUTED = {
   pay_dates_used: nullable(
     Type.Array(day, {

@@ -18,7 +18,7 @@ export type Api = FastifyInstance<
 
 /** Rows of a page when the caller names no number. */
 export const LIMIT_DEFAULT = 100;
-/** A page of deductions of this many rows has some 500 KB and is read in a few tens of milliseconds. */
+/** A page with this many deductions is about 500 KB and takes a few tens of milliseconds to read. */
 const LIMIT_MAX = 1_000;
 
 export const limit = Type.Optional(

@@ -198,7 +198,7 @@ export const RUN_ROUTES: Readonly<Record<string, RunWork>> = {
   'GET /v1/payroll-runs/:run_id/verify': 'verify',
   'POST /v1/payroll-runs/:run_id/audit': 'audit',
 };
-/** What has no route here may be called anything: it is told under one name. */
+/** Unknown paths are counted under one name, because a caller can invent any number of them. */
 const NO_ROUTE = 'none';
 
 /** Counts each answer of the listener, until its last byte. */

@@ -7,7 +7,7 @@ import { invalid } from './problem.ts';
 type Part = Readonly<Record<string, unknown>>;
 type Properties = Readonly<Record<string, { type?: unknown }>>;
 
-/** What a part is called when a name in it is unknown. */
+/** The problem reported for an unknown name, by part of the request. */
 const NAMES: Readonly<Record<string, string>> = {
   querystring: 'is not a parameter of this route',
   body: 'is not a field of this request',

@@ -15,7 +15,7 @@ import {
 import type { CensusContent } from './reading.ts';
 import { lastUpload, type Upload } from './staged.ts';
 
-/** What a census would change for the service: ids and names of fields, never values. */
+/** The changes a census would make at the service: IDs and field names, never values. */
 export type Changes = {
   /** The first `LISTED_MAX` of each, in the order of the census, or of the ids for absent employees. */
   added: { count: number; employeeIds: string[] };

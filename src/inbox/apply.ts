@@ -28,7 +28,7 @@ const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs
   sqlite: { enough: 20, fewMs: 10, manyMs: 10 },
   postgres: { enough: BATCH_EVENTS, fewMs: 10, manyMs: 50 },
 };
-/** How often an idle loop looks by itself: another process may have put an event back to pending. */
+/** How often an idle loop checks for work, because another process may have set an event to pending. */
 const IDLE_MS = 1_000;
 /** After a database error: it is not the events' fault, so the same batch is tried again. */
 const RETRY_MS = 250;
@@ -38,7 +38,7 @@ const RETRY_MS = 250;
  */
 const TIMEOUTS_ALONE = 3;
 
-/** What the ledger's neighbours do for an event, in the transaction that marks it. */
+/** The effects of an event on other modules, in the transaction that marks it. */
 export type Effects = {
   requestSync(trx: Trx, request: { employerId: string; eventId: string; now: string }): Promise<void>;
   completeSyncs(trx: Trx, complete: { employerId: string; receivedAt: string; now: string }): Promise<number>;
@@ -100,7 +100,7 @@ export function createApplyLoop(options: {
   const applyBatch = async (batch: PendingEvent[]): Promise<Applied> => {
     const after = await start.find();
     return transact(db, async (trx) => {
-      // The lock comes first: whoever reads the work list next finds it without what is applied here.
+      // Lock first, so that the next reader of the work list does not see what this batch applies.
       await lockLedger(trx);
       batch.splice(0, batch.length, ...(await pendingEvents(trx, size, after)));
       return applyEvents(trx, effects, batch, now().toISOString());
@@ -174,7 +174,7 @@ export function createApplyLoop(options: {
           const asked = size;
           const applied = await runOnce();
           if (countOf(applied) > 0) onApplied(applied);
-          // Between batches other work of this thread has its turn: deliveries are acknowledged meanwhile.
+          // Between batches, let this thread acknowledge deliveries.
           if (countOf(applied) >= asked) await new Promise(setImmediate);
           else {
             await some.wait(IDLE_MS, signal);

@@ -39,7 +39,7 @@ const UNITS = [
   ['minutes', 60_000],
 ] as const;
 
-/** In the largest unit of which there are at least two. */
+/** Formats an age in the largest unit with a value of at least two. */
 function ageOf(ms: number): string {
   const [unit, unitMs] = UNITS.find(([, unitMs]) => ms >= 2 * unitMs) ?? ['s', 1_000];
   return `${Math.floor(Math.max(0, ms) / unitMs)} ${unit}`;
@@ -87,7 +87,7 @@ const CLOCK_SKEW_MS = 60_000;
 /** The last instant whose text sorts by time. */
 const LAST_MS = Date.parse('9999-12-31T23:59:59.999Z');
 
-/** Returns the numbers between which every event lies that was received at `from` or later and before `until`. */
+/** Returns the range of numbers of the events received from `from` until before `until`. */
 export async function numbersOf(
   db: Db,
   { from, until }: { from?: string | undefined; until?: string | undefined },

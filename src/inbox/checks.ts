@@ -10,7 +10,7 @@ import { describeLoss, knownLosses } from './data-loss.ts';
 import { refusedSince } from './refusals.ts';
 import { type NamedInEvent, namedIn } from './understand.ts';
 
-/** How far back refused deliveries matter: the provider retries an event for some 27 hours. */
+/** How far back refused deliveries matter: the provider retries an event for about 27 hours. */
 const REFUSED_HOURS = 28;
 /** Events are applied within a second; one that waits longer than this shows a stopped loop or a locked database. */
 const PENDING_MS = 60_000;
@@ -201,7 +201,7 @@ async function employersOf(
     );
 }
 
-/** Never fails: anybody can post to a public address, and nobody shall stop a payroll by it. */
+/** Never fails: any client can post to a public address, and must not be able to stop a payroll by it. */
 async function signaturesRefused(db: Db, { now }: Question): Promise<Found[]> {
   const counts = await refusedSince(db, new Date(now.getTime() - REFUSED_HOURS * HOUR_MS));
   return counts.map(({ cause, refused }) => ({

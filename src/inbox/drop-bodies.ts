@@ -8,7 +8,7 @@ import { transact } from '../database/transaction.ts';
 import { type Found, type Look, look, MAY_LOSE_ITS_BODY, settledConflicts } from './due-bodies.ts';
 import { sha256 } from './stored-body.ts';
 
-/** Bodies dropped in one transaction: some 10 ms of the 50 that the write lock may be held. */
+/** Bodies deleted per transaction: about 10 of the 50 ms that the write lock may be held. */
 const DROPPED_AT_ONCE = 128;
 /** The same for large ones: a body has up to 256 KiB, and each page that it frees is overwritten. */
 const DROPPED_BYTES = 512 * 1024;
@@ -23,7 +23,7 @@ export async function dropBodies(db: Db, before: string): Promise<{ dropped: num
   if (through === from) return { dropped: 0, more: false };
   const hashes = await hashesOf(db, found);
   const dropped = await transact(db, async (trx) => {
-    // Somebody else went on or set it back, or lets one of these be applied again: it is to be looked at once more.
+    // Another sidecar continued or reset it, or reprocesses one of these events: check again.
     if ((await holdRetention(trx)) !== from || (await isPendingUpTo(trx, through))) return null;
     await setEventsThrough(trx, through);
     return engineOf(trx) === 'sqlite' ? rewrite(trx, hashes) : update(trx, hashes);
@@ -116,7 +116,7 @@ function bounded({ found, through, ended }: Look): Look {
   return { found: taken, through: taken.at(-1)?.seq ?? through, ended: false };
 }
 
-/** Outside of the transaction: what is read and computed here holds up nobody. */
+/** Runs outside the transaction, so that reading and computing block no other work. */
 async function hashesOf(db: Db, found: readonly Found[]): Promise<Hashes> {
   const seqs = found.map(({ seq }) => seq);
   const rows = await db

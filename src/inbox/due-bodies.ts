@@ -6,11 +6,11 @@ import type { Db, EventState, Trx } from '../database/tables.ts';
 /** Events looked at with one query, which reads none of their bodies. */
 const LOOKED_AT_ONCE = 1_000;
 
-/** What is due: how many bodies of how many bytes together, and when the oldest of them came. */
+/** The bodies due for deletion: their number, total bytes, and the oldest time of receipt. */
 export type Due = { count: number; bytes: number; oldest: string | null };
 
 export type Found = { seq: number; event_id: string; received_at: string; bytes: number };
-/** `through`: up to which event all were looked at. `ended`: what lies behind it is not due. */
+/** `through`: the last event that was checked. `ended`: no later event is due. */
 export type Look = { found: Found[]; through: number; ended: boolean };
 
 /** What `dropBodies` would drop by and by. */
@@ -48,7 +48,7 @@ export async function look(db: Db, from: number, before: string): Promise<Look> 
     .orderBy('seq')
     .limit(LOOKED_AT_ONCE)
     .execute();
-  // One that is about to be applied once more is waited for: it may lose its body then.
+  // Wait for an event that is about to be reprocessed, because it may lose its body afterward.
   const end = rows.findIndex(({ received_at, state }) => received_at >= before || state === 'pending');
   const old = end < 0 ? rows : rows.slice(0, end);
   const found = old.flatMap(({ state, in_conflict, bytes, ...row }) =>
@@ -61,7 +61,7 @@ export const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['
 const IN_CONFLICT = sql<SqlBool>`exists (select 1 from event_conflicts
   where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`;
 
-/** Conflicts that somebody settled, whose bodies are still there. */
+/** Dismissed conflicts whose bodies are still stored. */
 export function settledConflicts(db: Db | Trx, before: string) {
   return db
     .selectFrom('event_conflicts')

@@ -1,4 +1,4 @@
-/** What people ask of the inbox: look, apply again, dismiss with a reason. */
+/** Manual actions on the inbox: list, reprocess, dismiss with a reason. */
 import { type Selectable, sql } from 'kysely';
 import { isOneOf } from '../database/bulk.ts';
 import { holdRetention, setEventsThrough } from '../database/retention.ts';
@@ -16,7 +16,7 @@ export type EventFilter = {
   until?: string | undefined;
   /** Whether a person has dismissed it. */
   dismissed?: boolean | undefined;
-  /** Whether another body came under its id, and nobody has dismissed that. */
+  /** Whether another body was received under its ID and is not dismissed. */
   conflict?: boolean | undefined;
 };
 
@@ -55,7 +55,7 @@ export async function getEvent(
   return { event, conflicts };
 }
 
-/** What asking for an event to be applied again found. Without its body there is nothing to apply. */
+/** The result of a reprocess request. Without its body, an event cannot be applied. */
 export type Reprocessing = 'unknown' | 'body dropped' | 'put back';
 
 /**
@@ -75,7 +75,7 @@ export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reproce
   return 'put back';
 }
 
-/** What whoever asked for that is told. */
+/** The message for a caller who reprocesses such an event. */
 export const BODY_DROPPED =
   'the body of this event was deleted by RETENTION_EVENTS, so it cannot be reprocessed: its effect remains, and a newer event of the service replaces it';
 
@@ -123,7 +123,7 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
     .execute();
 }
 
-/** What a dismissal found: nothing of that id, nothing that asks for a person, or it is done. */
+/** The result of a dismissal: unknown ID, nothing to dismiss, or done. */
 export type Dismissal = 'unknown' | 'nothing to dismiss' | 'dismissed';
 
 /**

@@ -33,13 +33,13 @@ export const IMPORT_COLUMNS: Columns = {
  * Rows of one file. The id of each is kept in memory, to see it twice; the largest of payrolls has fewer.
  */
 export const IMPORT_ROWS_MAX = 1_000_000;
-/** Rows in one transaction: some 10 ms of the write lock, beside which deliveries are stored. */
+/** Rows per transaction: about 10 ms of the write lock, so that deliveries are stored in between. */
 const ROWS_AT_ONCE = 250;
 
 /** `stored`: events that are new, and pending now; the others were imported before. */
 export type Imported = { ok: true; rows: number; stored: number } | RowsRefused;
 
-/** The file has other rows than those that were checked. What was stored of it so far was right by itself. */
+/** The file changed after it was checked. The rows stored so far are valid. */
 export class FileChanged extends Error {
   readonly code = 'FILE_CHANGED';
   constructor() {

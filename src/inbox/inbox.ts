@@ -27,7 +27,7 @@ export type PendingEvent = Pick<
   body: Buffer;
 };
 
-/** What became of an event; `reason` says why it was ignored or quarantined, or what was noted. */
+/** The result of an event; `reason` states why it was ignored or quarantined. */
 export type Outcome = {
   seq: number;
   state: Exclude<EventState, 'pending'>;
@@ -169,7 +169,7 @@ export function pendingEvents(trx: Trx, limit: number, after: number): Promise<P
     pendingAfter(trx, after)
       .select(['seq', 'event_id', 'received_at', 'body', 'reprocessed'])
       .orderBy('seq')
-      // As a parameter SQLite heeds it when it plans, and would plan this anew for each batch.
+      // As a parameter, SQLite would use the value to plan and plan again for each batch.
       .limit(sql.lit(limit))
       // The schema lets no pending event be without its body.
       .$narrowType<{ body: NotNull }>()

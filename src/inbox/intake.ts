@@ -14,7 +14,7 @@ const BATCH_EVENTS = 256;
  * to the disk; with more than two, batches would only get smaller.
  */
 const FLUSHES = { sqlite: 1, postgres: 2 };
-/** Bytes waiting to be stored, over all connections. Beyond it the sender is told to come back: memory is finite. */
+/** Bytes waiting to be stored, over all connections. Beyond it, the receiver responds with 503, because memory is finite. */
 const WAITING_BYTES = 64 * 1024 * 1024;
 
 export type Intake = {
@@ -62,7 +62,7 @@ export function createIntake(options: {
       if (stored.conflicts > 0)
         log.warn({ count: stored.conflicts }, 'an event id came again with another body');
     } catch (error) {
-      // What came meanwhile would fare as badly, or only wait for the lock as long once more.
+      // Deliveries that arrived during that time would fail too, or wait for the lock just as long.
       batch.push(...waiting.splice(0));
       refused({ code: codeOf(error), count: batch.length });
       for (const one of batch) one.reject(new NotStored());

@@ -51,7 +51,7 @@ const UNREADABLE = 'unreadable';
 /** The part of the configuration that the receiver needs. It holds no key and no token. */
 export type ReceiverConfig = Pick<Config, 'receiver' | 'webhookSecrets'>;
 
-/** What the receiver calls, on its own thread or across to the main thread. */
+/** The functions that the receiver calls, on its own thread or on the main thread. */
 export type Downstream = {
   /** Resolves when the event is on disk. Rejects if it is not. */
   accept: (arrival: Arrival) => Promise<void>;
@@ -172,7 +172,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
         reply.code(415).send();
         return;
       }
-      // The signature says what the bytes are. The framework would refuse a type that is not well-formed.
+      // The signature covers the bytes. The framework would reject a malformed content type.
       delete request.headers['content-type'];
       done();
     },

@@ -5,7 +5,7 @@ import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import type { RefusalCause } from './signature.ts';
 
-/** Between two writes of the counts: refused deliveries cost anybody nothing to send, so they must cost little here. */
+/** The time between two writes of the counts. Refused deliveries cost a sender nothing, so they must cost little here. */
 const FLUSH_EVERY_MS = 5_000;
 /** How long the counts are kept: longer than the provider retries one event. */
 const KEPT_DAYS = 7;

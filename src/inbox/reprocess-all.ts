@@ -2,7 +2,7 @@ import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { type EventFilter, reprocessEvents } from './events.ts';
 
-/** Events put back in one transaction: some 10 ms of the 50 that the write lock may be held. */
+/** Events set to pending per transaction: about 10 of the 50 ms that the write lock may be held. */
 const REPROCESSED_AT_ONCE = 500;
 
 /** `withoutBody`: how many were left alone because their bodies are dropped. */
@@ -33,7 +33,7 @@ export async function reprocessAll(
   return { reprocessed, withoutBody };
 }
 
-/** Without an end the steps would run after the events that come in, and are applied, meanwhile. */
+/** Without an upper bound, the loop would chase events that arrive and are applied while it runs. */
 function untilNow(filter: EventFilter, now: string): EventFilter {
   const until = filter.until === undefined || filter.until > now ? now : filter.until;
   return { ...filter, until, dismissed: false };

@@ -1,10 +1,10 @@
-/** What is kept of an event's body: the body itself, or, once that is dropped (retention), its SHA-256. */
+/** The stored body of an event or, after retention deletes it, its SHA-256. */
 import { createHash } from 'node:crypto';
 
 /** Exactly one of the two is null. */
 export type Kept = { body: Buffer | null; body_hash: Buffer | null };
 
-/** Made when it is needed, not for each event that comes in: as long as the body is there, it says as much. */
+/** Computed on demand, not for each event, because the body is stored anyway. */
 export function sha256(body: Buffer): Buffer {
   return createHash('sha256').update(body).digest();
 }

@@ -11,7 +11,7 @@ import {
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { parseJson } from '../contract/json.ts';
 
-/** What an event asks for, or why it asks for nothing. Reasons name fields and rules, never values. */
+/** The request of an event, or why it has none. Reasons contain fields and rules, never values. */
 export type Meaning =
   | { kind: 'deduction'; deduction: Deduction }
   | { kind: 'sync-request'; employerId: string }
@@ -72,7 +72,7 @@ function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
   }
 }
 
-/** What can be told of it is kept, so that a person who looks for a type or an id finds it. */
+/** Keeps the type and ID that could be read, so that an operator can search for them. */
 function notAnEvent(reason: string, frame: unknown = null): Understood {
   const { event_type, id } = (frame ?? {}) as { event_type?: unknown; id?: unknown };
   const isType =

@@ -1,11 +1,11 @@
-/** Whether an event's row says what its body says. */
+/** Compares an event's row with its body. */
 import type { Selectable } from 'kysely';
 import type { Tell } from '../database/difference.ts';
 import type { InboxTable } from '../database/tables.ts';
 import { IMPORTED, importId, sha256 } from './stored-body.ts';
 import type { Understood } from './understand.ts';
 
-/** What is read of an event to verify it. */
+/** The columns of an event that are verified. */
 export const EVENT_COLUMNS = [
   'inbox.seq',
   'inbox.source',

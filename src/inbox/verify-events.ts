@@ -8,7 +8,7 @@ import { sha256 } from './stored-body.ts';
 import { understand } from './understand.ts';
 import { EVENT_COLUMNS, type EventRow, verifyEvent } from './verify-event.ts';
 
-/** Seqs looked through at once: some tens of milliseconds, of which most have a version and are passed over. */
+/** Events read at once: some tens of milliseconds, and most are skipped because they have a version. */
 const SEQS_AT_ONCE = 10_000;
 /** Places where events are missing that are named. */
 const GAPS_TOLD = 1_000;
@@ -52,7 +52,7 @@ export async function verifySeqs(db: Db, tell: Tell): Promise<void> {
   }
 }
 
-/** Looks through all events up to a seq. Answers how many have no version. */
+/** Checks all events up to a number. Returns how many have no version. */
 export async function verifyEventsWithoutVersion(db: Db, until: number, on: Verifying): Promise<number> {
   let found = 0;
   for (let after = 0; after < until; after += SEQS_AT_ONCE) {
@@ -120,7 +120,7 @@ function verifyOutcome(event: Row, tell: Tell): void {
   }
 }
 
-/** What came under a known id with another body. */
+/** Verifies the conflicts: other bodies received under a known ID. */
 export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
   const page = (after: number) =>
     db

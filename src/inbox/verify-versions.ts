@@ -70,10 +70,10 @@ function pageOf(db: Db, after: number, until: number) {
     .execute();
 }
 
-/** A version whose event says what it is to be. */
+/** A version and the state that its event implies. */
 type Computable = { row: Row; incoming: IncomingDeduction };
 
-/** Looks at the event of a version. Null where the version can't be computed from it, which was told then. */
+/** Reads the event of a version. Returns null, after reporting why, if the version can't be computed from it. */
 function prepare(row: Row, tell: Tell): Computable | null {
   const wrong = (field: string, rule: string): null => {
     tell({ table: 'deduction_versions', id: String(row.position), field, rule });
@@ -118,7 +118,7 @@ function couldBeSent(
   return false;
 }
 
-/** What the event says; without its body, what the version itself says was sent. Null when that is no deduction. */
+/** Returns the content of the event or, without its body, of the version itself. Null if that is no deduction. */
 function incomingOf(row: Row, understood: Understood | null): IncomingDeduction | null {
   const given = { eventId: row.event_id, receivedAt: row.received_at ?? '' };
   if (understood === null) return { ...given, createdAt: row.created_at, deduction: deductionOf(row) };
@@ -193,7 +193,7 @@ async function verifyEmployees(db: Db, rows: readonly Row[], tell: Tell): Promis
   }
 }
 
-/** What the version itself says was sent. Its fields may be anything, if it was damaged: they are told then. */
+/** Returns the content stored in the version. If it was damaged, any field may be wrong and is reported. */
 function deductionOf(row: Row): Deduction {
   const { deduction_id, employee_id, line_of_coverage, member_contribution, employer_contribution } = row;
   const { period, taxability, coverage_type, description, effective_start, effective_end } = row;

@@ -1,4 +1,4 @@
-/** What goes on, for the overview, for programs and for the gauges of the metrics: each number by a small index. */
+/** Current activity for the overview, the API and the gauges of the metrics. Each number comes from a small index. */
 import { type Expression, sql } from 'kysely';
 import { serverBytes } from '../database/engine.ts';
 import { readPosition } from '../database/newest.ts';
@@ -30,9 +30,9 @@ export type Activity = {
     oldest_unfinished_at: string | null;
   };
   gate: { state: 'open' | 'closed'; reason: string | null; since: string | null };
-  /** With the log beside it, on SQLite. */
+  /** Includes the log on SQLite. */
   database_bytes: number;
-  /** What is free where it lies; null on PostgreSQL, whose disk can't be seen from here. */
+  /** Free bytes on the disk of a SQLite database. Null on PostgreSQL. */
   disk_free_bytes: number | null;
   /** The newest position of the ledger. */
   position: number;
@@ -66,7 +66,7 @@ async function roomOf(db: Db): Promise<Pick<Activity, 'database_bytes' | 'disk_f
   };
 }
 
-// Conditions are literals: only then can the engine use the index that stands for them.
+// Conditions are literals, because only then can the engine use the partial index for them.
 const PENDING = sql<boolean>`state = 'pending'`;
 const UNFINISHED = sql<boolean>`finished_at is null`;
 

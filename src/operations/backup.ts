@@ -18,7 +18,7 @@ const PAGES_AT_ONCE = 1_024;
  */
 const UNSYNCED_BYTES = 16 * 1024 * 1024;
 
-/** It could not be made, or is not whole; nothing was left behind. The message says what to do. */
+/** The backup failed or is incomplete, and nothing was left behind. The message states what to do. */
 export class BackupFailed extends Error {
   readonly code = 'BACKUP_FAILED';
 }
@@ -40,10 +40,10 @@ export async function backUp(
   try {
     await copyPages(path, partial, on);
     const tail = await check(partial, on.environment);
-    // As one file that needs nothing beside it, wherever it is opened.
+    // One file that can be opened anywhere without others next to it.
     foldLog(partial);
     syncFile(partial);
-    // What some tool left beside an older file of that name would be taken for this one's.
+    // Files that a tool left next to an older file of that name would be taken for this one's.
     removeBeside(file);
     moveInto(partial, file);
     return { tail, bytes: statSync(file).size };
@@ -64,7 +64,7 @@ async function copyPages(
   try {
     const pageBytes = source.pragma('page_size', { simple: true }) as number;
     source.exec('BEGIN');
-    // Only a read begins it. What is committed from now on is not in the copy.
+    // Only a read begins the transaction. Later commits are not in the copy.
     source.prepare('SELECT count(*) FROM sqlite_schema').get();
     let synced = 0;
     await source.backup(partial, {
@@ -100,7 +100,7 @@ export function assertWhole(handle: BetterSqlite3.Database, how: 'quick_check' |
   if (found !== 'ok') throw new BackupFailed(`it is damaged: ${found}`);
 }
 
-/** Opens a file that nobody else uses as a database, and closes it again. */
+/** Opens a file as a database that no other process uses, and closes it again. */
 export async function withFile<R>(
   path: string,
   work: (db: Db, handle: BetterSqlite3.Database) => Promise<R>,
@@ -114,7 +114,7 @@ export async function withFile<R>(
   }
 }
 
-/** Brings what is in the log into the file and removes the log. Throws when somebody else has the file open. */
+/** Checkpoints the log into the file and removes it. Throws if another process has the file open. */
 export function foldLog(path: string): void {
   const handle = new BetterSqlite3(path, { fileMustExist: true, timeout: 0 });
   try {

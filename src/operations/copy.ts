@@ -9,7 +9,7 @@ import { transact } from '../database/transaction.ts';
 
 /** Moves everything from one database to an empty one of another engine: all of it or nothing. */
 
-/** A copy was refused or broken off; the target is as it was before, and the message says what to do. */
+/** The copy was refused or broke off. The target is unchanged, and the message states what to do. */
 export class CopyRefused extends Error {
   readonly code = 'COPY_REFUSED';
 }
@@ -69,7 +69,7 @@ const OF_ONE_ROW: ReadonlySet<string> = new Set([
   'retention',
 ]);
 
-/** Rows at once: a census chunk has 256 KiB, so that a hundred of them are some 50 MiB while they travel. */
+/** Rows copied at once: a census chunk has 256 KiB, so a hundred take about 50 MiB in transit. */
 const ROWS_AT_ONCE = 100;
 /** Rows that hold whole lists of a payroll, of up to 8 MiB each: a hundred might be more than one text can hold. */
 const LARGE_ROWS_AT_ONCE = 4;

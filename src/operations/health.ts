@@ -26,16 +26,16 @@ export function createReadiness(db: Db, now: Clock): () => Promise<NotReady | nu
   };
 }
 
-/** The engines' own codes; what is not among them is told as failed, and its code is in the log of who meets it. */
+/** The engines' own codes. Any other is reported as failed, and the caller logs its code. */
 const CODES: readonly (readonly [RegExp, NotReady])[] = [
   [/^SQLITE_(BUSY|LOCKED)/, 'locked'],
-  // A full disk shows itself at the shared memory beside the log, too.
+  // A full disk also shows as a failure of the shared memory next to the log.
   [/^(SQLITE_FULL|SQLITE_IOERR_SHM(SIZE|OPEN|MAP)|53100)$/, 'disk-full'],
   [/^(SQLITE_READONLY.*|25006)$/, 'read-only'],
   [/^(57P0[123]|53300)$/, 'unreachable'],
 ];
 
-/** What an error of the engine means for whoever asks whether it can commit. */
+/** Returns why the process cannot commit, from an error of the engine. */
 export function reasonOf(error: unknown): NotReady {
   if (error instanceof LockTimeout) return 'locked';
   if (error instanceof ConnectionLost) return 'unreachable';

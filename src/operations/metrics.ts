@@ -16,12 +16,12 @@ export type Facts = {
   version: string;
   /** Whether this process can commit. */
   ready: boolean;
-  /** What the other threads counted. */
+  /** The counts of the other threads. */
   receiving: Receiving;
   /** The thread of the private side, and what it counted. */
   thread: ThreadCounts;
   counts: PrivateCounts;
-  /** What the database holds; null when it can't be asked: then nothing is told of it. */
+  /** The counts from the database. Null if it does not respond: then its metrics are omitted. */
   stored: Stored | null;
 };
 

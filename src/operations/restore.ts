@@ -15,9 +15,9 @@ import { BESIDE, keepAs, moveInto, removeBeside, syncFile } from '../database/fi
 import { setShrinkable } from '../database/shrink.ts';
 import { foldLog } from './backup.ts';
 
-/** Putting a backup in the place of a SQLite database: first beside it, where it is checked, then in one step. */
+/** Replaces a SQLite database with a backup, which is first copied next to it and checked. */
 
-/** Nothing was replaced; the message says why and what to do. */
+/** Nothing was replaced. The message states why and what to do. */
 export class RestoreRefused extends Error {
   readonly code = 'RESTORE_REFUSED';
 }
@@ -117,7 +117,7 @@ function closeOld(path: string, kept: string): void {
     if (/^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))) {
       throw new RestoreRefused(`another process has ${path} open: end it, and restore again`);
     }
-    // It can't be read, which may be why it is replaced. Its log is kept beside it as it is.
+    // The file can't be read, which may be why it is replaced. Keep its log as it is.
     for (const end of [BESIDE.log, BESIDE.journal]) {
       if (existsSync(`${path}${end}`)) keepAs(`${path}${end}`, `${kept}${end}`);
     }

@@ -1,4 +1,4 @@
-/** Retention: what is not needed any more goes, the oldest first, in small steps beside everything else. */
+/** Retention: deletes data that is no longer needed, oldest first, in small steps. */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import type { RetentionConfig } from '../config.ts';
@@ -14,16 +14,16 @@ import type { Log } from '../telemetry/log.ts';
 
 /** A start is busy with other things, and one that is started again each hour must get there too. */
 const FIRST_AFTER_MS = 60_000;
-/** What is kept for months may be kept for an hour more. */
+/** Data kept for months may be kept an hour longer. */
 const EVERY_MS = 3_600_000;
-/** Between two transactions: deliveries are stored and events applied meanwhile. */
+/** The pause between two transactions, in which deliveries are stored and events applied. */
 const PAUSE_MS = 20;
 
 /** How much was dropped: bodies of events, bodies of conflicts that were settled, and requests. */
 export type Dropped = { events: number; conflicts: number; requests: number };
 type Kind = keyof Dropped;
 
-/** What would be dropped; null for what is kept for ever. */
+/** The data due for deletion. Null for data that is kept indefinitely. */
 export type DueByKind = {
   events: Due | null;
   conflicts: Due | null;
@@ -82,7 +82,7 @@ export async function dropDue(
   return dropped;
 }
 
-/** Drops what is due once an hour; does nothing when everything is kept for ever. `failed`: the storage failed for good. */
+/** Deletes due data once an hour, or nothing if everything is kept. Calls `failed` if the storage fails permanently. */
 export async function runRetention(
   parts: Parts & { log: Log; failed: (error: unknown) => void },
   signal: AbortSignal,

@@ -46,13 +46,13 @@ const LOOKED_AT = [
   'event_conflicts',
 ] as const;
 
-/** How many rows will be looked at, as far as it can be told. */
+/** Returns the number of rows to check, as far as it is known. */
 export function rowsToVerify(db: Db, encryptor: Encryptor | null): Promise<number> {
   const tables = LOOKED_AT.map((table) => ({ table }));
   return countRows(db, encryptor === null ? tables : [...tables, ...ENCRYPTED_COLUMNS]);
 }
 
-/** Looks at everything that was there when it began: of what comes meanwhile nothing is said. */
+/** Checks everything that existed at the start. Ignores what arrives later. */
 export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifying): Promise<Found> {
   const [engine, rows] = await Promise.all([checkEngine(db, on), verifyRows(db, encryptor, on)]);
   return { engine, ...rows };
@@ -95,7 +95,7 @@ export async function verifyRows(
   };
 }
 
-/** Runs a part. One that the engine could not read to its end is told as a difference, and the others go on. */
+/** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the others. */
 function createParts({ tell, signal }: Verifying) {
   return async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
     signal.throwIfAborted();

@@ -8,7 +8,7 @@ import { employeeSubject, idOf } from './queue.ts';
 
 /** Attempts are at most 15 minutes apart: after an hour it is no hiccup any more. */
 const STUCK_HOURS = 1;
-/** A day without an answer will not heal by itself. */
+/** After a day without a response, the problem will not resolve automatically. */
 const STUCK_FOR_GOOD_HOURS = 24;
 
 /**
@@ -82,7 +82,7 @@ async function requestsStuck(db: Db, question: Question): Promise<Found[]> {
   }));
 }
 
-/** Employment changes in a state that an index stands for, of the employees that are asked about, oldest first. */
+/** Returns the employment changes of these employees in a state with an index, oldest first. */
 async function changesOf(db: Db, { employerId, employees }: Question, isMeant: RawBuilder<boolean>) {
   const changes = await db
     .selectFrom('outbox')

@@ -91,7 +91,7 @@ async function resumeSending(trx: Trx): Promise<boolean> {
   return resumed.numUpdatedRows > 0n;
 }
 
-/** What an attempt means for the circuit breaker. `answered` is null if nothing was sent. */
+/** The result of an attempt for the circuit breaker. `answered` is null if nothing was sent. */
 export type Signal = {
   readonly probe: boolean;
   readonly pauses: boolean;

@@ -19,7 +19,7 @@ export type Finishing = {
   random: () => number;
 };
 
-/** What to record for a claim: the attempt's outcome, or that it cannot be sent now. */
+/** The result to record for a claim: an attempt's outcome, or that it cannot be sent now. */
 export type End = { readonly claim: Claim } & (
   | { readonly outcome: Outcome }
   | { readonly decide: NotNow['decide'] }

@@ -50,7 +50,7 @@ export function attemptsOf(db: Db, requestId: string, limit: number): Promise<At
     .execute();
 }
 
-/** What is stored of a request, decrypted; null if it is erased or never existed. */
+/** The decrypted body of a request. Null if it is erased or never existed. */
 type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; answer: string | null };
 
 /**
@@ -79,7 +79,7 @@ export async function readContents(
   };
 }
 
-/** What identifies a request's contents after its body is erased. */
+/** The columns that identify a request's contents after its body is erased. */
 export type Fingerprint = {
   kind: RequestKind;
   body_hash: Buffer | null;

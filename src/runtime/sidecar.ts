@@ -63,7 +63,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     log.warn({ reason }, 'the address is plain http: keys and personal data cross the network unencrypted');
   }
 
-  // What was started is stopped in reverse order.
+  // Started parts are stopped in reverse order.
   const cleanup: (() => unknown)[] = [];
   const stop = async (): Promise<void> => {
     for (let step = cleanup.pop(); step !== undefined; step = cleanup.pop()) await step();

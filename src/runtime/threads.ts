@@ -15,7 +15,7 @@ import type { Receiving } from '../telemetry/receiver-counts.ts';
 
 /** V8's default is twice this. Payroll runs and deliveries are as fast with it (npm run bench) and take less memory. */
 const YOUNG_GENERATION_MB = 24;
-/** A stop lets requests in flight finish. What is left is taken up at the next start. */
+/** How long a stop waits for requests in flight. The next start continues the rest. */
 const STOP_WITHIN_MS = 8_000;
 /** A thread responds between two pieces of its work. One that takes longer is in trouble. */
 const RESPOND_WITHIN_MS = 2_000;
@@ -38,7 +38,7 @@ export type FromReceiver =
   | Request<'alive'>
   | Request<'ready'>;
 
-/** What every worker sends and receives. */
+/** The messages that every worker sends and receives. */
 type FromWorker = { type: 'listening'; address: string } | { type: 'failed'; error: Failure };
 type ToWorker = { type: 'stop' };
 

@@ -1,4 +1,4 @@
-/** What the private side counts of its own work, in plain numbers, until somebody reads the metrics. */
+/** The counts of the API thread, as plain numbers, until the metrics are read. */
 import { createTally, note, type Tally } from './tally.ts';
 
 /** Seconds of a request: most take milliseconds, a census or a large run a minute. */
@@ -15,9 +15,9 @@ export const ATTEMPT_OUTCOMES = [
   'cancelled',
   'lost',
 ] as const;
-/** What of a payroll run takes time, because its lines are computed or compared. */
+/** The operations on payroll runs that take time, because they compute or compare lines. */
 export const RUN_WORKS = ['put', 'preview', 'show', 'lines', 'finalize', 'verify', 'audit'] as const;
-/** What the private side may be short of. */
+/** The resources that the API thread can run short of. */
 export const SHED_REASONS = ['event-loop', 'heap'] as const;
 
 export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];

@@ -1,4 +1,4 @@
-/** The room where a SQLite database lies. The disk of a PostgreSQL server can't be seen from here. */
+/** The free disk space of a SQLite database. The disk of a PostgreSQL server is not visible here. */
 import { existsSync } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -7,7 +7,7 @@ import { fileOf } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 
 const MIB = 1024 * 1024;
-/** The log beside the database may grow to 128 MiB, and must be able to; and there must be room to copy it from. */
+/** The log next to the database may grow to 128 MiB, and a checkpoint needs space as well. */
 export const DISK_LEAST_BYTES = 256 * MIB;
 /** Some hundred thousand events, with their versions: days or weeks to do something about it. */
 export const DISK_FEW_BYTES = 1024 * MIB;
@@ -15,7 +15,7 @@ export const DISK_FEW_BYTES = 1024 * MIB;
 /** Bytes that may still be written there, and those that the database and its log have. */
 export type Disk = { free: number; database: number };
 
-/** The disk where the database of this path lies, or will lie. */
+/** Returns the disk of the database at this path, which may not exist yet. */
 export async function readDisk(path: string): Promise<Disk> {
   const sizes = await Promise.all(['', BESIDE.log].map((end) => sizeOf(`${path}${end}`)));
   return { free: await freeAt(path), database: sizes.reduce((sum, size) => sum + size, 0) };

@@ -1,7 +1,7 @@
 /** The metrics as Prometheus reads them, together with those that prom-client has of any process. */
 import { type Metric, PREFIX } from './metric.ts';
 
-/** What the answer is: Prometheus's text format. */
+/** The content type of the Prometheus text format. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**

@@ -1,4 +1,4 @@
-/** What receiving and storing count of their own work; the private listener asks for it. */
+/** The counts of receiving and storing, which the API thread requests. */
 import type { Clock } from '../clock.ts';
 import { createMinutes, type Minute } from './minutes.ts';
 import { createTally, note, SECONDS, type Tally } from './tally.ts';
@@ -7,7 +7,7 @@ import type { ThreadCounts } from './thread-counts.ts';
 /** Events in one commit: 256 at most. */
 const BATCHES = [1, 2, 4, 8, 16, 32, 64, 128, 256] as const;
 
-/** What the public listener counted since the start, in plain numbers, as they cross from one thread to another. */
+/** The counts of the public listener since the start, as plain numbers that can be sent between threads. */
 export type Received = {
   /** When the counting began: the start of the process. */
   since: string;
@@ -19,7 +19,7 @@ export type Received = {
   minutes: Minute[];
 };
 
-/** What storing counted since the start. */
+/** The counts of storing since the start. */
 export type Storing = { duplicates: number; conflicts: number; commits: Tally; batches: Tally };
 
 /** All that the other threads tell the private side. */
@@ -37,7 +37,7 @@ export type ReceivingCounts = {
   read(): Received;
 };
 
-/** `causes`: every cause that a delivery may be refused for, so that each is told from the start. */
+/** `causes`: every cause of a refusal, so that each is exported from the start. */
 export function createReceivingCounts(now: Clock, causes: readonly string[]): ReceivingCounts {
   const minutes = createMinutes();
   const counts = {

@@ -1,4 +1,4 @@
-/** What both threads of a sidecar count of themselves: how late their timers are, their memory, what they apply. */
+/** The counts of a thread: timer delays, memory, and events applied. */
 import { createTally, note, SECONDS, type Tally } from './tally.ts';
 
 /**
@@ -7,7 +7,7 @@ import { createTally, note, SECONDS, type Tally } from './tally.ts';
  */
 const LOOK_EVERY_MS = 250;
 
-/** What became of events, in plain numbers. */
+/** The number of events by result. */
 export type AppliedCounts = { applied: number; ignored: number; quarantined: number };
 
 /** As it crosses from one thread to another. */

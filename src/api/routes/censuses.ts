@@ -197,7 +197,7 @@ function refused(errorCount: number, errors: readonly Problem[]): Refusal {
   return new Refusal('census-refused', detail, { errors, errorCount });
 }
 
-/** The staged census, opened and streamed: whoever may read this may read every employee's data. */
+/** Decrypts and streams the staged census, which contains the data of every employee. */
 export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, log } = parts;
   app.get(

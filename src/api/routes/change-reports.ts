@@ -106,9 +106,9 @@ function usedBefore(): Refusal {
   );
 }
 
-/** A batch is held in memory while it is accepted; 10,000 changes have some 5 MB. */
+/** A batch is held in memory while it is accepted; 10,000 changes take about 5 MB. */
 export const BATCH_BYTES_MAX = 16 * 1024 * 1024;
-/** Batches at once, each with some 100 MB while it is read. They take turns with the one ledger anyway. */
+/** Batches read at the same time, each about 100 MB. They wait for the one ledger anyway. */
 const BATCHES_AT_ONCE = 3;
 
 const BATCH_TYPES = [ROW_TYPES.json, ROW_TYPES.ndjson];
@@ -187,7 +187,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
       },
     },
     async (request, reply) => {
-      // Whoever sends it believes that the batch is safe to repeat.
+      // The sender expects that the batch is safe to repeat.
       if (request.headers['idempotency-key'] !== undefined) {
         const rule = 'is for single changes: give each change of the batch an idempotency_key';
         throw invalid([{ path: 'Idempotency-Key', rule }]);

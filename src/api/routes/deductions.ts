@@ -183,7 +183,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
         ? await getDeductionThen(db, id, thenOf(query), today())
         : await getDeduction(db, id, today());
       if (state !== null) return viewDeduction(state);
-      // What is known, but not of then, is told from what is not known at all.
+      // Distinguishes a deduction that was not known then from one that is unknown.
       if (isThen && (await getDeduction(db, id, today())) !== null) throw new Refusal('not-found', NOT_THEN);
       throw notFound('deduction');
     },

@@ -121,7 +121,7 @@ const BodyQuery = closed({
   ),
 });
 
-/** What became of the changes that were accepted. */
+/** Lists accepted changes and their results. */
 export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
   const { db, encryptor, log } = parts;
   named(app, 'AcceptedChange', ChangeSummary);
@@ -222,7 +222,7 @@ const Cancelling = closed(
   'Why.',
 );
 
-/** What people do about one employment change. */
+/** Manual actions on one employment change. */
 function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts): void {
   app.post(
     '/v1/employee-changes/:change_id/retry',
@@ -293,7 +293,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
     async (request) => done(request, await releaseChange(db, request.params.change_id), 'released'),
   );
 
-  /** Answers the change as it is afterwards. */
+  /** Returns the change as it is after the action. */
   function done(request: FastifyRequest, acted: ActedOn, what: string): AcceptedChange {
     if (acted.outcome === 'not-found') throw notFound('employment change');
     if (acted.outcome === 'refused') throw new Refusal('conflict', acted.why);

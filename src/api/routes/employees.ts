@@ -22,7 +22,7 @@ import { notFound } from '../problem.ts';
 import { type Api, named, ownInstant } from '../schemas.ts';
 import { Summary } from './employee-changes.ts';
 
-/** Of each list; the lists themselves go on. An employee has a handful of each. */
+/** Entries shown of each list, which the cursor continues. An employee has a handful. */
 const SHOWN = 100;
 /** Reports on one employee: one for each census that stated something new, over decades. */
 const FACTS_SHOWN = 1_000;
@@ -94,7 +94,7 @@ const EmployeeId = closed({
   employee_id: { ...identifier, description: "Payroll's id of the employee, percent-encoded." },
 });
 
-/** The parts for which a token needs another scope beside that of the route. */
+/** The parts that require another scope in addition to the route's own. */
 const MORE = [
   { part: 'changes', scope: 'changes:read' },
   { part: 'arrears', scope: 'runs:read' },

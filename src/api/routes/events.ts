@@ -214,7 +214,7 @@ const Dismissal = closed({
   }),
 });
 
-/** What people do about one event. What an event already did is never done twice. */
+/** Manual actions on one event. An event never takes effect twice. */
 function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
   app.post(
     '/v1/events/:event_id/reprocess',

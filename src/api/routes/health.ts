@@ -18,7 +18,7 @@ const WHY: Readonly<Record<NotReady, string>> = {
   failed: 'the database failed: see the log',
 };
 
-/** Liveness, readiness of the process, and metrics. Public: nobody needs a token, and they say nothing of what is stored. */
+/** Liveness, readiness of the process, and metrics. Public: no token, and no stored data. */
 export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
   let told: NotReady | null = null;
   /** Once for each cause, however often it is asked: to answer 503 is the work of this route, not its failure. */

@@ -13,7 +13,7 @@ export function metricsRoutes(app: Api, parts: ApiParts): void {
   const { db, now, version, whyNotReady, receiving, thread, counts } = parts;
   const expose = createExposition();
 
-  /** Null while the database does not answer: what was counted here is told all the same. */
+  /** Null while the database does not respond. The counts of the process are exported anyway. */
   async function stored(): Promise<Facts['stored']> {
     try {
       return {

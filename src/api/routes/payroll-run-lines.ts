@@ -120,7 +120,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
     return { ...list, pages: wantedOf(list.pages, query) };
   }
 
-  /** An answer that has begun can't become a refusal: it breaks off, and this line says why. */
+  /** Logs why a response broke off. A response that has started cannot become an error response. */
   function tell(request: FastifyRequest) {
     return (error: unknown): void => {
       const route = `${request.method} ${request.routeOptions.url}`;
@@ -307,7 +307,7 @@ const WORDS =
 /** Files read at once. An audit holds the rows of its file, at most 100 MB. */
 const FILES_AT_ONCE = 3;
 
-/** What payroll tells of a run in a file: what it took, and what it would have taken. */
+/** Files from payroll about a run: amounts taken, and rows to compare. */
 export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void {
   passStreams(app, Object.values(ROW_TYPES));
   const limited = limitReads(FILES_AT_ONCE, 'files', log);

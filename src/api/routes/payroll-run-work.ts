@@ -61,7 +61,7 @@ const Voided = closed(
   'A voided payroll run.',
 );
 
-/** What people do with a run that they have reviewed, and with one that was wrong. */
+/** Finalizes and voids runs. */
 export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silentAfterMs }: ApiParts): void {
   app.post(
     '/v1/payroll-runs/:run_id/finalize',

@@ -17,7 +17,7 @@ import { EmployerId } from './censuses.ts';
 export { CODES_MAX } from '../../payroll/settings/codes.ts';
 export { DATES_MAX } from '../../payroll/settings/schedules.ts';
 
-/** As many schedules and dates as payroll takes, each date with its period some 90 bytes. */
+/** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
 export const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
 const PaySchedules = closed(
@@ -113,7 +113,7 @@ const PayrollPolicy = closed(
   "An employer's payroll policy with its history: the options of its runs.",
 );
 
-/** What payroll says of an employer once: its pay dates, its codes and its policy. */
+/** The settings of an employer: pay schedules, payroll codes and payroll policy. */
 export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void {
   const Schedules = named(app, 'PaySchedules', PaySchedules);
   const Codes = named(app, 'PayrollCodes', PayrollCodes);
