@@ -7,7 +7,7 @@ export type { components, paths } from './client-types.ts';
 /** An answer or a body by its name in the reference: `Schemas['Deduction']`. */
 export type Schemas = components['schemas'];
 
-/** What a refusal (RFC 9457) holds: `error`, wherever a call was refused. */
+/** Problem details (RFC 9457): `error` of every call that fails. */
 export type Problem = Schemas['Problem'];
 
 /** `client.GET('/v1/deductions', { params })` and so on for each method: answers `{ data, error, response }`. */
@@ -16,7 +16,7 @@ export type Client = FetchClient<paths, 'application/json' | 'application/proble
 export type ClientOptions = {
   /** Where the private listener is: `http://127.0.0.1:8081`. */
   readonly baseUrl: string;
-  /** A token with the scopes of what is called; `benefits-sidecar token create` makes one. */
+  /** A token with the scopes of the calls. Create one with `benefits-sidecar token create`. */
   readonly token: string;
   /** In the place of the runtime's own: for a proxy, a limit of time, a test. */
   readonly fetch?: (request: Request) => Promise<Response>;

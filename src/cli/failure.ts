@@ -30,7 +30,7 @@ export class WrongUsage extends Error {
   readonly code = 'WRONG_USAGE';
 }
 
-/** The command failed; the message says why and what to do. */
+/** The command failed. The message states why and what to do. */
 export class CommandFailed extends Error {
   readonly code = 'COMMAND_FAILED';
 }
@@ -84,7 +84,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   SQLITE_BUSY: 'the database is in use by another process: try again',
 };
 
-/** What to do, for our own messages that name only the problem. */
+/** Advice for our own messages that name only the problem. */
 const REMEDY: Readonly<Record<string, string>> = {
   CONNECTION_LOST: 'check the host and port of DATABASE_URL, and that the server runs',
   CONFIG: '"benefits-sidecar doctor" checks every variable',

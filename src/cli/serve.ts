@@ -38,7 +38,7 @@ async function serve({ env, out }: Context, { migrate }: { migrate: boolean }): 
   let failure: Error | null = null;
   const reportTimeout = (): void => {
     report(new Error(LATE));
-    // Printed last, because it says what to do.
+    // Printed last, because it states the next step.
     if (failure !== null) report(failure);
   };
   const closer = closeWithGrace(

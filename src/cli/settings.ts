@@ -1,4 +1,4 @@
-/** What payroll sets for an employer: pay schedules, the payroll policy and payroll codes. */
+/** The settings of an employer: pay schedules, the payroll policy and payroll codes. */
 import type { Command } from 'commander';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';

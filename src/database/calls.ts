@@ -55,7 +55,7 @@ async function listen(databaseUrl: string, heard: (call: Call) => void, signal: 
       if (payload === 'apply' || payload === 'send') heard(payload);
     });
     await client.query(`listen ${CHANNEL}`);
-    // What was called while nobody listened.
+    // Notifications sent while the connection was down.
     heard('apply');
     heard('send');
     if (signal.aborted) leave();

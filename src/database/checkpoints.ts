@@ -4,9 +4,9 @@ import { FileGuard } from './file-guard.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
 
-/** More often, and the same pages are copied more times; less often, and whoever commits waits longer for the disk. */
+/** A shorter interval copies the same pages more often; a longer one makes commits wait longer for the disk. */
 const EVERY_MS = 250;
-/** The log starts over only when a pass ends with nothing new behind it: under load the second or third one does. */
+/** The log restarts only after a pass that finds no new pages. Under load, the second or third pass does. */
 const PASSES = 3;
 
 /**

@@ -7,13 +7,13 @@ export type Difference = {
   /** The key of the row; of several columns, with a slash between them. */
   id: string;
   field: string;
-  /** What is wrong, after the name of the field: `member_contribution: is not what event msg_1 says`. */
+  /** The rule that the field breaks, such as `is not what event msg_1 says`. */
   rule: string;
 };
 
 export type Tell = (difference: Difference) => void;
 
-/** What a part of `verify` is given. */
+/** The parameters of a part of `verify`. */
 export type Verifying = {
   tell: Tell;
   /** So many more rows were looked at. */

@@ -64,7 +64,7 @@ export function forUpdate<T extends keyof Tables, O>(
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate();
 }
 
-/** Locks those rows that nobody else has locked, and leaves out the others: each is somebody's work already. */
+/** Locks the rows that are not locked and skips the others, which another worker handles. */
 export function forUpdateSkipLocked<T extends keyof Tables, O>(
   trx: Trx,
   query: SelectQueryBuilder<Tables, T, O>,
@@ -72,7 +72,7 @@ export function forUpdateSkipLocked<T extends keyof Tables, O>(
   return engineOf(trx) === 'sqlite' ? query : query.forUpdate().skipLocked();
 }
 
-/** The end of a query that is written by hand and passes over rows that somebody has locked. */
+/** Returns the end of a hand-written query that skips locked rows. */
 export function unlessLocked(trx: Trx): RawBuilder<unknown> {
   return engineOf(trx) === 'sqlite' ? sql`` : sql`for update skip locked`;
 }
@@ -108,7 +108,7 @@ export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<bo
   return found.rows.length > 0;
 }
 
-/** Keeps everybody else off the tables until the transaction ends. */
+/** Locks the tables exclusively until the transaction ends. */
 export async function lockAllTables(trx: Trx): Promise<void> {
   if (engineOf(trx) === 'sqlite') return;
   const { rows } = await sql<{ name: string }>`
@@ -118,7 +118,7 @@ export async function lockAllTables(trx: Trx): Promise<void> {
   );
 }
 
-/** Lets the numbers that the engine gives go on behind the highest that a copy has brought. */
+/** Continues the engine's sequences after the highest number that a copy inserted. */
 export async function moveSequences(trx: Trx): Promise<void> {
   if (engineOf(trx) === 'sqlite') return;
   const { rows } = await sql<{ table: string; column: string }>`
@@ -131,7 +131,7 @@ export async function moveSequences(trx: Trx): Promise<void> {
   }
 }
 
-/** Bytes that the database takes on a PostgreSQL server; 0 on SQLite, whose files anybody can look at. */
+/** Returns the size of the database on a PostgreSQL server in bytes, and 0 on SQLite, whose files are visible. */
 export async function serverBytes(db: Db): Promise<number> {
   if (engineOf(db) === 'sqlite') return 0;
   const { rows } = await sql<{ bytes: number }>`

@@ -11,7 +11,7 @@ export class LockTimeout extends Error {
   }
 }
 
-/** `db` was used where a transaction is open, instead of its `trx`: it would wait for ever or read old rows. */
+/** `db` was used inside a transaction instead of its `trx`, where it would wait forever or read old rows. */
 export class UsedOutsideTransaction extends Error {
   readonly code = 'USED_OUTSIDE_TRANSACTION';
   constructor() {
@@ -19,7 +19,7 @@ export class UsedOutsideTransaction extends Error {
   }
 }
 
-/** The engine ended the transaction by itself, because of an error that the work caught; nothing was written. */
+/** The engine ended the transaction because of an error that the work caught. Nothing was written. */
 export class RolledBack extends Error {
   readonly code = 'ROLLED_BACK';
   constructor() {
@@ -42,7 +42,7 @@ export class DatabaseDamaged extends Error {
   }
 }
 
-/** The server could not be reached, or was lost in the middle; what became of a commit then, nobody knows. */
+/** The server is unreachable, or the connection was lost. The result of a commit in flight is unknown. */
 export class ConnectionLost extends Error {
   readonly code = 'CONNECTION_LOST';
   constructor(cause: unknown) {
@@ -77,7 +77,7 @@ const PASSING = new Set([DEADLOCK, NOT_SERIALIZABLE, STALE_PLAN]);
 const ELSEWHERE = new Set(['26000', '42P05']);
 const QUERY_CANCELED = '57014';
 
-/** True when the process must end: the storage failed in a way that a retry can't mend. */
+/** Returns true if the process must end because the storage failed in a way that no retry can fix. */
 export function isFatal(error: unknown): boolean {
   const code = codeOf(error);
   return FATAL.test(code) && !HEALS.has(code);
@@ -95,7 +95,7 @@ export function isWorthAnotherTry(error: unknown): boolean {
   return isOfPostgres(error) && (PASSING.has(codeOf(error)) || isPreparedElsewhere(error));
 }
 
-/** True when what was prepared lies on another connection than the one that a proxy gives now. */
+/** Returns true if a proxy switched to a connection that lacks the prepared statement. */
 export function isPreparedElsewhere(error: unknown): boolean {
   return isOfPostgres(error) && ELSEWHERE.has(codeOf(error));
 }

@@ -18,10 +18,10 @@ const SALTS = { at: 16, atFrame: 8, bytes: 8 };
 /** Checks in a row after which a log that has pages to copy and no header is damaged. */
 const WITHOUT_HEADER_MOST = 4;
 
-/** Reads of the file's size, all of which must find it short. */
+/** How many reads of the file's size must find it short. */
 const READS_MOST = 5;
 
-/** What a check of the log found: its header, and the frames that SQLite counts in it. */
+/** The result of a check of the log: its header, and the frames that SQLite counts in it. */
 type Log = { header: Buffer; frames: number };
 
 export class FileGuard {

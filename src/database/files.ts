@@ -3,7 +3,7 @@ import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmS
 import { dirname } from 'node:path';
 import { codeOf } from './errors.ts';
 
-/** How what lies beside a database is named: by its own name with one of these behind it. */
+/** The suffixes of the files next to a database. */
 export const BESIDE = {
   log: '-wal',
   memory: '-shm',
@@ -30,7 +30,7 @@ export function syncFile(path: string): void {
   }
 }
 
-/** Puts a file that is synced under another name of the same folder, in place of what is there; durable when it returns. */
+/** Renames a synced file within its folder, replacing the target. Durable when it returns. */
 export function moveInto(from: string, to: string): void {
   renameSync(from, to);
   syncFile(dirname(to));
@@ -49,7 +49,7 @@ export function keepAs(path: string, kept: string): void {
   syncFile(dirname(kept));
 }
 
-/** Removes what SQLite kept beside a file that is, or will be, no more: it would be taken for the next one's. */
+/** Removes SQLite's files next to a removed database, because the next database would use them. */
 export function removeBeside(path: string): void {
   for (const end of OF_SQLITE) rmSync(`${path}${end}`, { force: true });
 }

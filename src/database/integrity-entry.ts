@@ -3,7 +3,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf } from './errors.ts';
 import { openReader } from './handle.ts';
 
-/** What was found in a table; an empty list when it is whole. `done`: that was the last one. */
+/** The findings of a table; empty if it is intact. `done` marks the last table. */
 export type TableChecked = { table: string; said: string[] } | { done: true };
 
 const { path } = workerData as { path: string };

@@ -10,20 +10,20 @@ import { compareSchema, SchemaNotComparable } from './schema-check.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transaction.ts';
 
-/** What the engine itself says of its files. */
+/** The result of the engine's own integrity checks. */
 
 export type EngineCheck = {
-  /** What was asked of it: `integrity_check`, `amcheck`, `data_checksums`. */
+  /** The check that ran: `integrity_check`, `amcheck` or `data_checksums`. */
   name: string;
   /** `unasked`: the engine as it is set up can't tell, and `says` why. */
   result: 'pass' | 'fail' | 'unasked';
   says: string;
 };
 
-/** Runs as source and as built code: the entry beside this file has the same extension. */
+/** Runs as source and as built code: the entry next to this file has the same extension. */
 const ENTRY = new URL(`./integrity-entry${extname(import.meta.url)}`, import.meta.url);
 
-/** Findings of one check that are told: the first says enough. */
+/** The number of findings reported per check. The first ones suffice. */
 const SAID = 5;
 
 /**
@@ -54,7 +54,7 @@ async function checkSchemaObjects(db: Db, { tell }: Verifying): Promise<EngineCh
   }
 }
 
-/** On a thread of its own: meanwhile this one can be interrupted, and look at everything else. */
+/** Runs on a thread of its own, so that this one can be interrupted and check everything else. */
 async function checkSqlite(db: Db, { tell, signal }: Verifying): Promise<EngineCheck[]> {
   const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
   const said: string[] = [];

@@ -7,14 +7,14 @@ import { transact } from './transaction.ts';
 
 export type Environment = 'sandbox' | 'live';
 
-/** A database that must not be used as it is; the message says why and what to do. */
+/** The database must not be used as it is. The message states why and what to do. */
 export class SchemaRefused extends Error {
   readonly code = 'SCHEMA_REFUSED';
 }
 
 export type Migration = { number: number; name: string; text: string; hash: string };
 
-/** What this release knows: a folder of SQL an engine, with the same numbers. Tests pass another one. */
+/** The migrations of this release: one folder of SQL per engine, with the same numbers. Tests pass another one. */
 const FOLDER = new URL('../../db/', import.meta.url);
 
 export const MIGRATIONS_TABLE =

@@ -1,4 +1,4 @@
-/** What an idle loop waits on. A notification while nothing waits is remembered. */
+/** Wakes an idle loop. A notification while the loop is busy is remembered. */
 export type Notifier = {
   notify(): void;
   /** Resolves when notified (also earlier), after `ms`, or when the signal aborts. */

@@ -14,7 +14,7 @@ export function sqlitePath(databaseUrl: string): string {
   return resolve(databaseUrl.slice('sqlite:'.length));
 }
 
-/** The same where links lead: one database has one lock and one hint beside it, whatever link it is reached by. */
+/** Resolves links, so that a database has one lock and one high-water mark whatever link leads to it. */
 export function sqliteFile(databaseUrl: string): string {
   const path = sqlitePath(databaseUrl);
   return existsSync(path) ? realpathSync(path) : path;
@@ -39,7 +39,7 @@ export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => 
     return new Kysely<Tables>({ dialect: openPostgres(databaseUrl) });
   }
   const path = sqlitePath(databaseUrl);
-  // Before SQLite opens it: the log and the shared memory that it makes beside the file get the file's mode.
+  // Create the file before SQLite does: the log and the shared memory next to it take its mode.
   makeFile(path);
   const { dialect } = openSqlite(path, onFatal);
   return new Kysely<Tables>({ dialect });
@@ -55,7 +55,7 @@ export function abandon(db: Db): void {
   abandoned.add(db);
 }
 
-/** Held until they are let go: a handle that nobody refers to is collected, and its lock with it. */
+/** Locks held until released. A handle without a reference is garbage-collected, which releases its lock. */
 const held = new Set<BetterSqlite3.Database>();
 
 /** Another process serves this database. */

@@ -82,7 +82,7 @@ async function createPool(databaseUrl: string): Promise<Pool> {
         oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
     },
   });
-  // A connection that broke while nobody used it: the pool has let go of it already.
+  // An idle connection broke. The pool has already removed it.
   pool.on('error', () => {});
   // One that broke between two statements of a transaction: the next one fails. Unheard, it would end the process.
   pool.on('connect', (client) => client.on('error', () => {}));
@@ -168,7 +168,7 @@ class Connection implements DatabaseConnection {
       // A transaction in which a statement failed is rolled back by its commit, which then succeeds.
       if (how === 'commit' && command !== 'COMMIT') throw new RolledBack();
     } catch (error) {
-      // With the connection the server has ended the transaction: what is told is why it was to be rolled back.
+      // The server ended the transaction with the connection, so report the error that caused the rollback.
       if (how === 'commit' || !this.#broken) throw error;
     }
   }
@@ -225,7 +225,7 @@ class Connection implements DatabaseConnection {
     try {
       return await query();
     } catch (error) {
-      // What is no answer of the server says nothing of the connection's state; a fatal answer ended it.
+      // An error that is no response of the server leaves the connection's state unknown; a fatal response ended it.
       this.#broken ||= !isOfPostgres(error) || error.severity === 'FATAL';
       throw reached(error);
     }
@@ -256,7 +256,7 @@ class StatementNames {
     this.#most = 0;
   }
 
-  /** A newer release added a column meanwhile: what was prepared before is prepared again, under another name. */
+  /** A newer release added a column, so statements must be prepared again under another name. */
   forget(): void {
     this.#names.clear();
     this.#generation += 1;

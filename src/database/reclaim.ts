@@ -1,10 +1,10 @@
-/** What was dropped is overwritten where it lay in SQLite's file; this takes it out of the log beside it too. */
+/** Removes deleted data from SQLite's log. In the file, it has already been overwritten. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { isBusy } from './errors.ts';
 import { openWriter } from './handle.ts';
 import { sqlitePath } from './open.ts';
 
-/** The log can be emptied at a moment when nobody writes to it or reads from it: there are many a second. */
+/** The log can be emptied at a moment without readers and writers. There are many per second. */
 const TRIES = 100;
 const TRY_EVERY_MS = 50;
 

@@ -2,7 +2,7 @@
 import { forUpdate } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 
-/** Up to which event (a seq) bodies were looked at. Without the lock somebody may go on, or set it back, meanwhile. */
+/** Returns the last event whose body was checked. Without the lock, another sidecar may continue or reset it. */
 export async function eventsThrough(db: Db): Promise<number> {
   const row = await db.selectFrom('retention').select('events_through').executeTakeFirstOrThrow();
   return row.events_through;

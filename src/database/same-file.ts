@@ -6,10 +6,10 @@ import { sqliteFile } from './open.ts';
 
 /** How often it is looked: what was acknowledged since may be lost, and the provider still has it. */
 const EVERY_MS = 1_000;
-/** The database, and what SQLite keeps beside it as long as it is open. */
+/** The database and the files that SQLite keeps next to it while it is open. */
 const ENDS = ['', BESIDE.log, BESIDE.memory] as const;
 
-/** What is stored now may lie in a file without a name, and be gone with the process. */
+/** New data may go to an unlinked file that disappears with the process. */
 export class DatabaseReplaced extends Error {
   readonly code = 'DATABASE_REPLACED';
   constructor(path: string) {

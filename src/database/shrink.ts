@@ -11,9 +11,9 @@ import { sqlitePath } from './open.ts';
 
 /** Pages moved in one transaction: 512 KiB, which hold the write lock for 10 to 20 ms. */
 const PAGES_AT_ONCE = 128;
-/** Between two of them: deliveries are stored meanwhile. */
+/** The pause between two steps, in which deliveries are stored. */
 const PAUSE_MS = 20;
-/** A file of 16 MiB is written anew within some tenths of a second. */
+/** A file of 16 MiB is rewritten within a few tenths of a second. */
 const SMALL_PAGES = 4_096;
 const INCREMENTAL = 2;
 
@@ -35,12 +35,12 @@ export function makeShrinkable(databaseUrl: string): void {
   }
 }
 
-/** What this handle writes anew from now on can shrink. */
+/** Lets this handle rewrite the file so that it can shrink. */
 export function setShrinkable(handle: BetterSqlite3.Database): void {
   handle.pragma('auto_vacuum = INCREMENTAL');
 }
 
-/** Gives back all that is free, beside everything else. Ends early when `signal` aborts. */
+/** Returns all free pages to the disk in small steps. Ends early when `signal` aborts. */
 export async function shrink(databaseUrl: string, signal: AbortSignal): Promise<void> {
   const handle = openWriter(sqlitePath(databaseUrl));
   try {

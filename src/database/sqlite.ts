@@ -21,7 +21,7 @@ import { FileGuard } from './file-guard.ts';
 import { openReader, openWriter } from './handle.ts';
 import { assertOutsideTransaction } from './transaction.ts';
 
-/** How long to wait for the write lock before the caller is told to come back: a caller's patience, not SQLite's. */
+/** How long to wait for the write lock before the caller must retry. This is our limit, not SQLite's. */
 const LOCK_WAIT_MS = 3_000;
 /** Between tries for the lock. The private side holds it 50 ms at most, so a short nap finds it soon. */
 const LOCK_RETRY_MS = 2;
@@ -47,7 +47,7 @@ export function openSqlite(
   return { dialect, writer };
 }
 
-/** Without this Kysely would queue every read behind the transaction that is open. */
+/** Without this, Kysely would queue every read after the open transaction. */
 class TwoHandleAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
@@ -91,7 +91,7 @@ class ImmediateDriver implements Driver {
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    // The patience is the caller's, so it counts from here: a queue must not wait once more for each of its own.
+    // The limit belongs to the caller and starts here, so that a queued call does not wait for each one before it.
     const deadline = performance.now() + LOCK_WAIT_MS;
     const before = this.#turn;
     const mine = Promise.withResolvers<void>();

@@ -182,7 +182,7 @@ export interface VersionTable {
   decided_by: 'created_at' | 'tie' | 'receipt';
   late: Flag;
   tie_changed: Flag;
-  /** 1: its `created_at` lies further after its time of receipt than clocks may differ. */
+  /** 1: its `created_at` is later than its time of receipt by more than clocks may differ. */
   ahead: Flag;
   recorded_at: string;
 }

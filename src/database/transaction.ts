@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isWorthAnotherTry, UsedOutsideTransaction } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
-/** What runs inside a transaction, and whether that is still open: what it set off may outlive it. */
+/** The work inside a transaction, and whether the transaction is still open: work that it started may outlive it. */
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
-/** Whoever waited for what the failed transaction held has it by then: at once it would be taken away again. */
+/** Waits until those who waited for the failed transaction's locks have them. An immediate retry would take them again. */
 const AGAIN_AFTER_MS = 50;
 
 let retried = 0;

@@ -9,7 +9,7 @@ import { readMark, saveMark } from './high-water-mark.ts';
 
 export type DataLoss = Tables['data_losses'];
 
-/** What to do about a loss: "replay what is from 2026-… on". */
+/** Advice after a loss: "replay events from 2026-… on". */
 export function whatToReplay(receivedAt: string | null): string {
   const from = replayFrom(receivedAt);
   return from === null ? 'replay everything' : `replay what is from ${from} on`;

@@ -37,7 +37,7 @@ export type Becomes = 'applied' | 'ignored' | 'quarantined';
 /** One event from a file, in the format of fixtures/README.md. */
 export type Fixture = OutgoingEvent & {
   file: string;
-  /** What it shows, in a sentence. */
+  /** The scenario in one sentence. */
   about?: string;
   becomes?: Becomes;
 };

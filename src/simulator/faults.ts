@@ -5,7 +5,7 @@
  */
 
 type FaultKind = {
-  /** What it applies to: a request to the endpoints, or a delivery of an event. */
+  /** The scope of a fault: a request to the endpoints, or a delivery of an event. */
   meets: 'request' | 'delivery';
   /** The type of VALUE; `none` takes no value. */
   value: 'none' | 'duration' | 'status' | 'number';

@@ -7,7 +7,7 @@ import type { ReceivedRequest } from './record.ts';
 import type { KnownEmployee } from './workforce.ts';
 import type { World } from './world.ts';
 
-/** What a scenario uses: the simulator, and a way to report what happens. */
+/** The parameters of a scenario: the simulator, and a function to report what happens. */
 export type Scene = Enrolments &
   Pick<
     Provider,
@@ -35,9 +35,9 @@ export type Scene = Enrolments &
   };
 
 export type Scenario = {
-  /** What happens. */
+  /** The course of the scenario. */
   about: string;
-  /** What to look at in the sidecar, and where. */
+  /** The place in the sidecar to look at. */
   see: string;
   play(scene: Scene): Promise<void>;
 };

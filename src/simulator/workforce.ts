@@ -8,7 +8,7 @@ export type KnownEmployee = Omit<Employee, 'employment_status'> & {
   employment_status: Employee['employment_status'] | 'variable_hours';
 };
 
-/** What a request names and the service does not know; null if the request was applied. */
+/** The ID in a request that the service does not know. Null if the request was applied. */
 export type Unknown = 'employer' | 'employee' | null;
 
 /**

@@ -23,7 +23,7 @@ export const DEDUCTION_STEPS: readonly Step[] = [
   { title: 'A deduction ends, and the news of it comes three times at once', play: end },
 ];
 
-/** What the employees of an employer choose, in turn. */
+/** The plans that the employees of an employer choose, in turn. */
 const ELECTIONS: readonly (readonly LineOfCoverage[])[] = [
   ['medical', 'dental', 'hsa'],
   ['medical', 'vision'],

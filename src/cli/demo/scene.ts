@@ -1,10 +1,10 @@
-/** What the steps of the demo share. */
+/** Functions and types that the steps of the demo share. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
 import type { Stage } from './stage.ts';
 
-/** What a step works with. */
+/** The parts that a step works with. */
 export type Scene = {
   readonly stage: Stage;
   readonly now: Clock;

@@ -1,4 +1,4 @@
-/** What the demo runs on: a simulated benefits service, a payroll system and the sidecar between them. */
+/** The parts of the demo: a simulated benefits service, a payroll system and the sidecar between them. */
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';

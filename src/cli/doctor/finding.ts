@@ -9,7 +9,7 @@ export type Finding = {
   id: string;
   result: 'pass' | 'warn' | 'fail' | 'unknown';
   message: string;
-  /** What to do; null if nothing. */
+  /** The advice. Null if there is nothing to do. */
   advice: string | null;
 };
 

@@ -191,7 +191,7 @@ export function changeOf({ change, previous_amount, member_amount }: Line): stri
   return change === 'ended' ? `ended, was ${previous_amount}` : (change ?? '');
 }
 
-/** Returns why the amounts of an election that goes on differ from the previous run, and by how much. */
+/** Returns why the amounts of a continuing election differ from the previous run, and by how much. */
 function amountChangeOf({ change, amount_change, member_difference, employer_difference }: Line): string {
   const isInBoth = change === 'same' || change === 'changed';
   if (!isInBoth || amount_change === null || amount_change === 'same') return '';

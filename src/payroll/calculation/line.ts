@@ -8,7 +8,7 @@ export const NOTHING = '0.00';
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
 export type LineKind = (typeof LINE_KINDS)[number];
 
-/** What happened to the election since the previous run. */
+/** How the election changed since the previous run. */
 export const CHANGES = ['new', 'changed', 'ended', 'moved', 'same'] as const;
 export type Change = (typeof CHANGES)[number];
 
@@ -16,10 +16,10 @@ export type Change = (typeof CHANGES)[number];
 export const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
 export type AmountChange = (typeof AMOUNT_CHANGES)[number];
 
-/** What a person should look at. Those of the arithmetic, and: */
+/** Conditions to review: those of the arithmetic, and: */
 export const FLAGS = [
   ...AMOUNT_FLAGS,
-  /** The newest census lacks the employee, of whom no termination is known. */
+  /** The newest census lacks the employee, and no termination is known. */
   'absent_from_census',
   /** Coverage lasts beyond the last pay period, within the month of the termination: a final check may take the rest. */
   'coverage_beyond_last_check',
@@ -37,7 +37,7 @@ export const FLAGS = [
   'partial_cycle',
   /** Of a run of another tax year. */
   'prior_year',
-  /** Shown, but not part of what to deduct. */
+  /** Shown, but not deducted. */
   'reported',
   /** The employee's pre-tax deductions for the line of coverage rise after the fact. */
   'retro_pre_tax',
@@ -56,7 +56,7 @@ export type Line = {
   taxability: string;
   payroll_code: string | null;
   employer_payroll_code: string | null;
-  /** What payroll does with the employer's side: a deposit, or a memo; null where no code says so. */
+  /** How payroll treats the employer amount: a deposit or a memo. Null if no code states it. */
   employer_treatment: 'deposit' | 'memo' | null;
   description: string | null;
   period: PayFrequency | null;
@@ -93,7 +93,7 @@ export function lineKey({
   return adjustment_for === null ? own : `${own} ${adjustment_for} ${line_of_coverage} ${taxability}`;
 }
 
-/** Whether the line is part of what to deduct. */
+/** Returns whether the line is deducted. */
 export function isIncluded(line: Pick<Line, 'flags'>): boolean {
   return !line.flags.includes('reported');
 }

@@ -1,4 +1,4 @@
-/** What all lines of a run share: its calendar and the place of its check, computed once. */
+/** The calendar of a run and the place of its check, computed once for all lines. */
 import type { Problem } from '../../contract/check.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';

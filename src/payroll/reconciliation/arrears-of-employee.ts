@@ -74,7 +74,7 @@ function frozenOf(runs: readonly (Run & { roster_position: number | null; lines:
   );
 }
 
-/** Returns the lines of which payroll took another amount, by the latest report that names each. */
+/** Returns the lines from which payroll took a different amount, by the latest report of each. */
 async function owedIn(db: Db, employeeId: string, employers: readonly string[]): Promise<Owed[]> {
   const rows = await db
     .selectFrom('payroll_runs')

@@ -85,7 +85,7 @@ function createFile() {
   let rows = 0;
   let givesEmployer = false;
   return {
-    /** Takes a row in, or says what is wrong with it. */
+    /** Adds a row, or returns its problems. */
     take({ path, fields }: GivenRow): Problem | null {
       const { employee_id, member_amount, employer_amount } = fields;
       rows += 1;

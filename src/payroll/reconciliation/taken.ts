@@ -188,7 +188,7 @@ async function write(
   begun: number | null,
   lines: readonly Taken[],
 ): Promise<{ report: number; problems: Problem[] }> {
-  // A newer report that is recorded meanwhile drops this one.
+  // A newer report replaces this one, even if it is recorded while this one is written.
   await lockReports(trx, runId);
   const report = begun ?? (await beginReport(trx, runId));
   if (begun !== null && !(await isOpen(trx, runId, report))) return { report, problems: [REPLACED] };

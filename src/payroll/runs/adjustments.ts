@@ -1,4 +1,4 @@
-/** What earlier runs should have taken by what is known today: "Adjustments" of payroll.md. Pure. */
+/** The differences that earlier runs owe by current knowledge: "Adjustments" of payroll.md. Pure. */
 import { type Employment, spellOn } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { amountOf, type Cents, centsOf } from '../../money.ts';
@@ -32,7 +32,7 @@ export type Known = {
   histories: readonly History[];
 };
 
-/** What an employee had in earlier runs. */
+/** The lines of an employee in earlier runs. */
 export type FrozenLines = {
   /** By freeze id, of the runs that the employee was in. */
   own: ReadonlyMap<string, readonly Line[]>;
@@ -62,7 +62,7 @@ const NONE: Pair = { member: 0n, employer: 0n };
 /** The amounts that a run should have taken for a deduction by what is known today. */
 type Due = Pair & { state: RunVersion | null; because: string; flags: Flag[] };
 
-/** What was taken of a deduction under one line of coverage and taxability. `line` is the last one that took it. */
+/** The amounts taken for a deduction under one line of coverage and taxability. `line` is the last one. */
 type Settled = { line: Line; finalized: Pair; since: Pair };
 
 /**
@@ -165,7 +165,7 @@ function bucketOf({ line_of_coverage, taxability }: Pick<Line, 'line_of_coverage
   return `${line_of_coverage} ${taxability}`;
 }
 
-/** Returns what was taken for a run: by itself, and by later runs since. By deduction, then by bucket. */
+/** Returns the amounts taken for a run, by the run and by later runs. By deduction, then by bucket. */
 function settledOf(
   { isVoided }: Earlier,
   own: readonly Line[],

@@ -23,7 +23,7 @@ export type Basis = {
   codes: readonly PayrollCode[];
   /** The previous finalized regular run, which changes are compared with. */
   previous: string | null;
-  /** Earlier runs whose differences and arrears are settled, with the report of what was taken. */
+  /** Earlier runs whose differences and arrears this run settles, with their reports of amounts taken. */
   earlier: readonly { run_id: string; report: number | null; is_voided: boolean }[];
 };
 

@@ -26,7 +26,7 @@ export async function beginRun(db: Db, runId: string, run: StatedRun, now: strin
     outcome: await putRun(trx, runId, run, now),
     stored: (await findRun(trx, runId)) as StoredRun,
   }));
-  // Otherwise somebody else put one while it was computed.
+  // Otherwise another caller created one while this one was computed.
   return outcome === 'created' ? { outcome, view: { ...view, stored }, stored } : shown(db, stored, run);
 }
 

@@ -8,7 +8,7 @@ import { OPTION_FIELDS, type Options } from '../settings/policy.ts';
 export const KINDS = ['regular', 'off_cycle'] as const;
 export type RunKind = (typeof KINDS)[number];
 
-/** A single or double dot would be taken out of an address by whoever asks for it. */
+/** Clients remove a path segment of one or two dots from a URL. */
 export const RUN_ID_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$';
 
 /** The most ids of a list: a large employer's employees; beyond that the run is narrowed by its pay group. */
@@ -82,7 +82,7 @@ export type Run = RunFields & Options;
 
 export const runBody = compile(RunBody);
 
-/** The run that a body asks for, or what is wrong with it by itself, without any schedule. */
+/** Returns the run that a body defines, or its problems, without reading any schedule. */
 export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false; problems: Problem[] } {
   if (!runBody.accepts(body)) return { ok: false, problems: runBody.problems(body) };
   const problems = contradictions(body);

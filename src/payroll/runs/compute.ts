@@ -35,7 +35,7 @@ export type EmployeeLines = {
   lines: Line[];
   /** A deduction of the employee is in effect on the run's day. */
   hasDeduction: boolean;
-  /** Starts that were moved, where the run's day lies between the two. */
+  /** Moved starts whose old and new dates enclose the run's date. */
   corrected: readonly MovedStart<RunVersion>[];
   undecided: readonly MovedStart<RunVersion>[];
   /** In the previous run; null without one. */
@@ -103,7 +103,7 @@ function scopeOf({ run, schedules }: Basis): Scope {
   };
 }
 
-/** Returns, by employee, the runs of which one settled something of the other. */
+/** Returns, by employee, the pairs of runs of which one settled something for the other. */
 function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>> {
   const byEmployee = new Map<string, Set<string>>();
   for (const { run_id, settled } of rows) {

@@ -96,7 +96,7 @@ async function undone(db: Db, freezeId: string, answer: Finalized): Promise<Fina
   return answer;
 }
 
-/** Somebody finalized or removed it meanwhile, or took its pay date; or it would be computed from something else now. */
+/** Another caller finalized or removed the run, took its pay date, or changed the data it is computed from. */
 async function whyNot(db: Db, runId: string, finalizing: Finalizing): Promise<Finalized> {
   const now = await findRun(db, runId);
   if (now === null) return { outcome: 'unknown' };

@@ -8,7 +8,7 @@ import { bodyOf, type StoredRun } from './store.ts';
 
 export type LinesOfEmployee = { employeeId: string; lines: Line[] };
 
-/** Where a list of lines goes on: behind an employee, at the ledger's position of its first page. */
+/** The place where a list of lines continues: after an employee, at the ledger position of its first page. */
 export type LineCursor = { employeeId: string; position: number };
 
 /**
@@ -32,7 +32,7 @@ export async function linesOfRun(
   return { position: basis.position, pages: computedPages(db, basis, { after }) };
 }
 
-/** Computes the lines of a basis, page by page, from behind an employee; with `only`, those of these employees. */
+/** Computes the lines of a basis page by page, after an employee. `only` limits it to these employees. */
 export async function* computedPages(
   db: Db,
   basis: Basis,
@@ -43,7 +43,7 @@ export async function* computedPages(
   }
 }
 
-/** Where a page ended: behind an employee, and `given` lines into the next one, at the ledger's position of the list. */
+/** The end of a page: after an employee, `given` lines into the next one, at the ledger position of the list. */
 export type LinePosition = LineCursor & { given: number };
 
 /**

@@ -220,7 +220,7 @@ export function stoppedLines(
     });
 }
 
-/** Where an employee who left the run's population is paid; null if the employee did not move. */
+/** Returns the destination of an employee who left the run's population. Null if the employee did not move. */
 function movedTo(membership: Membership, employments: readonly Employment[], run: Run): string | null {
   if (membership.isIn) return null;
   const own = employments.find((one) => one.employer_id === run.employer_id);
@@ -238,7 +238,7 @@ function movedTo(membership: Membership, employments: readonly Employment[], run
   }
 }
 
-/** What the roster holds against a deduction. */
+/** The roster's reasons against a deduction. */
 function rosterFlags(employment: Employment, { ends_on }: RunVersion, run: Run): Flag[] {
   const termination = spellOn(employment, run.period_end)?.termination_date ?? null;
   if (termination === null || termination > run.period_end)

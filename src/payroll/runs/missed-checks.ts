@@ -19,7 +19,7 @@ export function missedCheckOf(
   attended: readonly Attended[],
 ): MissedCheck | null {
   const [first] = versions;
-  // What payroll took of an imported deduction before its import is not known here.
+  // The amounts that payroll took of an imported deduction before its import are unknown.
   if (first?.event_id.startsWith(IMPORTED) && run.pay_date < first.recorded_at.slice(0, 'YYYY-MM-DD'.length))
     return null;
   const taken = attended.filter(({ rules }) => rules.deductions?.has(deductionId) !== false);

@@ -1,4 +1,4 @@
-/** Who is in a run: "Who is in a run" of payroll.md. Pure. */
+/** The employees of a run: "Who is in a run" of payroll.md. Pure. */
 import {
   type Employment,
   employerOf,
@@ -26,7 +26,7 @@ export const REASONS = [
 ] as const;
 export type Reason = (typeof REASONS)[number];
 
-/** What membership is decided by, besides the facts. */
+/** The fields of a run that decide membership, in addition to the facts. */
 export type Scope = {
   run: Run;
   /** Null: not narrowed. */

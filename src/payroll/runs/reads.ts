@@ -1,4 +1,4 @@
-/** What the computation of a run reads, for about a hundred employees at a time. */
+/** The data that the computation of a run reads, for about a hundred employees at a time. */
 import { isOneOf, piecesOf } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
@@ -65,7 +65,7 @@ export async function historiesOf(
   );
 }
 
-/** What employees had in finalized runs, by employee, in the order that the runs are given in. */
+/** Returns the lines of employees in finalized runs, by employee, in the given order of runs. */
 export async function frozenLines(
   db: Db | Trx,
   freezeIds: readonly string[],
@@ -94,7 +94,7 @@ export async function frozenLines(
   return byEmployee;
 }
 
-/** Returns the lines of earlier runs of which payroll took another amount, by employee. */
+/** Returns the lines of earlier runs from which payroll took a different amount, by employee. */
 export async function owedBy(
   db: Db | Trx,
   { earlier }: Basis,
@@ -127,7 +127,7 @@ export async function owedBy(
   return owed;
 }
 
-/** Pages read while the current one is computed: PostgreSQL looks them up meanwhile. */
+/** Pages read ahead while the current one is computed, so that PostgreSQL works at the same time. */
 const PAGES_AHEAD = 2;
 
 /**

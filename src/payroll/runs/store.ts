@@ -146,7 +146,7 @@ export async function voidRun(
   return 'voided';
 }
 
-/** What a run comes to: of an open one as computed now, of another one as it was frozen. */
+/** Returns the result of a run: computed now if it is open, otherwise as stored. */
 export type RunView = {
   run: Run;
   stored: StoredRun | null;

@@ -12,7 +12,7 @@ import type { Reason } from './population.ts';
 import { createTotals, type Totals } from './totals.ts';
 import type { Settlements } from './true-up.ts';
 
-/** What a check of readiness found in the computation. */
+/** A finding of a readiness check in the computation. */
 export type Note =
   | 'absent_from_census'
   | 'code_missing'
@@ -52,7 +52,7 @@ const NOTED_FLAGS = [
   'frequency_mismatch',
 ] as const;
 
-/** Lines of coverage of which two elections at once are almost always an error. */
+/** Lines of coverage for which two elections at once are almost always an error. */
 const ELECTED_ONCE: ReadonlySet<string> = new Set([
   'medical',
   'dental',
@@ -71,7 +71,7 @@ const NOTED_REASONS: Partial<Record<Reason, Note>> = {
   not_selected: 'not_selected',
 };
 
-/** What is frozen with a finalized run, besides its lines. */
+/** The data stored with a finalized run, in addition to its lines. */
 export type Outcome = {
   settled: Settlements;
   employees: number;

@@ -1,4 +1,4 @@
-/** What a run takes, or only reports, for earlier runs: adjustments and arrears of one employee. Pure. */
+/** The lines of a run for earlier runs, taken or reported: adjustments and arrears of one employee. Pure. */
 import { payGroupOn } from '../../ledger/employment.ts';
 import { total } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
@@ -99,7 +99,7 @@ export function settlingLines(
     const lines = one.isVoided ? undefined : frozen.own.get(one.freezeId);
     return lines === undefined ? [] : [{ rules: one.rules, lines }];
   });
-  // What this run takes of a pay period is not missed, so it must not be taken twice.
+  // An amount that this run takes for a pay period is not missed, so it must not be taken twice.
   if (membership.isIn) attended.push({ rules, lines: regular });
   const adjustments = concerned.flatMap((one) => adjustmentLines(one, debtor, frozen, attended, carrier));
   const isRefund = !membership.isIn && membership.why === 'terminated' && isOwedToEmployee(adjustments);

@@ -1,4 +1,4 @@
-/** Proves all finalized and voided runs, one after the other, and that each row says what the run comes to. */
+/** Verifies all finalized and voided runs, one at a time, and that each row matches its lines. */
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import type { Verifying } from '../../database/difference.ts';
@@ -11,7 +11,7 @@ import { bodyOf, type Frozen, findRun, frozenOf, hashOf, OF_BODY, type StoredRun
 import { createSummary } from './summary.ts';
 import { verifyRun, whyOtherRules } from './verify.ts';
 
-/** Ids of runs read at once; each run is then read by itself, since what it was computed from may be megabytes. */
+/** IDs of runs read at once. Each run is then read separately, because its basis may be megabytes. */
 const RUNS_AT_ONCE = 500;
 /** Rows named of those that belong to no run. */
 const NAMED = 1_000;
@@ -19,7 +19,7 @@ const NAMED = 1_000;
 export type RunsVerified = {
   runs: number;
   lines: number;
-  /** Finalized by other rules than this release's: whoever has that release can prove them. */
+  /** Runs finalized under the rules of another release, which can verify them. */
   otherRules: number;
 };
 
@@ -74,7 +74,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
     verified.lines += await verifyLines(db, stored, frozen, on);
   } catch (error) {
     if (isUnavailable(error) || on.signal.aborted) throw error;
-    // What it was computed from was damaged so that nothing can be computed from it.
+    // Its basis was damaged so that nothing can be computed from it.
     wrong('frozen', 'does not let it be computed again');
   }
 }
@@ -92,7 +92,7 @@ function isAsked(run: StatedRun): boolean {
   return asked.ok && isDeepStrictEqual(asked.run, run);
 }
 
-/** Computes the lines again, and what they come to. Answers how many were frozen. */
+/** Recomputes the lines and the totals. Returns the number of stored lines. */
 async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verifying): Promise<number> {
   const wrong = (field: string, rule: string) =>
     on.tell({ table: 'payroll_runs', id: stored.run_id, field, rule });

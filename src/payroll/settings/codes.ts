@@ -6,7 +6,7 @@ import { nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { changePayroll } from './lock.ts';
 
-/** What payroll does with the employer's side. */
+/** How payroll treats the employer amount. */
 export const TREATMENTS = ['deposit', 'memo'] as const;
 export type Treatment = (typeof TREATMENTS)[number];
 
