@@ -260,7 +260,7 @@ t.test('an event without its body says why, and is not applied again', async (t)
   t.match(json, { body: null, body_absent: /RETENTION_EVENTS; its SHA-256 was [0-9a-f]{64}$/ });
   const refused = await call({ method: 'POST', url: '/v1/events/old/reprocess' });
   t.equal(refused.status, 409);
-  t.match(refused.json, { type: /conflict$/, detail: /dropped by RETENTION_EVENTS/ });
+  t.match(refused.json, { type: /conflict$/, detail: /deleted by RETENTION_EVENTS/ });
   const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'applied' } });
   t.strictSame(all.json, { reprocessed: 1, without_body: 1 });
 });

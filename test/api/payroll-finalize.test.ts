@@ -86,7 +86,7 @@ t.test('a failed check stops it with its name, until a person accepts it by name
   const refused = await post('/r/finalize');
   t.equal(refused.status, 409);
   t.equal(refused.json.type, `${PROBLEM}readiness-failed`);
-  t.match(refused.json.errors, [{ path: 'overlap', rule: /^1 found\. Two deductions/ }]);
+  t.match(refused.json.errors, [{ path: 'overlap', rule: /^1 found\. An employee has two deductions/ }]);
   t.match(refused.json.detail, /readiness checks fail: overlap\. .* accept each by name with a reason/);
   const unseen = await post('/r/finalize', { accept: ['overlap'], reason: 'the bank waits' });
   t.equal(unseen.status, 412, 'what was accepted is in no report');
@@ -210,7 +210,7 @@ t.test('readiness of a run says every check, and what it says stops finalizing',
   t.equal(json.ready, false);
   t.match(
     json.checks.find((check: { id: string }) => check.id === 'overlap'),
-    { result: 'fail', count: 1, examples: ['emp-1'], advice: /^Two deductions/ },
+    { result: 'fail', count: 1, examples: ['emp-1'], advice: /^An employee has two deductions/ },
   );
 });
 

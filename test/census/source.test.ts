@@ -61,7 +61,7 @@ t.test('dir: an id that is not a plain file name is refused', async (t) => {
   for (const id of ids)
     await t.rejects(
       source.fetch(id, never),
-      { code: 'CENSUS_SOURCE_FAILED', message: /employer id/ },
+      { code: 'CENSUS_SOURCE_FAILED', message: /employer ID/ },
       JSON.stringify(id),
     );
 });

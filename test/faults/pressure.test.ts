@@ -42,7 +42,7 @@ t.test(
     );
     t.equal(refused.headers.get('content-type')?.split(';')[0], 'application/problem+json');
     t.match(refused.headers.get('retry-after'), /^\d+$/);
-    t.match(await refused.json(), { status: 503, detail: /too much is asked for at once/ });
+    t.match(await refused.json(), { status: 503, detail: /Too many requests at once/ });
     for (const path of ['/livez', '/readyz', '/metrics']) {
       t.equal((await ask(path)).status, 200, `${path} is answered all the same`);
     }
