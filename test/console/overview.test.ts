@@ -29,7 +29,7 @@ t.test('the overview shows readiness, what failed, and where to fix it', async (
   await page.goto('/');
   const readiness = page.locator('section.readiness');
   await readiness.getByRole('heading', { name: 'Not ready' }).waitFor();
-  t.match(await readiness.textContent(), 'reprocess it after a fix, or dismiss it with a reason');
+  t.match(await readiness.textContent(), 'Reprocess it after a fix, or dismiss it with a reason');
   t.strictSame(await readiness.getByRole('link', { name: HOSTILE }).count(), 1, 'an id is a text');
   for (const [card, figure] of [
     ['Quarantined', '1'],
