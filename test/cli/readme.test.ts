@@ -31,8 +31,7 @@ t.test('the payroll run of the README ends in a finalized run, with the output t
     'policy.json': file('policy.json', policy),
     'taken.csv': file('taken.csv', 'employee_id,line_of_coverage,amount\nmaple-bakery-001,medical,171.00\n'),
   };
-  const story =
-    read('README.md').split('A complete payroll run')[1]?.split('### From JavaScript')[0] ?? '';
+  const story = read('README.md').split('A complete payroll run')[1]?.split('### From JavaScript')[0] ?? '';
   const commands = story
     .replace(/\\\n/g, ' ')
     .split('\n')

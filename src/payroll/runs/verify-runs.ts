@@ -58,8 +58,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
     if (!isAsked(body)) wrong('body', 'is none that can be asked for');
     return;
   }
-  if (stored.frozen_hash !== hashOf(stored.frozen ?? ''))
-    wrong('frozen', 'does not have its stored hash');
+  if (stored.frozen_hash !== hashOf(stored.frozen ?? '')) wrong('frozen', 'does not have its stored hash');
   const frozen = parsed(() => frozenOf(stored));
   if (frozen === null) return wrong('frozen', 'cannot be read');
   if (!isOf(frozen.basis.run, body)) wrong('frozen', 'is not of the run of its body');
