@@ -5,7 +5,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
-import { type Columns, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
+import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import { pathSegment } from '../outbox/client.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 import { printable } from './output.ts';
@@ -94,8 +94,8 @@ export async function readJsonFile(path: string): Promise<unknown> {
   return parsed.value;
 }
 
-/** The format by the extension of the file name. */
-const ROW_FORMATS: Readonly<Record<string, RowFormat>> = { csv: 'csv', json: 'json', ndjson: 'ndjson' };
+/** A file name's extension is its format. */
+const ROW_FORMATS = Object.keys(ROW_TYPES) as RowFormat[];
 
 export type RowsFile = {
   /** In bytes. */
@@ -109,7 +109,8 @@ export type RowsFile = {
 
 /** Opens a file of rows. Throws if there is none or its extension is unknown. */
 export async function findRowsFile(path: string): Promise<RowsFile> {
-  const format = ROW_FORMATS[/\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase() ?? ''];
+  const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
+  const format = ROW_FORMATS.find((name) => name === extension);
   if (format === undefined)
     throw new WrongUsage('rows are in a .csv, .json or .ndjson file: its name tells how');
   const found = await stat(path);

@@ -8,7 +8,7 @@ import { type Changes, type Compared, compareCensus } from '../census/diff.ts';
 import type { CensusContent } from '../census/reading.ts';
 import { currentCensus } from '../census/staged.ts';
 import { stageCensus } from '../census/staging.ts';
-import { type CensusSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
+import { type CensusSync, findSync, listSyncs, readSyncAnswer } from '../census/sync-list.ts';
 import { requestSyncManually } from '../census/syncs.ts';
 import { type Findings, viewComparison, viewFindings, viewSync } from '../census/view.ts';
 import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
@@ -25,7 +25,7 @@ import type { Caller } from '../security/tokens.ts';
 import { employerId, employerOption, jsonOption } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
-import { type Output, printable, printPairs, printTable } from './output.ts';
+import { counted, type Output, printable, printPairs, printTable } from './output.ts';
 
 export function addCensusCommands(program: Command, act: Act): void {
   const census = program.command('census').description("employers' censuses");
@@ -94,7 +94,7 @@ function printProblems(out: Output, { employees, problemCount, problems }: Findi
   const left = problemCount - problems.length;
   if (left > 0) out.print(`… and ${left} more`);
   out.note(
-    `${out.color('red', 'refused')}: ${problemCount} problem${problemCount === 1 ? '' : 's'} in ${employees} employees; fix them and try again`,
+    `${out.color('red', 'refused')}: ${counted(problemCount, 'problem')} in ${employees} employees; fix them and try again`,
   );
 }
 
@@ -182,9 +182,7 @@ async function censusStage(
     }
     if (json) out.json({ census_id: staged.censusId, employees: staged.employees });
     else {
-      out.print(
-        `staged ${staged.employees} ${staged.employees === 1 ? 'employee' : 'employees'} of ${printable(id)}`,
-      );
+      out.print(`staged ${counted(staged.employees, 'employee')} of ${printable(id)}`);
     }
     await noteEmployedTwice(context, db, id);
     return 0;
@@ -298,9 +296,6 @@ function printSyncs(out: Output, syncs: readonly CensusSync[]): void {
   }
 }
 
-/** Syncs of one employer that may be requested between requesting one and reading it. */
-const JUST_OPENED = 100;
-
 /**
  * Requests an upload of an employer's census, as a request of the service does. A running `serve` sends it
  * immediately.
@@ -317,9 +312,8 @@ function censusSync(
     const request = { employerId: id, now: now.toISOString() };
     const syncId = await transact(db, (trx) => requestSyncManually(trx, request));
     if (json) {
-      const page = { limit: JUST_OPENED };
-      const { syncs } = await listSyncs(db, { employerId: id }, page, { now, overdueMs });
-      out.json(syncs.filter((sync) => sync.sync_id === syncId).map(viewSync)[0]);
+      const sync = await findSync(db, syncId, { now, overdueMs });
+      if (sync !== null) out.json(viewSync(sync));
     } else out.print(syncId);
     out.note(
       'a running "serve" uploads it as soon as it has a fresh census; "benefits-sidecar census show" tells how it went',

@@ -41,6 +41,14 @@ export function catchSignals(stopping: AbortController): () => AbortSignal {
   };
 }
 
+/** Resolves when the signal aborts, or at once if it has. */
+export function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
 /**
  * Opens the configured database for one command and closes it afterward, also while `serve` runs. Throws if there
  * is no database, so a command started in the wrong folder creates none, and throws `SchemaRefused` for a database

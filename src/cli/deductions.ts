@@ -82,8 +82,13 @@ async function deductionsList(context: Context, options: ListOptions): Promise<n
   }
   const after = deductionCursor.decode(options.cursor);
   const filter = {
-    ...{ employerId: employer, employeeId: employee, matched, on, knownAt },
-    ...{ lineOfCoverage, taxability },
+    employerId: employer,
+    employeeId: employee,
+    matched,
+    on,
+    knownAt,
+    lineOfCoverage,
+    taxability,
   };
   return withDatabase(context, async (db) => {
     const today = now().toISOString().slice(0, 10);

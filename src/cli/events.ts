@@ -17,6 +17,7 @@ import { cursorOption, instant, jsonOption, limitOption, reasonOf, truth } from 
 import { type Act, type Context, withDatabase } from './context.ts';
 import { CommandFailed, WrongUsage } from './failure.ts';
 import {
+  counted,
   notePage,
   type Progress,
   printable,
@@ -168,7 +169,7 @@ async function eventsReprocess(context: Context, ids: string[], options: Reproce
     }
     const { reprocessed, withoutBody } = done;
     if (options.json) out.json({ reprocessed, without_body: withoutBody });
-    else out.print(`${reprocessed} ${reprocessed === 1 ? 'event' : 'events'} put back to pending`);
+    else out.print(`${counted(reprocessed, 'event')} put back to pending`);
     if (withoutBody > 0) out.note(`${withoutBody} left alone: their bodies are dropped (RETENTION_EVENTS)`);
     if (reprocessed > 0) out.note('a running "serve" applies them now; otherwise the next one does');
     return 0;

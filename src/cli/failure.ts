@@ -35,7 +35,7 @@ export class CommandFailed extends Error {
   readonly code = 'COMMAND_FAILED';
 }
 
-/** For `.catch`: replaces the error by this message if the command was stopped. */
+/** For `.catch`: replaces the error with this message if the command was stopped. */
 export function ifStopped(signal: AbortSignal, message: string): (error: unknown) => never {
   return (error) => {
     throw signal.aborted ? new CommandFailed(message) : error;
@@ -49,7 +49,7 @@ const AFTER_DISK_FAILURE =
   'check the disk, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences';
 
 /**
- * What to do, for messages of the system or the engine that do not say it. `{…}` is replaced by the error's
+ * Advice for errors of the system or the engine, whose own messages have none. `{…}` is replaced by the error's
  * fields.
  */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -90,7 +90,7 @@ const REMEDY: Readonly<Record<string, string>> = {
   CONFIG: '"benefits-sidecar doctor" checks every variable',
 };
 
-/** Errors of the language: their messages may quote data. */
+/** Errors of JavaScript itself, whose messages may quote data. */
 const UNQUOTED = new Set(['TypeError', 'RangeError', 'SyntaxError', 'ReferenceError', 'URIError']);
 
 /**

@@ -12,7 +12,7 @@ import { silentLog } from '../telemetry/log.ts';
 import { findRowsFile, jsonOption, ROWS_FILE, type RowsFile } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { Refused } from './failure.ts';
-import { showProgress } from './output.ts';
+import { adding, counted, showProgress } from './output.ts';
 
 export function addImportCommands(program: Command, act: Act): void {
   program
@@ -41,8 +41,7 @@ async function importFile(context: Context, path: string, { json }: { json?: tru
     const applied = await applyUnlessServed(context, db);
     const { rows, stored } = imported;
     if (json) out.json({ rows, imported: stored, applied });
-    else
-      out.print(`${rows} ${rows === 1 ? 'row' : 'rows'}: ${stored} imported, ${rows - stored} here before`);
+    else out.print(`${counted(rows, 'row')}: ${stored} imported, ${rows - stored} here before`);
     if (!applied) out.note('the running "serve" brings them into the ledger now');
     return 0;
   });
@@ -50,18 +49,14 @@ async function importFile(context: Context, path: string, { json }: { json?: tru
 
 async function read({ out, now }: Context, db: Db, file: RowsFile) {
   const progress = await showProgress(out, 'bytes', file.size * READ_TIMES);
-  let bytes = 0;
-  const open = () =>
-    file.open(IMPORT_COLUMNS, (more) => {
-      bytes += more;
-      progress.set(bytes);
-    });
+  const onBytes = adding(progress);
+  const open = () => file.open(IMPORT_COLUMNS, onBytes);
   return importDeductions(db, open, now().toISOString()).finally(progress.end);
 }
 
 /**
- * Applies pending events, as `serve` does. Returns false if a running `serve` applies them. No `serve` can start
- * on the file meanwhile. On PostgreSQL this command takes its turn among the sidecars.
+ * Applies pending events, as `serve` does. Returns false if a running `serve` applies them. It holds the serve lock,
+ * so no `serve` can start on the file until it is done. On PostgreSQL it is one applier among the sidecars.
  */
 async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean> {
   let release: () => void;
@@ -73,8 +68,12 @@ async function applyUnlessServed({ env, now }: Context, db: Db): Promise<boolean
   }
   try {
     const loop = createApplyLoop({
-      ...{ db, now, log: silentLog, effects: { requestSync, completeSyncs } },
-      ...{ onApplied: () => {}, onFatal: () => {} },
+      db,
+      now,
+      log: silentLog,
+      effects: { requestSync, completeSyncs },
+      onApplied: () => {},
+      onFatal: () => {},
     });
     while (await hasPendingEvents(db)) await loop.runOnce();
     return true;

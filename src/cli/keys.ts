@@ -10,7 +10,7 @@ import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } fro
 import { jsonOption } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { ifStopped } from './failure.ts';
-import { adding, printable, printTable, showProgress } from './output.ts';
+import { adding, counted, printable, printTable, showProgress } from './output.ts';
 
 export function addKeyCommands(program: Command, act: Act): void {
   const keys = program.command('keys').description('keys that stored personal data is sealed with');
@@ -119,7 +119,7 @@ function printRotation(
   { resealed, broken }: Rotated,
   keys: readonly KeyUse[],
 ): void {
-  out.print(`${resealed} ${resealed === 1 ? 'value' : 'values'} sealed again with key ${first}`);
+  out.print(`${counted(resealed, 'value')} sealed again with key ${first}`);
   out.print('');
   printTable(
     out,

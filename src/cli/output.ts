@@ -111,6 +111,11 @@ export function notePage(out: Output, nextCursor: string | null): void {
   if (nextCursor !== null) out.note(`there are more: the same again with --cursor ${nextCursor}`);
 }
 
+/** Returns a count with its noun: `1 deduction`, `2 deductions`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 const MEGABYTE = 1_000_000;
 
 /** Returns whole megabytes for people, at least one. */

@@ -35,7 +35,7 @@ export function addReplayCommand(program: Command, act: Act): void {
 
 type Options = { url?: string; concurrency: number; force?: true; json?: true };
 
-/** Returns advice for a response other than 2xx. */
+/** Advice by the status of a response other than 2xx, or by the error's code. */
 const ADVICE: Readonly<Record<string, string>> = {
   401: 'the receiver refused the signature: it has other WEBHOOK_SECRETS, or a clock that differs by 5 minutes',
   404: 'there is no receiver at this address: give its own with --url',

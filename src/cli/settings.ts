@@ -2,8 +2,7 @@
 import type { Command } from 'commander';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import type { PayrollCode } from '../payroll/settings/codes.ts';
-import { codesOf, putCodes, readCodes } from '../payroll/settings/codes.ts';
+import { codesOf, type PayrollCode, putCodes, readCodes } from '../payroll/settings/codes.ts';
 import {
   type Policy,
   type PolicyVersion,

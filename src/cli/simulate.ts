@@ -13,7 +13,7 @@ import { isScenario, SCENARIOS, type ScenarioName } from '../simulator/scenarios
 import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import { address, several, wholeNumber } from './arguments.ts';
-import type { Act, Context } from './context.ts';
+import { type Act, aborted, type Context } from './context.ts';
 import { WrongUsage } from './failure.ts';
 import { type Output, printable, printTable } from './output.ts';
 import { addressToReach, untilItListens } from './replay.ts';
@@ -211,13 +211,6 @@ function enrolLater(out: Output, simulator: Simulator, employerId: string): void
       `Enrolling ${employees.length} employees of ${printable(employerId)}: ${events.length} deduction events, each twice and out of order`,
     );
     await simulator.deliverShuffled(events, { duplicates: DUPLICATES });
-  });
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
   });
 }
 

@@ -5,7 +5,7 @@ import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from 
 import { jsonOption, period } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
 import { CommandFailed } from './failure.ts';
-import { printable, printTable } from './output.ts';
+import { counted, printable, printTable } from './output.ts';
 
 export function addTokenCommands(program: Command, act: Act): void {
   const token = program.command('token').description('who may call the private listener');
@@ -102,7 +102,7 @@ function tokenRevoke(context: Context, idOrName: string, { json }: { json?: true
       );
     }
     if (json) out.json({ revoked });
-    else out.print(`revoked ${revoked} ${revoked === 1 ? 'token' : 'tokens'}`);
+    else out.print(`revoked ${counted(revoked, 'token')}`);
     return 0;
   });
 }

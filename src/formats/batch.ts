@@ -4,6 +4,7 @@
  */
 import { isUtf8 } from 'node:buffer';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
+import { BYTE_ORDER_MARK } from './bytes.ts';
 
 /** The position of a value. `line` counts from 1: lines of a text or elements of an array. */
 export type Cut = { readonly line: number; readonly from: number; readonly end: number };
@@ -14,7 +15,6 @@ const COMMA = 0x2c;
 const LINE_FEED = 0x0a;
 const [OPENING_BRACKET, CLOSING_BRACKET, OPENING_BRACE, CLOSING_BRACE] = [0x5b, 0x5d, 0x7b, 0x7d];
 const SPACES: ReadonlySet<number> = new Set([0x20, 0x09, LINE_FEED, 0x0d]);
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /** Splits newline-delimited JSON into lines, without blank ones. */
 export function cutLines(bytes: Buffer): Cut[] {

@@ -26,7 +26,7 @@ export function unreadable(path: string, rule: string): Unreadable {
 /** Bytes per tick of the event loop: a few milliseconds. */
 const SLICE_BYTES = 64 * 1024;
 
-const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
+export const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /**
  * Yields the bytes in slices, one per tick of the event loop, without a byte order mark. Throws `Unreadable`

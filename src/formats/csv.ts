@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox';
 import type { Problem } from '../contract/check.ts';
 import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
 
-/** One record: its cells, and the line of the file that it ends on, counting from 1. */
+/** One record: its cells, and the line of the file on which it ends, counting from 1. */
 export type CsvRecord = { readonly cells: string[]; readonly line: number };
 
 type Parsed = { record: string[]; info: { lines: number } };
@@ -38,7 +38,7 @@ export async function* csvRecords(
       yield { cells: record, line: info.lines };
     }
   } catch (error) {
-    throw toldWithoutCells(error, here());
+    throw withoutCells(error, here());
   }
   if (isEmpty) throw unreadable('', 'is empty: a CSV begins with a header');
 }
@@ -80,7 +80,7 @@ function lineOf(head: Buffer): Buffer | null {
 }
 
 /** The parser's messages quote cells, so only its code and the line are kept. */
-function toldWithoutCells(error: unknown, path: string): unknown {
+function withoutCells(error: unknown, path: string): unknown {
   const { code, lines } = error as Partial<CsvError> & { lines?: number };
   if (code === 'CSV_MAX_RECORD_SIZE') return unreadable(path, TOO_LARGE);
   if (typeof code !== 'string' || lines === undefined) return error;
@@ -182,11 +182,12 @@ const FORMULA = "'*[=+\\-@\\t\\r\\n\uFF1D\uFF0B\uFF0D\uFF20]";
 const LOOKS_LIKE_ONE = new RegExp(`^${FORMULA}`);
 const IS_MADE_HARMLESS = new RegExp(`^'${FORMULA}`);
 
+/** Returns a cell that no spreadsheet computes. */
 export function harmless(text: string): string {
   return LOOKS_LIKE_ONE.test(text) ? `'${text}` : text;
 }
 
-/** Returns the text that a cell was made from. */
+/** Returns the original text of a cell from `harmless`. */
 export function asWritten(cell: string): string {
   return IS_MADE_HARMLESS.test(cell) ? cell.slice(1) : cell;
 }

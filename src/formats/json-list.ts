@@ -7,7 +7,7 @@ import { ELEMENT_BYTES_MAX, TOO_LARGE, Unreadable, unreadable, validUtf8 } from 
 const FIELDS_MAX = 100;
 
 /** A list and the path of each element; the first is 0. */
-export type List = Shape & { readonly pathOf: (index: number) => string };
+type List = Shape & { readonly pathOf: (index: number) => string };
 
 export type JsonPiece =
   | { readonly kind: 'element'; readonly parsed: ParsedJson }
@@ -125,7 +125,7 @@ function createWindow() {
   };
 }
 
-export type Token = { token: TokenType; value: unknown; offset: number };
+type Token = { token: TokenType; value: unknown; offset: number };
 
 type Shape = {
   /** The field that holds the list. */
@@ -134,7 +134,7 @@ type Shape = {
   readonly orBare: boolean;
 };
 
-export type Outline = {
+type Outline = {
   /** Throws `WrongShape` or `BadGrammar`. */
   take(token: Token): void;
   readonly isEnded: boolean;
@@ -154,8 +154,8 @@ type State =
   | 'element or end'
   | 'element'
   | 'inside'
-  | 'behind'
-  | 'behind the list'
+  | 'after value'
+  | 'after list'
   | 'ended';
 
 function createOutline(
@@ -177,14 +177,14 @@ function createOutline(
     if (!good) throw new BadGrammar();
   };
   const close = (): void => {
-    state = inList && !isBare ? 'behind the list' : 'ended';
+    state = inList && !isBare ? 'after list' : 'ended';
     inList = false;
   };
   const begin = ({ token, offset }: Token): void => {
     expect(token !== TokenType.COMMA && token !== TokenType.COLON && !isClosing(token));
     on.begins(offset);
     depth = isOpening(token) ? 1 : 0;
-    state = depth === 0 ? 'behind' : 'inside';
+    state = depth === 0 ? 'after value' : 'inside';
   };
   const name = ({ token, value }: Token): void => {
     expect(token === TokenType.STRING);
@@ -216,9 +216,9 @@ function createOutline(
     inside({ token }) {
       if (isOpening(token)) depth += 1;
       if (isClosing(token)) depth -= 1;
-      if (depth === 0) state = 'behind';
+      if (depth === 0) state = 'after value';
     },
-    behind({ token, offset }) {
+    'after value'({ token, offset }) {
       expect(
         token === TokenType.COMMA || token === (inList ? TokenType.RIGHT_BRACKET : TokenType.RIGHT_BRACE),
       );
@@ -226,7 +226,7 @@ function createOutline(
       if (token !== TokenType.COMMA) close();
       else state = inList ? 'element' : 'name';
     },
-    'behind the list'({ token }) {
+    'after list'({ token }) {
       expect(token === TokenType.COMMA || token === TokenType.RIGHT_BRACE);
       state = token === TokenType.COMMA ? 'name' : 'ended';
     },

@@ -71,10 +71,10 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
   }
 }
 
-/** Without a header the first row is read as one, so its names are repeated only if one of them is known. */
 /** Wrong columns that are named one by one. With more, it is probably another table. */
 const NAMED_COLUMNS = 5;
 
+/** Without a header the first row is read as one, so its names are repeated only if one of them is known. */
 function headerProblems(header: readonly string[], { required, optional }: Columns): Problem[] {
   const known = new Set([...required, ...optional]);
   const isHeader = header.some((name) => known.has(name));

@@ -1,3 +1,4 @@
+/** Copies a SQLite database that is in use to one complete file. */
 import { closeSync, fdatasyncSync, openSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
@@ -8,13 +9,11 @@ import { type Newest, readNewest } from '../database/newest.ts';
 import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
 
-/** One whole file of a SQLite database that is in use, of one moment. */
-
-/** Pages copied before others of this process have their turn: 4 MiB, some milliseconds. */
+/** Pages copied per tick of the event loop: 4 MiB, a few milliseconds. */
 const PAGES_AT_ONCE = 1_024;
 /**
- * Copied pages that may be in memory only. Left to itself the system writes them all at the end, and each sync of the
- * log, which acknowledgements wait for, would wait behind hundreds of megabytes.
+ * The most copied bytes that may be in memory only. Otherwise the system writes them all at the end, and each sync of
+ * the log, which acknowledgements wait for, is queued after hundreds of megabytes.
  */
 const UNSYNCED_BYTES = 16 * 1024 * 1024;
 
@@ -23,13 +22,12 @@ export class BackupFailed extends Error {
   readonly code = 'BACKUP_FAILED';
 }
 
-export type BackedUp = { bytes: number; tail: Newest };
+export type BackedUp = { bytes: number; newest: Newest };
 
 /**
- * Writes a copy of the database as it is now to a file, which appears under its name when it is whole, synced and
- * checked. The pages are copied inside one read transaction, beside whoever writes, so that they are of one moment,
- * however many steps it takes. `copied` is told how many of how many bytes are done. Throws `BackupFailed`, what the
- * engine throws, and when `signal` aborts.
+ * Writes a copy of the database to a file, which appears under its name once it is complete, synced and checked. The
+ * pages are copied in one read transaction while others write, so the copy shows one instant. Calls `copied` with the
+ * bytes copied and their total. Throws `BackupFailed`, what the engine throws, and the signal's reason when it aborts.
  */
 export async function backUp(
   path: string,
@@ -39,14 +37,14 @@ export async function backUp(
   const partial = `${file}.partial-${process.pid}`;
   try {
     await copyPages(path, partial, on);
-    const tail = await check(partial, on.environment);
+    const newest = await check(partial, on.environment);
     // One file that can be opened anywhere without others next to it.
     foldLog(partial);
     syncFile(partial);
     // Files that a tool left next to an older file of that name would be taken for this one's.
     removeBeside(file);
     moveInto(partial, file);
-    return { tail, bytes: statSync(file).size };
+    return { newest, bytes: statSync(file).size };
   } catch (error) {
     rmSync(partial, { force: true });
     removeBeside(partial);
@@ -85,7 +83,7 @@ async function copyPages(
   }
 }
 
-/** Whether what was written is a whole database of this program and of this environment, by reading all of it. */
+/** Throws unless the file is an undamaged database of this program and environment. Returns its newest event. */
 async function check(partial: string, environment: Environment): Promise<Newest> {
   return withFile(partial, async (db, handle) => {
     assertWhole(handle, 'quick_check');
@@ -94,7 +92,7 @@ async function check(partial: string, environment: Environment): Promise<Newest>
   });
 }
 
-/** Throws `BackupFailed` unless the engine finds every page as it must be; with `integrity_check` indexes too. */
+/** Throws `BackupFailed` if the engine finds a damaged page or, with `integrity_check`, a wrong index. */
 export function assertWhole(handle: BetterSqlite3.Database, how: 'quick_check' | 'integrity_check'): void {
   const found = handle.pragma(`${how}(1)`, { simple: true }) as string;
   if (found !== 'ok') throw new BackupFailed(`it is damaged: ${found}`);

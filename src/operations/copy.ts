@@ -1,3 +1,4 @@
+/** Moves everything from one database to an empty one of another engine, or nothing. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
@@ -6,8 +7,7 @@ import { lockAllTables, moveSequences, tableExists, withoutTimeLimit } from '../
 import { codeOf, isUnavailable } from '../database/errors.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-
-/** Moves everything from one database to an empty one of another engine: all of it or nothing. */
+import { countRows } from '../security/rotation.ts';
 
 /** The copy was refused or broke off. The target is unchanged, and the message states what to do. */
 export class CopyRefused extends Error {
@@ -17,10 +17,7 @@ export class CopyRefused extends Error {
 type Table = keyof Tables & string;
 type Row = Record<string, unknown>;
 
-/**
- * The key of each table, in whose order rows are read. Tables that others reference come first. What migrations write
- * belongs to each engine.
- */
+/** Each table's key, which orders its rows. Referenced tables come first. Null: migrations write the table. */
 const KEYS = {
   instance: ['one'],
   tokens: ['token_id'],
@@ -60,7 +57,7 @@ const KEYS = {
   migrations: null,
 } as const satisfies Record<keyof Tables, readonly string[] | null>;
 
-/** A migration gives these their one row; the copy brings the row of the source. */
+/** Tables whose one row a migration inserts. The copy replaces it with the row of the source. */
 const OF_ONE_ROW: ReadonlySet<string> = new Set([
   'instance',
   'ledger_head',
@@ -71,20 +68,20 @@ const OF_ONE_ROW: ReadonlySet<string> = new Set([
 
 /** Rows copied at once: a census chunk has 256 KiB, so a hundred take about 50 MiB in transit. */
 const ROWS_AT_ONCE = 100;
-/** Rows that hold whole lists of a payroll, of up to 8 MiB each: a hundred might be more than one text can hold. */
+/** For rows of up to 8 MiB, which contain lists: a hundred could exceed the longest string. */
 const LARGE_ROWS_AT_ONCE = 4;
 const OF_LARGE_ROWS: ReadonlySet<string> = new Set(['payroll_runs', 'pay_schedules', 'payroll_codes']);
 
 export type Copied = { tables: number; rows: number };
 
 /**
- * Copies every row in one transaction of the target, reads the target again and compares counts and contents by
- * SHA-256 with what was sent before it commits. Both are at this release's schema and of one environment; nobody writes to either
- * meanwhile. `copied` is told how many rows have arrived. Throws `CopyRefused` when the target is not empty, or when
- * it does not say back what was written.
+ * Copies every row in one transaction of the target, then reads the target and compares row counts and SHA-256 hashes
+ * before it commits. Both databases must have this release's schema and one environment, and no other process may write
+ * to them. Calls `copied` with the number of rows written. Throws `CopyRefused` if the target is not empty, or if it
+ * returns other rows than were written.
  */
 export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): Promise<Copied> {
-  // Inside the one transaction the other may begin: they are of two databases.
+  // The two transactions are nested, which is allowed because they are of different databases.
   const outside = AsyncLocalStorage.snapshot();
   const copyInto = (source: Trx) => () =>
     transact(to, async (target) => {
@@ -125,21 +122,19 @@ async function write(target: Trx, table: Table, page: readonly Row[]): Promise<v
   }
 }
 
-/** How many rows there are to copy. */
-export async function countRows(db: Db): Promise<number> {
-  let rows = 0;
-  for (const table of tables()) {
-    const counted = await sql<{ rows: number }>`select count(*) as rows from ${sql.table(table)}`.execute(db);
-    rows += counted.rows[0]?.rows ?? 0;
-  }
-  return rows;
+/** Returns the number of rows to copy. */
+export function rowsToCopy(db: Db): Promise<number> {
+  return countRows(
+    db,
+    tables().map((table) => ({ table })),
+  );
 }
 
 function tables(): Table[] {
   return (Object.keys(KEYS) as Table[]).filter((table) => KEYS[table] !== null);
 }
 
-/** Throws `CopyRefused` when a table has rows of its own. Those that a later migration makes may be missing. */
+/** Throws `CopyRefused` if a table has rows. Tables that a due migration creates may be missing. */
 export async function assertEmpty(target: Db | Trx): Promise<void> {
   for (const table of tables()) {
     if (OF_ONE_ROW.has(table) || !(await tableExists(target, table))) continue;
@@ -165,7 +160,7 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
   );
 }
 
-/** All rows of a table in the order of its key, which both engines compare by byte. */
+/** Yields all rows of a table in the order of its key, which both engines compare by byte. */
 async function* pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
   const keys = (KEYS[table] as readonly string[]).map((key) => sql.ref(key));
   const order = sql.join(keys);
@@ -182,7 +177,7 @@ async function* pagesOf(trx: Trx, table: Table): AsyncGenerator<Row[]> {
   }
 }
 
-/** A row as one text, the same for the same row on both engines. */
+/** Returns a row as one line of text, which is equal on both engines. */
 function lineOf(row: Row): string {
   const values = Object.keys(row)
     .sort()

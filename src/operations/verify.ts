@@ -22,7 +22,7 @@ import { type EncryptedVerified, verifyEncrypted } from '../security/verify-encr
 
 export type Found = {
   engine: EngineCheck[];
-  /** The ledger's newest position when it began: as far as everything was looked at. */
+  /** The ledger's newest position at the start. Everything up to it was checked. */
   position: number;
   versions: Verified;
   events_without_version: number;
@@ -30,11 +30,11 @@ export type Found = {
   roster_facts: number;
   runs: RunsVerified;
   requests: number;
-  /** Null: DATA_KEYS is not set, and nothing was opened. */
+  /** Null: DATA_KEYS is not set, so nothing was decrypted. */
   sealed: EncryptedVerified | null;
 };
 
-/** The tables whose rows are looked at, each once. */
+/** The tables whose rows are checked, each once. */
 const LOOKED_AT = [
   'inbox',
   'deduction_versions',
@@ -58,7 +58,7 @@ export async function verifyAll(db: Db, encryptor: Encryptor | null, on: Verifyi
   return { engine, ...rows };
 }
 
-/** All but what the engine itself says of its files. */
+/** Checks everything except the engine's own files. */
 export async function verifyRows(
   db: Db,
   encryptor: Encryptor | null,
@@ -90,8 +90,14 @@ export async function verifyRows(
           verifyEncrypted(db, encryptor, ENCRYPTED_COLUMNS, on),
         );
   return {
-    ...{ position, versions, events_without_version: others, deductions, roster_facts: facts },
-    ...{ runs, requests, sealed },
+    position,
+    versions,
+    events_without_version: others,
+    deductions,
+    roster_facts: facts,
+    runs,
+    requests,
+    sealed,
   };
 }
 

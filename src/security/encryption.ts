@@ -131,10 +131,10 @@ export function keyIdOf(encrypted: Uint8Array): string | null {
   return Buffer.from(encrypted.subarray(HEADER_FIXED_BYTES, end)).toString('utf8');
 }
 
-/** Returns the first bytes of every value encrypted with this key. */
-export function headerOf(keyId: string): Buffer {
+/** Returns the first bytes of every value that was made with this key, by default of every encrypted value. */
+export function headerOf(keyId: string, format = FORMAT): Buffer {
   const id = Buffer.from(keyId);
-  return Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
+  return Buffer.concat([Buffer.from([format, id.length]), id]);
 }
 
 function split(encrypted: Uint8Array, place: Place, least: number) {

@@ -10,6 +10,7 @@ import {
   DataKeyMissing,
   DecryptionFailed,
   type Encryptor,
+  headerOf,
   type Place,
   placeBytes,
   type StoredValue,
@@ -117,8 +118,7 @@ async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; sea
 }
 
 function createHasher(keyId: string, key: KeyObject, encryptor: Encryptor): Hasher {
-  const id = Buffer.from(keyId);
-  const header = Buffer.concat([Buffer.from([FORMAT, id.length]), id]);
+  const header = headerOf(keyId, FORMAT);
   const hmac = (plain: Uint8Array, place: Place): Buffer =>
     createHmac('sha256', key).update(placeBytes(header, place)).update('\n').update(plain).digest();
 

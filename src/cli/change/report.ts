@@ -21,7 +21,7 @@ import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../context.ts';
 import { CommandFailed, Refused, WrongUsage } from '../failure.ts';
-import { showProgress } from '../output.ts';
+import { adding, counted, showProgress } from '../output.ts';
 
 type Options = { file: string; keyPrefix?: string; json?: true };
 
@@ -100,11 +100,7 @@ async function checkFile(
   const digest = createHash('sha256');
   const problems = createProblems();
   let rows = 0;
-  let bytes = 0;
-  const content = file.read((more) => {
-    bytes += more;
-    progress.set(bytes);
-  });
+  const content = file.read(adding(progress));
   try {
     for await (const given of givenChanges(hashed(content, digest), file.format, kind)) {
       rows += 1;
@@ -200,7 +196,7 @@ function printResults(
     out.json({ changes: rows, accepted, repeated, conflicts, data: results });
     return;
   }
-  out.print(`${rows} ${rows === 1 ? 'change' : 'changes'}: ${accepted} accepted, ${repeated} here before`);
+  out.print(`${counted(rows, 'change')}: ${accepted} accepted, ${repeated} here before`);
   if (repeated === rows) {
     out.note('this file was reported before: to report the same changes again, set a different --key-prefix');
   }

@@ -48,7 +48,7 @@ export async function backup(
     file: target,
     bytes: made.bytes,
     environment,
-    ...made.tail,
+    ...made.newest,
     ms: Math.round(performance.now() - began),
   };
   if (json) out.json(summary);

@@ -6,7 +6,7 @@ import { engineOfUrl } from '../../database/engine.ts';
 import { migrate as applyMigrations, checkSchema, SchemaRefused } from '../../database/migrate.ts';
 import { holdServeLock, openDatabase, sqlitePath } from '../../database/open.ts';
 import type { Db } from '../../database/tables.ts';
-import { assertEmpty, copyDatabase, countRows } from '../../operations/copy.ts';
+import { assertEmpty, copyDatabase, rowsToCopy } from '../../operations/copy.ts';
 import { jsonOption } from '../arguments.ts';
 import type { Act, Context } from '../context.ts';
 import { CommandFailed, WrongUsage } from '../failure.ts';
@@ -77,7 +77,7 @@ export async function copy({ env, out, now }: Context, { from, to, json }: CopyO
     // Checked before the migration: a target given by mistake may be the database of an older release.
     await assertEmpty(destination);
     await naming('the target', applyMigrations(destination, environment, now()));
-    const progress = await showProgress(out, 'rows', await countRows(source));
+    const progress = await showProgress(out, 'rows', await rowsToCopy(source));
     const copied = await copyDatabase(source, destination, progress.set).finally(progress.end);
     const summary = { from: path, to: name, ...copied };
     if (json) out.json(summary);

@@ -104,10 +104,10 @@ async function replace(context: Context, file: string, path: string, options: Op
     .finally(progress.end);
   const checked = await checkBackup(context, file, prepared, options.withoutKeys === true);
   const isReplacing = isThere(path);
-  const replaced = isReplacing ? await tailOf(path) : null;
+  const replaced = isReplacing ? await newestOf(path) : null;
   if (isReplacing && !options.force) {
     throw new CommandFailed(
-      `there is a database at ${path} already: its newest is ${inWords(replaced)}; that of ${file} is ${inWords(checked.tail)}. Replace it with --force: it is kept beside the new one`,
+      `there is a database at ${path} already: its newest is ${inWords(replaced)}; that of ${file} is ${inWords(checked.newest)}. Replace it with --force: it is kept beside the new one`,
     );
   }
   compact(path, isAnyDropped(readRetention(context.env)));
@@ -117,30 +117,30 @@ async function replace(context: Context, file: string, path: string, options: Op
 }
 
 /** Returns the newest event of the database that is replaced, or null if it is unreadable. */
-function tailOf(path: string): Promise<Newest | null> {
+function newestOf(path: string): Promise<Newest | null> {
   return withFile(path, readNewest).catch(() => null);
 }
 
-function inWords(tail: Newest | null): string {
-  if (tail === null) return 'not readable';
-  const { position, event_id, received_at } = tail;
+function inWords(newest: Newest | null): string {
+  if (newest === null) return 'not readable';
+  const { position, event_id, received_at } = newest;
   const event = event_id === null ? 'no event' : `event ${event_id} of ${received_at}`;
   return `${event}, position ${position}`;
 }
 
 function printRestored({ out }: Context, restored: Restored, { json }: Options): void {
-  const { path, kept, replaced, tail, due, bytes } = restored;
-  const replay_from = replayFrom(tail.received_at);
+  const { path, kept, replaced, newest, due, bytes } = restored;
+  const replay_from = replayFrom(newest.received_at);
   if (json) {
-    out.json({ file: path, bytes, kept, replaced, restored: tail, migrations_due: due, replay_from });
+    out.json({ file: path, bytes, kept, replaced, restored: newest, migrations_due: due, replay_from });
     return;
   }
   printPairs(out, {
     database: path,
     size: `${megabytes(bytes)} MB`,
-    position: tail.position,
-    'newest event': tail.event_id,
-    'received at': tail.received_at,
+    position: newest.position,
+    'newest event': newest.event_id,
+    'received at': newest.received_at,
     'kept as': kept,
     'its newest event': replaced?.event_id,
   });
@@ -149,12 +149,12 @@ function printRestored({ out }: Context, restored: Restored, { json }: Options):
       `it lacks ${due} of this release's migrations: the next "serve" brings them, or "benefits-sidecar migrate"`,
     );
   out.note(
-    `now start, and ${printable(whatToReplay(tail.received_at))} in the provider's portal: what came since is not here. What is here already is stored once`,
+    `now start, and ${printable(whatToReplay(newest.received_at))} in the provider's portal: what came since is not here. What is here already is stored once`,
   );
 }
 
 /** `due`: migrations that the next start applies. */
-type Checked = { tail: Newest; due: number };
+type Checked = { newest: Newest; due: number };
 
 /**
  * Checks the copy of a backup: a complete database of this program and environment, of this release or an older
@@ -172,7 +172,7 @@ async function checkBackup(
       const due = await countDue(db, readEnvironment(env));
       await assertSchemaUnaltered(db);
       if (!withoutKeys) await checkKeys(db, env, due);
-      return { tail: await readNewest(db), due };
+      return { newest: await readNewest(db), due };
     });
   } catch (error) {
     const why = reasonOf(error);

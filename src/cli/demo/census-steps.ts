@@ -1,6 +1,7 @@
 import type { CensusSync } from '../../census/sync-list.ts';
 import type { Census } from '../../contract/census.ts';
-import { counted, expect, firstDifference, type Scene, type Step, StepFailed, waitFor } from './scene.ts';
+import { counted } from '../output.ts';
+import { expect, firstDifference, type Scene, type Step, StepFailed, waitFor } from './scene.ts';
 
 export const CENSUS_STEPS: readonly Step[] = [
   { title: 'The benefits service asks for the census of each employer', play: askForCensuses },

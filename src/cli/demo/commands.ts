@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
 import type { VersionView } from '../../ledger/deduction-view.ts';
 import type { PayrollRunSummary } from '../../payroll/run-view.ts';
-import type { Act, Context } from '../context.ts';
+import { type Act, aborted, type Context } from '../context.ts';
 import { describeFailure } from '../failure.ts';
 import { type Output, printPairs } from '../output.ts';
 import { CENSUS_STEPS } from './census-steps.ts';
@@ -90,13 +90,6 @@ async function within(step: Promise<void>, stopping: AbortSignal): Promise<void>
   const limit = AbortSignal.any([stopping, AbortSignal.timeout(STEP_WITHIN_MS)]);
   const over = aborted(limit).then(() => Promise.reject(limit.reason));
   await Promise.race([step, over]);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }
 
 function reasonOf(error: unknown): string {

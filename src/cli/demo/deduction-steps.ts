@@ -4,17 +4,8 @@ import { dayOf } from '../../contract/instant.ts';
 import type { EventView } from '../../inbox/event-view.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
-import { type Output, printTable } from '../output.ts';
-import {
-  counted,
-  expect,
-  expectEqual,
-  firstDifference,
-  type Scene,
-  type Step,
-  StepFailed,
-  waitFor,
-} from './scene.ts';
+import { counted, type Output, printTable } from '../output.ts';
+import { expect, expectEqual, firstDifference, type Scene, type Step, StepFailed, waitFor } from './scene.ts';
 import type { Stage } from './stage.ts';
 
 export const DEDUCTION_STEPS: readonly Step[] = [

@@ -4,10 +4,11 @@ import type { Line } from '../../payroll/calculation/line.ts';
 import type { PayrollRun } from '../../payroll/run-view.ts';
 import type { Verification } from '../../payroll/runs/verify.ts';
 import type { PayDate } from '../../payroll/settings/schedules.ts';
+import { counted } from '../output.ts';
 import { changeOf, sentencesOf } from '../run/print.ts';
 import { allApplied } from './deduction-steps.ts';
 import { amountOf, type Calendar, calendarOf, centsOf, type Place, shareOf } from './expected-amounts.ts';
-import { counted, expect, expectEqual, type Scene, type Step, StepFailed } from './scene.ts';
+import { expect, expectEqual, type Scene, type Step, StepFailed } from './scene.ts';
 
 export const PAYROLL_STEPS: readonly Step[] = [
   { title: 'Payroll asks what to deduct: a run of each employer, looked at and finalized', play: runPayroll },

@@ -17,11 +17,6 @@ export type Scene = {
 /** A numbered step of the demo. `play` rejects, mostly with `StepFailed`, when a result is not as expected. */
 export type Step = { readonly title: string; play(scene: Scene): Promise<void> };
 
-/** Returns a count with its noun: `1 deduction`, `2 deductions`. */
-export function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
-
 export class StepFailed extends Error {
   readonly code = 'STEP_FAILED';
   readonly expected: string;

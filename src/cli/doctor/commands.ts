@@ -3,6 +3,7 @@ import { readBenefits, readCensus, readDatabaseUrl, readEnvironment } from '../.
 import { jsonOption } from '../arguments.ts';
 import type { Act, Context } from '../context.ts';
 import { type Output, printable } from '../output.ts';
+import { checkCensusSource, checkListeners, checkService } from './benefits-service.ts';
 import {
   checkCertificates,
   checkConfiguration,
@@ -12,7 +13,6 @@ import {
 } from './configuration.ts';
 import { checkDatabase, checkDataFolder, checkDisk } from './database.ts';
 import { type Finding, findingsOf } from './finding.ts';
-import { checkCensusSource, checkListeners, checkService } from './service.ts';
 
 export function addDoctorCommand(program: Command, act: Act): void {
   program

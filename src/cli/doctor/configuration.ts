@@ -13,6 +13,7 @@ import {
 } from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
 import { nameOfDatabase } from '../database/backup.ts';
+import { counted } from '../output.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
 
 /** Node releases that are too old end earlier, in main.ts. */
@@ -169,7 +170,7 @@ function lengthOf(secret: string): string {
 
 function secrets(all: readonly string[]): string {
   const bytes = all.map((one) => Buffer.from(one.slice('whsec_'.length), 'base64').length);
-  return `${all.length} ${all.length === 1 ? 'secret' : 'secrets'}, of ${bytes.join(' and ')} bytes`;
+  return `${counted(all.length, 'secret')}, of ${bytes.join(' and ')} bytes`;
 }
 
 function keys([first, ...others]: readonly DataKey[]): string {
@@ -210,7 +211,9 @@ function duration(ms: number): string {
 }
 
 const VARIABLES_ID = 'variables';
-/** Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common in other programs' names. */
+/**
+ * Prefixes that only this program uses. `API_`, `DATABASE_`, `DATA_` and `LOG_` are common in other programs' names.
+ */
 const PREFIXES = ['BENEFITS_', 'CENSUS_', 'EVENTS_', 'RECEIVER_', 'RETENTION_', 'WEBHOOK_'];
 /** Kubernetes sets variables with this prefix for a Service named benefits-sidecar. */
 const SERVICE_LINKS = 'BENEFITS_SIDECAR_';

@@ -116,7 +116,7 @@ async function checkCircuitBreaker(db: Db): Promise<Finding[]> {
 }
 
 /**
- * Checks that DATA_KEYS opens samples of what is stored: the hash key, the organization of each staged census, and
+ * Checks that DATA_KEYS decrypts samples of the stored values: the hash key, each staged census's organization, and
  * the oldest requests.
  */
 export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]> {
@@ -175,7 +175,7 @@ const SOON_DAYS = 14;
 /** 32 random hexadecimal digits have fewer than 8 kinds once in millions. */
 const KINDS_LEAST = 8;
 
-/** Checks whether any caller has access, whose token expires soon, and whether API_TOKEN can be guessed. */
+/** Checks whether any token is valid, which tokens expire soon, and whether API_TOKEN can be guessed. */
 async function checkTokens(db: Db, env: Environment, now: Date): Promise<Finding[]> {
   const { token: first } = readApi(env);
   const at = now.toISOString();

@@ -17,7 +17,7 @@ import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/
 import { jsonOption, reasonOf } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
 import { CommandFailed, WrongUsage } from '../failure.ts';
-import { createOutput, type Output, printable } from '../output.ts';
+import { counted, createOutput, type Output, printable } from '../output.ts';
 import { printReadiness } from '../readiness.ts';
 import { printRun, printTotals } from './print.ts';
 import { storedRun, unknownRun } from './show.ts';
@@ -144,12 +144,17 @@ async function agreed(
   const view = await viewRun(db, stored);
   const report = await readinessOfRun(db, bodyOf(stored), runId, question);
   if (yes) return report.etag;
-  const stderr = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
+  const stderr = onStderr(out, env);
   printTotals(stderr, { ...view, employees: view.outcome.employees });
   printReadiness(stderr, { ...report, checks: report.checks.filter((check) => check.result === 'fail') });
   const asked = `Finalize ${view.totals.lines} lines of ${printable(runId)}? It can only be voided afterward. [yes/no] `;
   const answer = await ask(stdin, out, `\n${asked}`, stopped());
   return /^\s*y(es)?\s*$/i.test(answer ?? '') ? report.etag : null;
+}
+
+/** Returns an output whose results go to stderr. */
+function onStderr({ stderr }: Output, env: Context['env']): Output {
+  return createOutput({ stdout: stderr, stderr }, env, () => {});
 }
 
 /** Returns the person's answer, or null after Ctrl-C or Ctrl-D. */
@@ -195,8 +200,7 @@ async function refusalOf(
       );
     case 'not-ready': {
       const checks = finalized.report.checks.filter((check) => check.result === 'fail');
-      const stderr = createOutput({ stdout: out.stderr, stderr: out.stderr }, env, () => {});
-      printReadiness(stderr, { ...finalized.report, checks });
+      printReadiness(onStderr(out, env), { ...finalized.report, checks });
       return new CommandFailed(
         `readiness fails: ${checks.map(({ id }) => id).join(', ')}; fix it, or accept the checks with --accept and a --reason`,
       );
@@ -258,7 +262,7 @@ function runVerify(context: Context, runId: string, { json }: { json?: true }): 
     if (json) out.json(verified);
     else if (identical) {
       out.print(
-        `identical: ${lines} ${lines === 1 ? 'line' : 'lines'}, computed again from ledger position ${stored.position} by rules ${stored.rules_version}`,
+        `identical: ${counted(lines, 'line')}, computed again from ledger position ${stored.position} by rules ${stored.rules_version}`,
       );
     } else {
       for (const difference of differences) printDifference(out, difference);

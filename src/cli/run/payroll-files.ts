@@ -7,7 +7,7 @@ import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRowsFile, jsonOption, ROWS_FILE } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
 import { CommandFailed, Refused } from '../failure.ts';
-import { type Cell, type Output, printTable, showProgress } from '../output.ts';
+import { adding, type Cell, counted, type Output, printTable, showProgress } from '../output.ts';
 import { storedRun } from './show.ts';
 
 export function addPayrollFileCommands(run: Command, act: Act): void {
@@ -28,7 +28,8 @@ export function addPayrollFileCommands(run: Command, act: Act): void {
 }
 
 /**
- * Records the deductions taken for a finalized run, which replaces the previous report. One wrong row rejects all.
+ * Records the deductions taken for a finalized run. Lines that it names replace those of earlier reports. One wrong row
+ * rejects all.
  */
 async function runTaken(
   context: Context,
@@ -44,19 +45,13 @@ async function runTaken(
       throw new CommandFailed(`the run is ${stored.state}: what was taken is reported of a finalized one`);
     }
     const progress = await showProgress(out, 'bytes', file.size);
-    let read = 0;
-    const rows = file.open(TAKEN_COLUMNS, (bytes) => {
-      read += bytes;
-      progress.set(read);
-    });
+    const rows = file.open(TAKEN_COLUMNS, adding(progress));
     const recorded = await recordTaken(db, stored, rows, now().toISOString()).finally(progress.end);
     if (!recorded.ok) throw new Refused('the file', recorded.problems, recorded.problem_count);
     const { report, lines, owed } = recorded;
     if (json) out.json({ report, lines, owed });
     else {
-      out.print(
-        `report ${report}: ${lines} ${lines === 1 ? 'line' : 'lines'} named, the others taken in full; owed ${owed}`,
-      );
+      out.print(`report ${report}: ${counted(lines, 'line')} named, the others taken in full; owed ${owed}`);
     }
     return 0;
   });

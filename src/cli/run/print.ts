@@ -92,16 +92,12 @@ function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void
       left: employees.left,
     });
     out.print('');
-    const amounts = ({ previous_member_amount, member_amount, member_difference }: typeof totals) =>
-      [previous_member_amount, member_amount, member_difference].map((amount) =>
-        amount.padStart(AMOUNT_WIDTH),
-      );
     printTable(
       out,
       ['employees pay', 'before', 'now', 'difference'],
       [
-        ...by_line_of_coverage.map((row) => [row.line_of_coverage, ...amounts(row)]),
-        ['total', ...amounts(totals)],
+        ...by_line_of_coverage.map((row) => [row.line_of_coverage, ...comparedAmounts(row)]),
+        ['total', ...comparedAmounts(totals)],
       ],
     );
     if (largest_movers.length > 0) {
@@ -109,12 +105,7 @@ function printComparison(out: Output, run: PayrollRun | PayrollRunPreview): void
       printTable(
         out,
         ['largest movers', 'before', 'now', 'difference'],
-        largest_movers.map((mover) => [
-          mover.employee_id,
-          ...[mover.previous_member_amount, mover.member_amount, mover.member_difference].map((amount) =>
-            amount.padStart(AMOUNT_WIDTH),
-          ),
-        ]),
+        largest_movers.map((mover) => [mover.employee_id, ...comparedAmounts(mover)]),
       );
     }
   }
@@ -134,6 +125,14 @@ const NOT_IN_RUN_SHOWN = 50;
 
 /** Wide enough for 999,999,999.99 without separators, so that decimal points line up. */
 const AMOUNT_WIDTH = 13;
+
+type Compared = { previous_member_amount: string; member_amount: string; member_difference: string };
+
+function comparedAmounts({ previous_member_amount, member_amount, member_difference }: Compared): string[] {
+  return [previous_member_amount, member_amount, member_difference].map((amount) =>
+    amount.padStart(AMOUNT_WIDTH),
+  );
+}
 
 function cellsOf(
   name: string,

@@ -42,17 +42,15 @@ export function addShowCommands(run: Command, act: Act): void {
 
 /** Returns a stored run. Throws if there is none. */
 export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
-  return (await findRun(db, runId)) ?? fail(unknownRun(runId));
+  const stored = await findRun(db, runId);
+  if (stored === null) throw unknownRun(runId);
+  return stored;
 }
 
 export function unknownRun(runId: string): CommandFailed {
   return new CommandFailed(
     `there is no run ${printable(runId)}: "benefits-sidecar run list" shows those there are`,
   );
-}
-
-function fail(error: Error): never {
-  throw error;
 }
 
 type ListOptions = { employer?: string; state?: RunState; limit: number; cursor?: string; json?: true };
