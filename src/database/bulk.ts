@@ -4,11 +4,11 @@ import { engineOf } from './engine.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
 /**
- * Many rows, with texts that don't depend on how many there are: on SQLite a statement that is run for each row, on
- * PostgreSQL one for all of them as a JSON text, because there each statement is a trip over the network.
+ * Statements for many rows whose text does not depend on the number of rows. SQLite runs one statement per row.
+ * PostgreSQL runs one for all rows, passed as JSON, because each statement is a network round trip.
  */
 
-/** `column` is one of the values, however many; the list is one parameter. */
+/** Returns the condition that `column` is one of the values, which are one parameter. */
 export function isOneOf(
   db: Db | Trx,
   column: string,
@@ -19,7 +19,7 @@ export function isOneOf(
     : sql`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`;
 }
 
-/** `column` is one of the values that a subquery returns. The subquery runs first, so that an index of the column is used. */
+/** Returns the same condition for a subquery's values. The subquery runs first, so an index of the column is used. */
 export function isOneOfSelected(
   db: Db | Trx,
   column: string,
@@ -31,7 +31,7 @@ export function isOneOfSelected(
 }
 
 /**
- * A subquery with one row for each of `rows` and one text column for each of `columns`, however many rows; they are one
+ * Returns a subquery with one row for each of `rows` and one text column for each of `columns`. The rows are one
  * parameter. Join it with a table to look up many composite keys in one statement.
  */
 export function textRows(
@@ -48,7 +48,7 @@ export function textRows(
 
 /**
  * Inserts many rows, in order. `columns` names the values of a row; `suffix` ends the statement (an `ON CONFLICT …`)
- * and must be a constant text. Answers how many rows were inserted or updated.
+ * and must be a constant text. Returns the number of rows inserted or updated.
  */
 export async function insertMany<T extends keyof Tables & string>(
   trx: Trx,
@@ -67,8 +67,8 @@ export async function insertMany<T extends keyof Tables & string>(
 }
 
 /**
- * Sets `columns` of the rows whose `key`, the last value of each given row, is given and for which `guard` holds, a
- * constant text. Answers how many rows were updated.
+ * Sets `columns` of the rows with the given keys. The last value of each given row is its `key`. Rows for which the
+ * condition `guard`, a constant text, is false stay unchanged. Returns the number of rows updated.
  */
 export async function updateMany<T extends keyof Tables & string>(
   trx: Trx,
@@ -88,12 +88,12 @@ export async function updateMany<T extends keyof Tables & string>(
   return runForEach(trx, `update ${table} set ${set} where ${key} = ? and ${guard}`, rows);
 }
 
-/** A list in pieces of `size` at most, in order: for who may not do with all of it at once. */
+/** Yields a list in pieces of at most `size`, in order. */
 export function* piecesOf<T>(list: readonly T[], size: number): Generator<T[]> {
   for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
 }
 
-/** The rows of a JSON text, with the types of a table's columns. */
+/** Returns SQL for the rows of a JSON parameter, with the types of the table's columns. */
 function given(table: string): string {
   return `json_populate_recordset(null::${table}, $1::json)`;
 }
@@ -111,7 +111,7 @@ async function runWithJson(
   return run(trx, text, [JSON.stringify(objects)]);
 }
 
-/** Bytes as the text that a column of bytes is read from. */
+/** Returns bytes in the hexadecimal notation of PostgreSQL, and any other value as it is. */
 function jsonOf(value: unknown): unknown {
   return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value;
 }

@@ -4,25 +4,25 @@ import { engineOf, engineOfUrl } from './engine.ts';
 import type { Db } from './tables.ts';
 
 /**
- * What sidecars on one PostgreSQL call to each other: there is work in a loop that may be idle elsewhere. A call may
- * be lost, and a proxy that pools transactions passes none on: every loop also looks by itself each second.
+ * Sidecars on one PostgreSQL database wake each other's idle loops. A call may be lost, and a proxy that pools
+ * transactions forwards none, so every loop also polls once a second.
  */
 
-/** `apply`: an event waits that no intake of this moment stored. `send`: a request was owed. */
+/** `apply`: an event is pending that no intake has just stored. `send`: a request was queued. */
 export type Call = 'apply' | 'send';
 
 const CHANNEL = 'benefits_sidecar';
-/** Between two tries to listen again. */
+/** The pause between two attempts to listen. */
 const AGAIN_MS = 1_000;
 
-/** Calls the loops of every sidecar on the same PostgreSQL. On SQLite there is no other. Never throws. */
+/** Wakes the loops of every sidecar on the same PostgreSQL database. Does nothing on SQLite. Never throws. */
 export async function callOthers(db: Db, call: Call): Promise<void> {
   if (engineOf(db) === 'sqlite') return;
-  // A statement of its own: inside the transaction of the work it would make all commits wait for each other.
+  // Not in the transaction of the work: commits with a notification wait for each other.
   await sql`select pg_notify(${CHANNEL}, ${call})`.execute(db).catch(() => {});
 }
 
-/** Hears the calls until the signal, over a connection of its own that is made again whenever it is lost. */
+/** Calls `heard` for each call until the signal aborts, on its own connection, which it reopens when it is lost. */
 export async function hearCalls(
   databaseUrl: string,
   heard: (call: Call) => void,

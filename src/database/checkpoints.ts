@@ -11,8 +11,8 @@ const PASSES = 3;
 
 /**
  * Copies the log into the database file from this thread, so that the thread that acknowledges never has to:
- * a checkpoint writes thousands of pages and syncs twice. It never blocks a writer. Answers how to stop.
- * `onFatal` is told when the storage failed in a way that no retry mends.
+ * a checkpoint writes thousands of pages and syncs twice. It never blocks a writer. Returns a function that stops it.
+ * Calls `onFatal` if the storage failed in a way that no retry can fix.
  */
 export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) => void): () => void {
   const handle = openWriter(sqlitePath(databaseUrl));
@@ -27,7 +27,7 @@ export function startCheckpoints(databaseUrl: string, onFatal: (error: unknown) 
       guard.assertFile();
       checkpoint(handle, guard);
     } catch (error) {
-      // A full disk or another checkpoint: the next time will do, and the writer has its own bound.
+      // After a full disk or another checkpoint, the next pass retries. The writer has its own bound.
       if (isFatal(error)) {
         stop();
         onFatal(error);

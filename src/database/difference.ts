@@ -1,10 +1,10 @@
 import type { Tables } from './tables.ts';
 
-/** What `verify` finds: a row that is not as it must be. It names fields and ids and holds no value. */
+/** A finding of `verify`: a row that is not as it must be. It names fields and ids and holds no value. */
 
 export type Difference = {
   table: keyof Tables & string;
-  /** The key of the row; of several columns, with a slash between them. */
+  /** The key of the row. Several columns are separated by slashes. */
   id: string;
   field: string;
   /** The rule that the field breaks, such as `is not what event msg_1 says`. */
@@ -16,15 +16,15 @@ export type Tell = (difference: Difference) => void;
 /** The parameters of a part of `verify`. */
 export type Verifying = {
   tell: Tell;
-  /** So many more rows were looked at. */
+  /** Receives the number of further rows that were checked. */
   looked: (rows: number) => void;
   /** Stops it between two pages. */
   signal: AbortSignal;
 };
 
 /**
- * Pages of rows, one after the other, until one is short; stops between two of them, and tells when one was looked at.
- * `read` answers the at most `size` rows behind a place, `placeOf` the place of a row.
+ * Yields pages of rows until one is short, and calls `looked` after each. Throws between two pages if `signal` aborted.
+ * `read` returns at most `size` rows after a place, `placeOf` the place of a row.
  */
 export async function* pagesOf<Place, Row>(
   { looked, signal }: Pick<Verifying, 'looked' | 'signal'>,

@@ -1,6 +1,6 @@
 /**
- * Parameters of a statement that SQLite's driver runs once for each of these rows, in order: it is prepared once, and
- * passes through Kysely once. A row that breaks a rule ends it; what was done before that is the transaction's to undo.
+ * The parameters of a statement that SQLite's driver runs once per row, in order. It is prepared once and passes
+ * through Kysely once. A row that breaks a constraint ends it; the transaction must then be rolled back.
  */
 export class EachRow {
   readonly rows: readonly (readonly unknown[])[];

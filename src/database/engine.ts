@@ -3,9 +3,9 @@ import type { Clock } from '../clock.ts';
 import type { Db, Tables, Trx } from './tables.ts';
 
 /**
- * What differs by engine, together with bulk.ts (many rows at once), the two drivers and the SQL of db/. On SQLite a
- * transaction holds the one write lock from its start, so that nothing happens beside it. PostgreSQL runs many at
- * once: here stands what they agree by. Every function of this file does nothing, or nothing more, on SQLite.
+ * The differences between the engines, together with bulk.ts (many rows), the two drivers and the SQL in db/. On SQLite
+ * a transaction holds the only write lock from its start, so no other runs at the same time. PostgreSQL runs many at
+ * once, which the locks in this file coordinate. On SQLite they do nothing.
  */
 
 export type Engine = 'sqlite' | 'postgres';
@@ -14,14 +14,14 @@ export function engineOf(db: Db | Trx): Engine {
   return db.getExecutor().adapter instanceof PostgresAdapter ? 'postgres' : 'sqlite';
 }
 
-/** Where a URL of `DATABASE_URL` leads. */
+/** Returns the engine of a `DATABASE_URL`. */
 export function engineOfUrl(databaseUrl: string): Engine {
   return databaseUrl.startsWith('sqlite:') ? 'sqlite' : 'postgres';
 }
 
 /**
- * Takes a named lock until the transaction ends: what is decided from rows that another transaction might add must
- * be decided by one at a time. Take it before any row is locked, so that no two wait for each other.
+ * Takes a named lock until the transaction ends. Take it for a decision that depends on rows that another transaction
+ * may add, and before any row is locked, so that no two transactions wait for each other.
  */
 export async function lockName(trx: Trx, name: string): Promise<void> {
   if (engineOf(trx) === 'sqlite') return;
@@ -36,7 +36,7 @@ export async function lockNames(trx: Trx, names: readonly string[]): Promise<voi
   );
 }
 
-/** As `lockName`, but answers false at once when another transaction has it. */
+/** As `lockName`, but returns false at once if another transaction has the lock. */
 export async function tryLockName(trx: Trx, name: string): Promise<boolean> {
   if (engineOf(trx) === 'sqlite') return true;
   const { rows } = await sql<{ taken: boolean }>`
@@ -45,8 +45,8 @@ export async function tryLockName(trx: Trx, name: string): Promise<boolean> {
 }
 
 /**
- * Those of several names that nobody else has locked, locked now. Who needs many and waits for none can't be part of
- * a circle of waiting, in whatever order others take theirs.
+ * Locks those of several names that are free, and returns them. It never waits, so it can't deadlock, whatever the
+ * order in which others take theirs.
  */
 export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<Set<string>> {
   if (engineOf(trx) === 'sqlite' || names.length === 0) return new Set(names);
@@ -56,7 +56,7 @@ export async function tryLockNames(trx: Trx, names: readonly string[]): Promise<
   return new Set(rows.flatMap(({ name, taken }) => (taken ? [name] : [])));
 }
 
-/** Locks the rows that a query reads until the transaction ends, as they are when the lock is had. */
+/** Locks the rows that a query reads until the transaction ends. Returns them as they are once they are locked. */
 export function forUpdate<T extends keyof Tables, O>(
   trx: Trx,
   query: SelectQueryBuilder<Tables, T, O>,
@@ -89,17 +89,17 @@ export async function databaseNow(trx: Trx, clock: Clock): Promise<Date> {
   return new Date(Number(rows[0]?.ms));
 }
 
-/** The driver, which sees it pass, waits longer for the answers of this transaction too. */
+/** The driver recognizes this statement and also waits longer for the responses of this transaction. */
 export const NO_TIME_LIMIT = 'set local statement_timeout = 0';
 
-/** Lifts the limits of time from a transaction that changes the schema: an index over all events takes its time. */
+/** Removes the time limits of a transaction, such as one that creates an index over all events. */
 export async function withoutTimeLimit(trx: Trx): Promise<void> {
   if (engineOf(trx) === 'sqlite') return;
   await sql.raw(NO_TIME_LIMIT).execute(trx);
   await sql`set local lock_timeout = 0`.execute(trx);
 }
 
-/** Whether a table exists where this connection looks for its tables. */
+/** Returns whether a table exists in the schema of this connection. */
 export async function tableExists(db: Db | Trx, table: keyof Tables): Promise<boolean> {
   const found =
     engineOf(db) === 'sqlite'

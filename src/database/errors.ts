@@ -1,9 +1,9 @@
 /**
- * Which database errors mean what, in one table. An error of the engine says nothing against the event or the
- * request that was being handled: that work is tried again. An error of the content does.
+ * Classifies database errors. After an error of the engine, the event or request that was being handled is retried.
+ * After an error of the content, it is not.
  */
 
-/** The write lock could not be had in time; nothing was done. */
+/** The write lock was not available in time. Nothing was written. */
 export class LockTimeout extends Error {
   readonly code = 'LOCK_TIMEOUT';
   constructor(waitedMs: number) {
@@ -57,23 +57,23 @@ const OWN = [LockTimeout, RolledBack, ConnectionLost, NotDurable, DatabaseDamage
 // After a failed write or fsync the state of the file cache is unknown, and a damaged file must not be written
 // further: the process ends and the next start recovers from the log.
 const FATAL = /^(SQLITE_(IOERR|CORRUPT|NOTADB)|DATABASE_DAMAGED$)/;
-// A full disk shows itself here too, where the shared-memory file beside the log can't grow; it heals. And a large sort
-// that finds no folder for its temporary file, on a root file system that can't be written, says nothing of the data.
+// A full disk also fails these, because the shared-memory file next to the log can't grow; that is not permanent. A
+// large sort fails if no folder is writable for its temporary file, which is no damage either.
 const HEALS = new Set([
   ...['SQLITE_IOERR_SHMSIZE', 'SQLITE_IOERR_SHMOPEN', 'SQLITE_IOERR_SHMMAP'],
   'SQLITE_IOERR_GETTEMPPATH',
 ]);
 const UNAVAILABLE = /^SQLITE_(BUSY|LOCKED|FULL|CANTOPEN|READONLY|NOMEM|PROTOCOL|IOERR|CORRUPT|NOTADB)/;
 
-/** PostgreSQL says a kind of error by the first two characters of five: data, integrity, limits, and our triggers. */
+/** The first two of five characters are PostgreSQL's class of an error: data, integrity, limits, and our triggers. */
 const SQL_STATE = /^[0-9A-Z]{5}$/;
 const OF_CONTENT = /^(22|23|54|P0)/;
-/** A deadlock, a transaction that can't be put in an order with another one, a statement prepared before a migration. */
+/** A deadlock, a serialization failure, a statement prepared before a migration. */
 const DEADLOCK = '40P01';
 const NOT_SERIALIZABLE = '40001';
 const STALE_PLAN = '0A000';
 const PASSING = new Set([DEADLOCK, NOT_SERIALIZABLE, STALE_PLAN]);
-/** A prepared statement is unknown, or known already: a proxy has put another connection behind this one. */
+/** A prepared statement is unknown, or exists already: a proxy switched to another server connection. */
 const ELSEWHERE = new Set(['26000', '42P05']);
 const QUERY_CANCELED = '57014';
 
@@ -83,14 +83,14 @@ export function isFatal(error: unknown): boolean {
   return FATAL.test(code) && !HEALS.has(code);
 }
 
-/** True when the engine could not do its work now, whatever the content was. */
+/** Returns true if the engine failed for a reason other than the content. */
 export function isUnavailable(error: unknown): boolean {
   if (OWN.some((kind) => error instanceof kind)) return true;
   if (isOfPostgres(error)) return !OF_CONTENT.test(codeOf(error));
   return UNAVAILABLE.test(codeOf(error));
 }
 
-/** True when the same transaction is likely to succeed at once: another one was in its way, not its content. */
+/** Returns true if the same transaction is likely to succeed at once, because only another one blocked it. */
 export function isWorthAnotherTry(error: unknown): boolean {
   return isOfPostgres(error) && (PASSING.has(codeOf(error)) || isPreparedElsewhere(error));
 }
@@ -100,7 +100,7 @@ export function isPreparedElsewhere(error: unknown): boolean {
   return isOfPostgres(error) && ELSEWHERE.has(codeOf(error));
 }
 
-/** True when a statement was prepared before a newer release changed its tables. */
+/** Returns true if a statement was prepared before a newer release changed its tables. */
 export function isStalePlan(error: unknown): boolean {
   return isOfPostgres(error) && codeOf(error) === STALE_PLAN;
 }
@@ -110,18 +110,18 @@ export function isStatementTimeout(error: unknown): boolean {
   return isOfPostgres(error) && codeOf(error) === QUERY_CANCELED;
 }
 
-/** Whether it is an answer of PostgreSQL's, and not the way to it that failed. */
+/** Returns whether PostgreSQL itself responded with this error, rather than the connection to it failing. */
 export function isOfPostgres(error: unknown): error is { code: string; severity: string } {
   // Node's own errors may have a code of five letters too (EPIPE), but no severity.
   return SQL_STATE.test(codeOf(error)) && typeof (error as { severity?: unknown }).severity === 'string';
 }
 
-/** True when another connection holds the lock. */
+/** Returns true if another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
 }
 
-/** The engine's own code of an error, or '' when it has none; safe to log. */
+/** Returns the code of an error, which is safe to log, or '' if it has none. */
 export function codeOf(error: unknown): string {
   const code = (error as { code?: unknown } | null)?.code;
   return typeof code === 'string' ? code : '';

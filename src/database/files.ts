@@ -1,4 +1,4 @@
-/** Putting files in place so that a crash leaves the old one or the new one, whole. */
+/** Replaces files so that a crash leaves either the old one or the new one, complete. */
 import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from './errors.ts';
@@ -13,10 +13,10 @@ export const BESIDE = {
   prepared: '-restoring',
   compact: '-restoring-compact',
 } as const;
-/** What SQLite itself keeps there. */
+/** SQLite's own files among them. */
 const OF_SQLITE = [BESIDE.log, BESIDE.memory, BESIDE.journal] as const;
 
-/** Whether a path is named so: to replace it harms the database as much as to replace the database itself. */
+/** Returns whether a path has such a suffix. Replacing such a file can damage a database. */
 export function isNamedBeside(path: string): boolean {
   return Object.values(BESIDE).some((end) => path.endsWith(end));
 }
@@ -36,12 +36,12 @@ export function moveInto(from: string, to: string): void {
   syncFile(dirname(to));
 }
 
-/** Gives a file a second name, which stays when the first one is given to another file. */
+/** Gives a file a second name, which it keeps when another file takes the first one. */
 export function keepAs(path: string, kept: string): void {
   try {
     linkSync(path, kept);
   } catch (error) {
-    // Some file systems have one name a file.
+    // Some file systems have no hard links.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS'].includes(codeOf(error))) throw error;
     copyFileSync(path, kept);
     syncFile(kept);

@@ -1,17 +1,18 @@
-/** One SQLite handle, set up as the service needs it: a log, durable commits, no sleeping. */
+/** Opens SQLite handles with a write-ahead log, durable commits, and no blocking wait for locks. */
 import BetterSqlite3 from 'better-sqlite3';
 import { isBusy, NotDurable } from './errors.ts';
 
-/** How long opening waits, asleep, for a process that makes the file or recovers its log: done in milliseconds. */
+/** How long opening blocks for a process that creates the file or recovers its log, which takes milliseconds. */
 const OPEN_WAIT_MS = 3_000;
 /**
- * Pages of log after which the writer copies them into the file itself: 32,000 pages of 4 KiB are 128 MiB. A bound
- * only: another thread copies them long before (checkpoints.ts), but as long as as many come in as it copies, the log
- * does not start over. Then the writer must once a second, and all wait for it; with half the bound, twice as often.
+ * Pages in the log after which the writer copies them into the file itself: 32,000 pages of 4 KiB are 128 MiB. Normally
+ * another thread copies them long before (checkpoints.ts). Under a load that adds pages as fast as they are copied, the
+ * log does not start over, and the writer copies about once a second while all others wait; half the bound would double
+ * that.
  */
 const CHECKPOINT_PAGES = 32_000;
 
-/** The handle that writes. Throws when its commits would not be durable. */
+/** Opens the handle that writes. Throws if its commits would not be durable. */
 export function openWriter(path: string): BetterSqlite3.Database {
   const writer = openHandle(path);
   // NORMAL, the driver's own choice for WAL, loses acknowledged events when the power fails.
@@ -25,14 +26,14 @@ export function openWriter(path: string): BetterSqlite3.Database {
   return writer;
 }
 
-/** A handle that can only read. */
+/** Opens a handle that can only read. */
 export function openReader(path: string): BetterSqlite3.Database {
   const reader = openHandle(path);
   reader.pragma('query_only = ON');
   return reader;
 }
 
-/** A handle on a file with a write-ahead log, that from now on never sleeps: its callers wait without blocking. */
+/** Opens a file with a write-ahead log. Afterward the handle never blocks for a lock: its callers retry. */
 function openHandle(path: string): BetterSqlite3.Database {
   const handle = new BetterSqlite3(path, { timeout: OPEN_WAIT_MS });
   const deadline = performance.now() + OPEN_WAIT_MS;
@@ -42,7 +43,7 @@ function openHandle(path: string): BetterSqlite3.Database {
       handle.pragma('busy_timeout = 0');
       return handle;
     } catch (error) {
-      // Of two that make a new file, SQLite refuses one at once instead of letting it wait.
+      // If two processes create a file, SQLite refuses one at once instead of letting it wait.
       if (isBusy(error) && performance.now() < deadline) continue;
       handle.close();
       throw error;

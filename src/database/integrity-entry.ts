@@ -1,4 +1,4 @@
-/** A thread that asks SQLite to walk each table with its indexes: one of them may keep a thread for a minute. */
+/** The entry of a thread that has SQLite check each table with its indexes. A large one can take a minute. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { codeOf } from './errors.ts';
 import { openReader } from './handle.ts';
@@ -12,7 +12,7 @@ const tables = handle
   .prepare("select name from sqlite_schema where type = 'table' order by name")
   .pluck()
   .all();
-// The table of the schema is asked for with the list of free pages.
+// Checking the schema table also checks the list of free pages.
 for (const table of ['sqlite_schema', ...(tables as string[])]) {
   parentPort?.postMessage({ table, said: check(table) } satisfies TableChecked);
 }

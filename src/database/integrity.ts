@@ -15,7 +15,7 @@ import { transact } from './transaction.ts';
 export type EngineCheck = {
   /** The check that ran: `integrity_check`, `amcheck` or `data_checksums`. */
   name: string;
-  /** `unasked`: the engine as it is set up can't tell, and `says` why. */
+  /** `unasked`: the engine as configured can't check it; `says` has the reason. */
   result: 'pass' | 'fail' | 'unasked';
   says: string;
 };
@@ -27,9 +27,9 @@ const ENTRY = new URL(`./integrity-entry${extname(import.meta.url)}`, import.met
 const SAID = 5;
 
 /**
- * On SQLite every table with its indexes is walked, one after the other, so that none keeps the log from starting over
- * for longer than it takes. On PostgreSQL its files are the server's business: what it can say without an extension is
- * whether pages carry checksums and how many failed; with `amcheck` every index is walked.
+ * Runs the engine's own checks. SQLite checks each table with its indexes, one at a time, so that no check keeps the
+ * log from starting over for long. PostgreSQL reports whether pages have checksums and how many failed, and with the
+ * extension `amcheck` it checks every index.
  */
 export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]> {
   const checks = engineOf(db) === 'sqlite' ? await checkSqlite(db, on) : await checkPostgres(db, on);
@@ -102,7 +102,7 @@ async function checksums(db: Db): Promise<EngineCheck> {
   return answer(name, failures > 0 ? [`${failures} pages failed`] : [], 'no page failed');
 }
 
-/** Walks every index of ours, if the extension is there and this user may use it. */
+/** Checks every index of this schema, if the extension is installed and this user may use it. */
 async function amcheck(db: Db, { tell, signal }: Verifying): Promise<EngineCheck> {
   const name = 'amcheck';
   const installed = await sql`select 1 from pg_extension where extname = 'amcheck'`.execute(db);

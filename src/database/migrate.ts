@@ -21,8 +21,8 @@ export const MIGRATIONS_TABLE =
   'CREATE TABLE IF NOT EXISTS migrations (number INTEGER NOT NULL PRIMARY KEY, name TEXT NOT NULL, hash TEXT NOT NULL, applied_at TEXT NOT NULL)';
 
 /**
- * Brings the schema up to this code's, all due migrations in one transaction, and stamps a new database with its
- * environment. Concurrent starts wait for each other. Answers the names of what was applied.
+ * Applies all due migrations in one transaction, and records the environment of a new database. Concurrent starts wait
+ * for each other. Returns the names of the applied migrations.
  * Throws `SchemaRefused` as `checkSchema` does.
  */
 export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
@@ -62,8 +62,8 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
 }
 
 /**
- * How many migrations a database lacks that this release knows. Throws `SchemaRefused` when it is none of this program's,
- * newer than the code, of an edited text, or of the other environment.
+ * Returns the number of migrations that a database lacks. Throws `SchemaRefused` if it is not a database of this
+ * program, is newer than the code, has an edited migration, or belongs to the other environment.
  */
 export async function countDue(db: Db, environment: Environment, folder = FOLDER): Promise<number> {
   if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {

@@ -12,8 +12,8 @@ export type Newest = {
 };
 
 /**
- * Returns a query for the one row of `ledger_head`. Each batch updates it, and PostgreSQL keeps every version of it while
- * an older snapshot is open. Read from the end of its index, the current version is among the first.
+ * Returns a query for the one row of `ledger_head`. Each batch updates it, and PostgreSQL keeps every version of it
+ * while an older snapshot is open. Read from the end of its index, the current version is among the first.
  */
 export function ledgerHead(db: Db | Trx) {
   return db.selectFrom('ledger_head').select('position').orderBy('one', 'desc').limit(sql.lit(1));
@@ -43,8 +43,8 @@ export async function readNewest(db: Db): Promise<Newest> {
 }
 
 /**
- * The provider's portal shows when a message was created. It retries for up to 27.5 hours (field notes), so a message may have
- * been delivered that much later. Replaying an event twice stores it once.
+ * The provider's portal shows when a message was created. It retries for up to 27.5 hours (field notes), so a message
+ * may have been delivered that much later. Replaying an event twice stores it once.
  */
 const RETRIED_HOURS = 28;
 const HOUR_MS = 3_600_000;

@@ -9,7 +9,7 @@ import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Db, Tables } from './tables.ts';
 
-/** The path of a `sqlite:` address, absolute. */
+/** Returns the absolute path of a `sqlite:` address. */
 export function sqlitePath(databaseUrl: string): string {
   return resolve(databaseUrl.slice('sqlite:'.length));
 }
@@ -20,7 +20,7 @@ export function sqliteFile(databaseUrl: string): string {
   return existsSync(path) ? realpathSync(path) : path;
 }
 
-/** The file of an open database, where links lead; null on PostgreSQL. */
+/** Returns the file of an open database with links resolved, or null on PostgreSQL. */
 export async function fileOf(db: Db): Promise<string | null> {
   if (engineOf(db) === 'postgres') return null;
   const { rows } = await sql<{ file: string }>`
@@ -29,10 +29,10 @@ export async function fileOf(db: Db): Promise<string | null> {
 }
 
 /**
- * Opens the database of `DATABASE_URL`. On SQLite an empty one (readable by its owner only) is made where there is
- * none, and it throws when the file can't be opened or is not durable; on PostgreSQL the first use does. The caller
- * destroys it. `onFatal` is called for the first error after which a SQLite file must not be used, whatever the caller
- * of the statement does with the error.
+ * Opens the database of `DATABASE_URL`. The caller destroys it. On SQLite it creates a missing file, readable by its
+ * owner only, and throws if the file can't be opened or is not durable; on PostgreSQL the first use throws. `onFatal`
+ * is called for the first error after which a SQLite file must not be used, even if the statement's caller handles the
+ * error.
  */
 export function openDatabase(databaseUrl: string, onFatal?: (error: unknown) => void): Db {
   if (engineOfUrl(databaseUrl) === 'postgres') {
@@ -64,9 +64,9 @@ export class AlreadyServed extends Error {
 }
 
 /**
- * Keeps a second `serve` off the same file until the answered function is called or the process ends: an
- * exclusive transaction on an empty file beside it, which SIGKILL releases too and which never goes stale.
- * Throws `AlreadyServed` when another process holds it. On PostgreSQL any number may serve: nothing is held.
+ * Keeps a second `serve` off the same file until the returned function is called or the process ends. The lock is an
+ * exclusive transaction on an empty file next to it, which SIGKILL releases too, so it never goes stale. Throws
+ * `AlreadyServed` if another process holds it. On PostgreSQL any number may serve, so it does nothing.
  */
 export function holdServeLock(databaseUrl: string): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
@@ -89,8 +89,8 @@ export function holdServeLock(databaseUrl: string): () => void {
 }
 
 /**
- * Whether a process serves this database now; null on PostgreSQL, where nothing is held. A look that takes nothing: a
- * `serve` that starts in the same moment is not in its way.
+ * Returns whether a process serves this database now, or null on PostgreSQL, which has no serve lock. It takes no lock,
+ * so it never blocks a `serve` that is starting.
  */
 export function isServed(databaseUrl: string): boolean | null {
   if (engineOfUrl(databaseUrl) === 'postgres') return null;
@@ -110,9 +110,9 @@ export function isServed(databaseUrl: string): boolean | null {
 }
 
 /**
- * An empty file is a database without tables. A file that is there is never opened here: closing it would let go of
- * every lock that this process has on it (POSIX: close, fcntl), SQLite's own too, and the next process to read the
- * database would take its log for one that nobody needs, and remove it.
+ * Creates an empty file, which is a database without tables. Never opens an existing file: closing it would release
+ * every lock that this process holds on it, including SQLite's (POSIX: close, fcntl), and the next process to read the
+ * database would remove its log as unused.
  */
 function makeFile(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });

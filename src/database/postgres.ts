@@ -1,6 +1,6 @@
 /**
- * PostgreSQL behind Kysely. What differs from Kysely's own driver: every wait has a limit, statements are prepared
- * once a connection, a connection that failed is not used again, and failures to reach the server have one code.
+ * The PostgreSQL driver for Kysely. Unlike Kysely's own, it limits every wait, prepares statements once per connection,
+ * never reuses a failed connection, and has one error code for failures to reach the server.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -26,36 +26,36 @@ import {
 import { assertOutsideTransaction } from './transaction.ts';
 
 /**
- * Connections of one thread. The receiving one needs two that store and a few for the rest; the private one eight that
- * send, one that applies and one for people. With both, a sidecar takes at most twenty of the server's.
+ * Connections per thread. The receiving thread needs two to store and a few for the rest; the API thread needs eight to
+ * send, one to apply and one for people. A sidecar uses at most twenty in all.
  */
 const CONNECTIONS = 10;
-/** The provider waits 15 s for an acknowledgement: it hears "come back" well before that. */
+/** The provider waits 15 s for an acknowledgement. It gets a 503 well before that. */
 const CONNECT_WITHIN_MS = 3_000;
 /**
- * A server or a network that says nothing for so long has lost the query: longer than any limit below, and short
- * enough that the provider hears "come back" also of a delivery whose one statement has no such limits.
+ * After so long without a response, the query is considered lost. Longer than any limit below, and short enough that
+ * the provider gets a 503 even for a delivery whose single statement has no such limits.
  */
 const SILENT_MS = 12_000;
-/** A statement of a migration may work for hours before it answers. */
+/** A statement of a migration may take hours. */
 const SILENT_MIGRATING_MS = 24 * 3_600_000;
 
 /**
- * Set inside each transaction, so that a proxy which gives every transaction another connection changes nothing.
- * A holder of a lock that stops in the middle is thrown out after 5 s, and who waits for the lock has it by then.
+ * Set inside each transaction, because a proxy may give every transaction another connection. The server ends a holder
+ * of a lock that hangs after 5 s, before those that wait for the lock give up.
  */
 const LIMITS = { idle_in_transaction_session_timeout: 5_000, lock_timeout: 8_000, statement_timeout: 10_000 };
 const BEGIN = [
   'begin isolation level read committed',
   ...Object.entries(LIMITS).map(([name, ms]) => `set local ${name} = ${ms}`),
-  // A statement is planned once a connection. Planned while the tables are empty it would read them whole, and go on
-  // to when they are not, until the server has counted them: a minute in which applying falls behind.
+  // A statement is planned once per connection. A plan made while the tables are empty would scan them, also when they
+  // have filled, until the server has counted their rows: applying would fall behind for a minute.
   'set local enable_seqscan = off',
-  // Up to PostgreSQL 17 a plan that can't do without is priced so high that it would be compiled first.
+  // Up to PostgreSQL 17 a plan that needs a scan then costs so much that the server would compile it first.
   'set local jit = off',
 ].join('; ');
 
-/** Texts that are prepared; more than the service has. The bound is for texts of varying length. */
+/** More than the service has fixed statements. Bounds the statements of varying length. */
 const STATEMENTS_PREPARED = 500;
 
 export function openPostgres(databaseUrl: string): Dialect {
@@ -67,7 +67,7 @@ export function openPostgres(databaseUrl: string): Dialect {
   };
 }
 
-/** The library is loaded here and not before: a thread that works on SQLite is spared some ten MiB. */
+/** Loads the library at the first use, which saves a thread on SQLite about 10 MiB. */
 async function createPool(databaseUrl: string): Promise<Pool> {
   const { Pool, types } = await import('pg');
   const pool = new Pool({
@@ -77,24 +77,24 @@ async function createPool(databaseUrl: string): Promise<Pool> {
     query_timeout: SILENT_MS,
     keepAlive: true,
     types: {
-      // Positions, counts and seqs are far below 2^53; the library would answer them as text.
+      // Positions, counts and seqs are far below 2^53; the library would return them as text.
       getTypeParser: (oid: number, format?: 'text' | 'binary') =>
         oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format as 'text'),
     },
   });
   // An idle connection broke. The pool has already removed it.
   pool.on('error', () => {});
-  // One that broke between two statements of a transaction: the next one fails. Unheard, it would end the process.
+  // A connection that breaks between two statements fails the next one. Without a listener, its error ends the process.
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
 class PostgresDriver implements Driver {
   readonly #databaseUrl: string;
-  /** Made at the first use. */
+  /** Created at the first use. */
   #pool: Pool | null = null;
   readonly #names = new StatementNames();
-  /** Those that were found to commit durably. */
+  /** Connections that were checked to commit durably. */
   readonly #durable = new WeakSet<PoolClient>();
 
   constructor(databaseUrl: string) {
@@ -180,7 +180,7 @@ class Connection implements DatabaseConnection {
   async executeQuery<R>({ sql, parameters }: CompiledQuery): Promise<QueryResult<R>> {
     const query = () =>
       this.#run(() => {
-        // The type of the library does not know the option that the library has.
+        // The library has this option, but its type lacks it.
         const limit = { query_timeout: this.#silentMs };
         const text: QueryConfig = { ...this.#names.of(sql), values: parameters as unknown[], ...limit };
         return this.#client.query(text);
@@ -193,7 +193,7 @@ class Connection implements DatabaseConnection {
       if (isStalePlan(error)) this.#names.forget();
       else if (isPreparedElsewhere(error)) this.#names.giveUp();
       else throw error;
-      // In a transaction nothing more succeeds: it is tried again as a whole.
+      // Nothing more succeeds in this transaction. It is retried as a whole.
       if (this.#inTransaction) throw error;
       result = await query();
     }
@@ -233,8 +233,8 @@ class Connection implements DatabaseConnection {
 }
 
 /**
- * Names of prepared statements, made from the text: behind a proxy a connection may have been another thread's or
- * process's before, and what is prepared there under a name must be the same statement.
+ * Names of prepared statements, derived from their text. Behind a proxy, another thread or process may have used the
+ * connection before, and the same name must mean the same statement.
  */
 class StatementNames {
   readonly #names = new Map<string, string>();
@@ -250,7 +250,7 @@ class StatementNames {
     return name === undefined ? { text } : { text, name };
   }
 
-  /** Behind a proxy that gives each transaction another connection nothing stays prepared: no more names. */
+  /** Stops preparing: behind a proxy that gives each transaction another connection, nothing stays prepared. */
   giveUp(): void {
     this.#names.clear();
     this.#most = 0;
@@ -263,7 +263,7 @@ class StatementNames {
   }
 }
 
-/** The server's own error, or that it could not be reached. */
+/** Returns the server's own error, or `ConnectionLost` if it did not respond. */
 function reached(error: unknown): unknown {
   return isOfPostgres(error) ? error : new ConnectionLost(error);
 }

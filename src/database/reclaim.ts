@@ -9,14 +9,14 @@ const TRIES = 100;
 const TRY_EVERY_MS = 50;
 
 /**
- * Copies the log into the file and empties it: from then on nothing that was dropped is on the disk. Answers false
- * when there was no moment for it; then the log overwrites itself as it goes on.
+ * Copies the log into the file and empties it, so that deleted data is no longer on the disk. Returns false if readers
+ * and writers left no moment for it; later writes then overwrite the log.
  */
 export async function emptyLog(databaseUrl: string, signal: AbortSignal): Promise<boolean> {
   const handle = openWriter(sqlitePath(databaseUrl));
   try {
     for (let tries = 0; tries < TRIES && !signal.aborted; tries += 1) {
-      // Most of it without a lock, so that the lock is held for a moment only.
+      // Copies most of it without a lock, so that the lock is held only briefly.
       if (
         isCopied(handle.pragma('wal_checkpoint(PASSIVE)')) &&
         isEmptied(handle.pragma('wal_checkpoint(TRUNCATE)'))

@@ -1,4 +1,4 @@
-/** How far retention has come, and its lock: the one row of `retention`. */
+/** The progress of retention and its lock: the one row of `retention`. */
 import { forUpdate } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 
@@ -9,15 +9,15 @@ export async function eventsThrough(db: Db): Promise<number> {
 }
 
 /**
- * Takes the lock, and answers up to which event (a seq) bodies were looked at. One sidecar at a time drops, and who
- * lets an event be applied again holds off whoever would drop its body meanwhile. It is taken before rows of events.
+ * Takes the lock and returns the seq of the last event whose body was checked. One sidecar at a time drops bodies, and
+ * reprocessing an event takes the lock too, so that its body is not dropped. Take it before rows of events.
  */
 export async function holdRetention(trx: Trx): Promise<number> {
   const row = forUpdate(trx, trx.selectFrom('retention').select('events_through'));
   return (await row.executeTakeFirstOrThrow()).events_through;
 }
 
-/** Moves on, or back: events behind `seq` are looked at next. The lock is held. */
+/** Sets the last checked event, forward or back. The caller holds the lock. */
 export async function setEventsThrough(trx: Trx, seq: number): Promise<void> {
   await trx.updateTable('retention').set({ events_through: seq }).execute();
 }

@@ -4,7 +4,7 @@ import { engineOfUrl } from './engine.ts';
 import { BESIDE } from './files.ts';
 import { sqliteFile } from './open.ts';
 
-/** How often it is looked: what was acknowledged since may be lost, and the provider still has it. */
+/** Events acknowledged since the last check may be lost. The provider can still replay them. */
 const EVERY_MS = 1_000;
 /** The database and the files that SQLite keeps next to it while it is open. */
 const ENDS = ['', BESIDE.log, BESIDE.memory] as const;
@@ -20,8 +20,8 @@ export class DatabaseReplaced extends Error {
 }
 
 /**
- * Looks each second whether the files are still those that are open, and tells once when not. The database is open
- * already. Answers how to stop. PostgreSQL looks after its own files.
+ * Checks each second whether the files are still the open ones, and calls `replaced` once if not. The database must be
+ * open. Returns a function that stops it. Does nothing on PostgreSQL.
  */
 export function watchFiles(databaseUrl: string, replaced: (error: DatabaseReplaced) => void): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};

@@ -1,6 +1,6 @@
 /**
- * Gives room that is free in SQLite's file back to the disk, a little at a time. Only a file that was made for it can:
- * it keeps a map of its pages, which costs each write a little, so only where something is ever dropped.
+ * Returns free space in SQLite's file to the disk in small steps. Only a file created for it can shrink: it has a map
+ * of its pages, which makes each write a little slower, so files are only created so if retention drops data.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
@@ -18,8 +18,8 @@ const SMALL_PAGES = 4_096;
 const INCREMENTAL = 2;
 
 /**
- * Makes a file that is still small one that can shrink, by writing it anew. One that can't be now is tried at the next
- * start; a large one is left as it is: `restore` writes those anew. The caller holds the serve lock.
+ * Rewrites a small file so that it can shrink. If the file is busy, the next start retries. A large file stays as it
+ * is; `restore` rewrites those. The caller holds the serve lock.
  */
 export function makeShrinkable(databaseUrl: string): void {
   if (engineOfUrl(databaseUrl) === 'postgres') return;

@@ -1,7 +1,7 @@
 /**
- * SQLite behind Kysely. Three things differ from Kysely's own driver, each for a reason seen in practice:
- * transactions begin immediate (a deferred one fails when it turns from reading to writing), waiting for the
- * write lock never blocks the event loop (better-sqlite3 is synchronous), and prepared statements are kept.
+ * The SQLite driver for Kysely. Unlike Kysely's own, it begins transactions immediate (a deferred one can fail at its
+ * first write), never blocks the event loop for the write lock (better-sqlite3 is synchronous), and keeps prepared
+ * statements.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type BetterSqlite3 from 'better-sqlite3';
@@ -23,9 +23,9 @@ import { assertOutsideTransaction } from './transaction.ts';
 
 /** How long to wait for the write lock before the caller must retry. This is our limit, not SQLite's. */
 const LOCK_WAIT_MS = 3_000;
-/** Between tries for the lock. The private side holds it 50 ms at most, so a short nap finds it soon. */
+/** The pause between two attempts to take the lock. The API thread holds it for at most 50 ms. */
 const LOCK_RETRY_MS = 2;
-/** Statements kept prepared. The service has some eighty texts; the bound is for texts of varying length. */
+/** More than the service has fixed statements, which are about 80. Bounds the statements of varying length. */
 const STATEMENTS_KEPT = 300;
 
 /**
@@ -62,7 +62,7 @@ class ImmediateDriver implements Driver {
   readonly #guard: FileGuard;
   /** The first fatal error: nothing is written after it. */
   #fatal: { error: unknown } | null = null;
-  /** Settles when the transaction before this one has ended: one at a time on the one writing handle. */
+  /** Settles when the previous transaction has ended, because the writing handle runs one at a time. */
   #turn: Promise<void> = Promise.resolve();
 
   constructor(
@@ -183,8 +183,8 @@ class Connection implements DatabaseConnection {
   }
 
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
-    // SQLite ends a transaction by itself on some errors, as of a full disk. Work that caught the error and went
-    // on would commit each further statement alone.
+    // SQLite rolls a transaction back on some errors, such as a full disk. If the work caught the error and continued,
+    // each further statement would commit alone.
     if (this.writes && !this.#runner.inTransaction) throw new RolledBack();
     return this.#runner.run(query.sql, query.parameters);
   }

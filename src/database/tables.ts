@@ -182,7 +182,7 @@ export interface VersionTable {
   decided_by: 'created_at' | 'tie' | 'receipt';
   late: Flag;
   tie_changed: Flag;
-  /** 1: its `created_at` is later than its time of receipt by more than clocks may differ. */
+  /** 1: `created_at` is later than the time of receipt by more than clocks may differ. */
   ahead: Flag;
   recorded_at: string;
 }
@@ -287,7 +287,10 @@ export interface PayrollRunTable {
   finalize_key: Generated<string | null>;
   etag: string | null;
   frozen: string | null;
-  /** Of `frozen`, because verification recomputes from it and some of it, such as later pay dates, decides no amount. */
+  /**
+   * The SHA-256 of `frozen`. Recomputing would not notice a change to parts that decide no amount, such as later pay
+   * dates.
+   */
   frozen_hash: string | null;
   totals: string | null;
   /** Why failures of readiness were accepted when it was finalized. */
@@ -298,5 +301,5 @@ export interface PayrollRunTable {
 
 /** The database outside a transaction: reads only. Writing goes through `transact`. */
 export type Db = Kysely<Tables>;
-/** A transaction: what a store function takes when it writes. The caller owns it. */
+/** A transaction, which store functions that write take as a parameter. The caller owns it. */
 export type Trx = Transaction<Tables>;

@@ -1,6 +1,6 @@
 /**
- * The order of ids in every list: as both engines compare texts, by the bytes of UTF-8, which is by code points. In
- * JavaScript's own order, by units of UTF-16, the characters beyond U+FFFF come too early.
+ * Compares ids as both engines do, by their UTF-8 bytes, which is the order of code points. JavaScript compares UTF-16
+ * units, which puts characters beyond U+FFFF too early.
  */
 export function byBytes(one: string, other: string): number {
   const length = Math.min(one.length, other.length);
@@ -13,7 +13,7 @@ export function byBytes(one: string, other: string): number {
   return one.length - other.length;
 }
 
-/** Half of a character beyond U+FFFF. */
+/** Returns whether a unit is half of a character beyond U+FFFF. */
 function isSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdfff;
 }

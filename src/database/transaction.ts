@@ -6,17 +6,17 @@ import type { Db, Trx } from './tables.ts';
 /** The work inside a transaction, and whether the transaction is still open: work that it started may outlive it. */
 const inside = new AsyncLocalStorage<{ open: boolean }>();
 
-/** Waits until those who waited for the failed transaction's locks have them. An immediate retry would take them again. */
+/** Lets the transactions that wait for the failed one's locks take them. An immediate retry would take them again. */
 const AGAIN_AFTER_MS = 50;
 
 let retried = 0;
 
 /**
  * Runs `work` in one transaction, which on SQLite holds the write lock from its start, and commits when it returns.
- * Nothing slow belongs in `work`: no network call, no timer. What it starts and does not await must not touch
- * the database before the transaction has ended. It runs a second time when another transaction was in its way
- * (a deadlock). Throws what `work` or the engine throws, after rolling back; `LockTimeout` when SQLite's lock was
- * not to be had.
+ * `work` must do nothing slow: no network call, no timer. Work that it starts without awaiting must not use the
+ * database before the transaction ends. It runs a second time after a conflict with another transaction, such as a
+ * deadlock. Throws what `work` or the engine throws, after rolling back, and `LockTimeout` if SQLite's lock is not
+ * available.
  */
 export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
   try {
@@ -29,7 +29,7 @@ export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>): Promi
   }
 }
 
-/** How many transactions of this thread were tried again because another one was in their way. */
+/** Returns how many transactions of this thread were retried after a conflict with another one. */
 export function transactionsRetried(): number {
   return retried;
 }

@@ -6,23 +6,22 @@ import type { Db } from '../database/tables.ts';
 import { lastArrival } from '../inbox/arrivals.ts';
 import { diskOf } from '../telemetry/disk.ts';
 
-/**
- * Counted of anything, at most: an index of so many entries is gone through in some milliseconds. Beyond it the number
- * says "at least", and a person needs no exact one.
- */
+/** The most rows counted of anything. Reading so many index entries takes a few milliseconds; more is "at least". */
 export const COUNTED_AT_MOST = 25_000;
 
 export type Activity = {
   events: {
     pending: number;
     oldest_pending_at: string | null;
-    /** Without those that a person has dismissed; so are the conflicts. */
+    /** Without dismissed ones, like the conflicts. */
     quarantined: number;
     conflicts: number;
-    /** Of the service; imports don't count. */
+    /** The last event of the service. Imports don't count. */
     last_received_at: string | null;
   };
-  /** Those that are under way or wait for a person; of delivered and cancelled ones there are ever more. */
+  /**
+   * Requests that are under way or wait for an operator. Delivered and canceled ones accumulate and are not counted.
+   */
   requests: {
     pending: number;
     sending: number;
@@ -38,7 +37,7 @@ export type Activity = {
   position: number;
 };
 
-/** Reads it; each number is of its own instant. */
+/** Reads the current activity. Each number is read at its own instant. */
 export async function readActivity(db: Db): Promise<Activity> {
   const [events, requests, gate, room, position] = await Promise.all([
     eventsOf(db),
@@ -109,7 +108,7 @@ async function requestsOf(db: Db): Promise<Activity['requests']> {
     .limit(1)
     .executeTakeFirst();
   return {
-    // Counted together, because one index has both, in their order; one may end between the two looks.
+    // One index has both states. A request may finish between the two queries.
     pending: Math.max(0, unfinished - sending),
     sending,
     rejected: await countOf(db, outbox.where(sql<boolean>`state = 'rejected'`)),
@@ -117,7 +116,7 @@ async function requestsOf(db: Db): Promise<Activity['requests']> {
   };
 }
 
-/** How many rows a query has, at most `COUNTED_AT_MOST`. */
+/** Counts the rows of a query, at most `COUNTED_AT_MOST`. */
 async function countOf(db: Db, rows: { limit(limit: number): Expression<unknown> }): Promise<number> {
   const { rows: counted } = await sql<{ count: number }>`
     select count(*) as count from ${rows.limit(COUNTED_AT_MOST)} as counted`.execute(db);

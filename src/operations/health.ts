@@ -3,26 +3,26 @@ import { ConnectionLost, codeOf, LockTimeout } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import { probeCommit } from '../database/transaction.ts';
 
-/** An answer is used again for this long: readyz is public, and each look costs a commit. */
+/** How long a result is reused: readyz is public, and each check is a commit. */
 const REUSED_MS = 1_000;
 
 /** Why a process can't commit. */
 export type NotReady = 'locked' | 'disk-full' | 'unreachable' | 'read-only' | 'failed';
 
 /**
- * "This process can commit": asks the database by committing a write, which a full disk refuses. Null when it can,
- * else why not. Never throws.
+ * Returns a function that checks whether this process can commit, by committing a write, which fails on a full disk. It
+ * resolves to null or the reason, and never rejects.
  */
 export function createReadiness(db: Db, now: Clock): () => Promise<NotReady | null> {
-  let askedAt = Number.NEGATIVE_INFINITY;
-  let answer: Promise<NotReady | null> = Promise.resolve('failed');
+  let checkedAt = Number.NEGATIVE_INFINITY;
+  let result: Promise<NotReady | null> = Promise.resolve('failed');
   return () => {
-    const age = now().getTime() - askedAt;
+    const age = now().getTime() - checkedAt;
     if (age < 0 || age > REUSED_MS) {
-      askedAt = now().getTime();
-      answer = probeCommit(db, now().toISOString()).then(() => null, reasonOf);
+      checkedAt = now().getTime();
+      result = probeCommit(db, now().toISOString()).then(() => null, reasonOf);
     }
-    return answer;
+    return result;
   };
 }
 

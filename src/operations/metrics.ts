@@ -1,5 +1,4 @@
-/** Every metric of our own, made from what was counted and from what the database holds. Pure. */
-
+/** Builds all metrics of the sidecar from its counts and the database. Pure. */
 import type { EventAge } from '../inbox/arrivals.ts';
 import type { PrivateCounts } from '../telemetry/api-counts.ts';
 import { counter, gauge, histogram, type Metric } from '../telemetry/metric.ts';
@@ -18,7 +17,7 @@ export type Facts = {
   ready: boolean;
   /** The counts of the other threads. */
   receiving: Receiving;
-  /** The thread of the private side, and what it counted. */
+  /** The counts of the API thread. */
   thread: ThreadCounts;
   counts: PrivateCounts;
   /** The counts from the database. Null if it does not respond: then its metrics are omitted. */
@@ -123,7 +122,7 @@ function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] 
   ];
 }
 
-/** Read from the database: the same on every sidecar that shares it. */
+/** Returns the metrics from the database, which are the same on every sidecar that shares it. */
 function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metric[] {
   const { events, requests, ...rest } = activity;
   const secondsSince = (at: string | null) => (at === null ? 0 : seconds(now.getTime() - Date.parse(at)));
@@ -165,7 +164,7 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
   ];
 }
 
-/** A clock that was put back makes nothing negative. */
+/** Returns seconds. Never negative, even if the clock was set back. */
 function seconds(ms: number): number {
   return Math.max(0, ms / 1_000);
 }

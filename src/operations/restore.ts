@@ -1,3 +1,4 @@
+/** Replaces a SQLite database with a backup, which is first copied next to it and checked. */
 import {
   closeSync,
   createReadStream,
@@ -15,19 +16,17 @@ import { BESIDE, keepAs, moveInto, removeBeside, syncFile } from '../database/fi
 import { setShrinkable } from '../database/shrink.ts';
 import { foldLog } from './backup.ts';
 
-/** Replaces a SQLite database with a backup, which is first copied next to it and checked. */
-
 /** Nothing was replaced. The message states why and what to do. */
 export class RestoreRefused extends Error {
   readonly code = 'RESTORE_REFUSED';
 }
 
-/** Read and written at once. */
+/** The size of one read and write. */
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * Copies a backup beside the database, with the log that lies beside it, if somebody copied the files of a stopped
- * service. Answers the path. What an earlier restore left there is overwritten: the caller holds the serve lock.
+ * Copies a backup next to the database, along with the backup's own log if it has one, as copied files of a stopped
+ * service do. Returns the path. Overwrites the remains of an earlier restore. The caller holds the serve lock.
  */
 export async function copyBeside(
   file: string,
@@ -49,12 +48,12 @@ export async function copyBeside(
   return prepared;
 }
 
-/** What `copyBeside` and `compact` make, and what others should keep away from. */
+/** Returns the paths that `copyBeside` and `compact` write. No other file may have them. */
 export function preparedNames(path: string): readonly [prepared: string, compact: string] {
   return [`${path}${BESIDE.prepared}`, `${path}${BESIDE.compact}`];
 }
 
-/** Removes what `copyBeside` and `compact` made. */
+/** Removes the files of `copyBeside` and `compact`. */
 export function dropPrepared(path: string): void {
   for (const prepared of preparedNames(path)) {
     rmSync(prepared, { force: true });
@@ -63,9 +62,9 @@ export function dropPrepared(path: string): void {
 }
 
 /**
- * Writes what was prepared anew, without the room that was free in it. So this is also how a file is made smaller, and
- * how what lay in that room is left behind. Needs as much room once more while it works.
- * `mayShrink`: what is dropped from it later is given back to the disk (shrink.ts).
+ * Rewrites the prepared file without its free space, which makes it smaller and drops deleted data that remained there.
+ * Needs the file's size again on the disk while it runs. `mayShrink`: the file can later return free space to the disk
+ * (shrink.ts).
  */
 export function compact(path: string, mayShrink: boolean): void {
   const [prepared, anew] = preparedNames(path);
@@ -83,20 +82,20 @@ export function compact(path: string, mayShrink: boolean): void {
   renameSync(anew, prepared);
 }
 
-/** Whether there is a database: an empty file is what opening one leaves. */
+/** Returns whether there is a database. Opening a missing one leaves an empty file, which is none. */
 export function isThere(path: string): boolean {
   return existsSync(path) && statSync(path).size > 0;
 }
 
-/** Under which name a database is kept that is replaced now. */
+/** Returns the path under which a database that is replaced at `now` is kept. */
 export function keptName(path: string, now: Date): string {
   return `${path}.replaced-${now.toISOString().replaceAll(/[-:.]/g, '')}`;
 }
 
 /**
- * Puts the prepared file in the place of the database, which, if there is one, is kept under the name `kept`. Whenever the process dies,
- * the one or the other is there, whole: the old one is closed into a single file first, gets its second name, and gives
- * up the first one in one step. Throws `RestoreRefused` when another process has the old one open.
+ * Replaces the database with the prepared file, and keeps the old one as `kept`, if there is one. A complete database
+ * exists even if the process dies at any point: the log of the old one is folded into its file, it gets its second
+ * name, and one rename replaces it. Throws `RestoreRefused` if another process has the old one open.
  */
 export function replaceDatabase(path: string, kept: string | null): void {
   const [prepared] = preparedNames(path);

@@ -12,14 +12,14 @@ import { bodiesDue, conflictBodiesDue, type Due } from '../inbox/due-bodies.ts';
 import { eraseRequests, requestsDue } from '../outbox/erase.ts';
 import type { Log } from '../telemetry/log.ts';
 
-/** A start is busy with other things, and one that is started again each hour must get there too. */
+/** After a start has done its other work, and soon enough for a process that is restarted every hour. */
 const FIRST_AFTER_MS = 60_000;
 /** Data kept for months may be kept an hour longer. */
 const EVERY_MS = 3_600_000;
 /** The pause between two transactions, in which deliveries are stored and events applied. */
 const PAUSE_MS = 20;
 
-/** How much was dropped: bodies of events, bodies of conflicts that were settled, and requests. */
+/** The numbers of dropped event bodies, bodies of settled conflicts, and requests. */
 export type Dropped = { events: number; conflicts: number; requests: number };
 type Kind = keyof Dropped;
 
@@ -32,12 +32,12 @@ export type DueByKind = {
 
 type Parts = { db: Db; databaseUrl: string; retention: RetentionConfig; now: Clock };
 
-/** Whether anything is ever dropped. */
+/** Returns whether anything is ever dropped. */
 export function isAnyDropped({ eventsMs, requestsMs }: RetentionConfig): boolean {
   return eventsMs !== null || requestsMs !== null;
 }
 
-/** Counts, and drops nothing. */
+/** Counts the data that is due, and drops nothing. */
 export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'>): Promise<DueByKind> {
   const { events, requests } = limitsOf(retention, now());
   return {
@@ -48,14 +48,13 @@ export async function countDue({ db, retention, now }: Omit<Parts, 'databaseUrl'
 }
 
 /**
- * Drops all that is due, in many small transactions, and then takes it out of SQLite's log too and
- * makes its file smaller. `told` hears of each
- * step. Ends early, between two steps, when `signal` aborts.
+ * Drops all data that is due, in many small transactions, then removes it from SQLite's log and shrinks the file. Calls
+ * `progress` after each step. Ends early, between two steps, when `signal` aborts.
  */
 export async function dropDue(
   { db, databaseUrl, retention, now }: Parts,
   signal: AbortSignal,
-  told: (dropped: Dropped) => void = () => {},
+  progress: (dropped: Dropped) => void = () => {},
 ): Promise<Dropped> {
   const { events, requests } = limitsOf(retention, now());
   const dropped: Dropped = { events: 0, conflicts: 0, requests: 0 };
@@ -63,7 +62,7 @@ export async function dropDue(
     for (let more = true; more && !signal.aborted; ) {
       const done = await step();
       dropped[kind] += done.dropped;
-      told(dropped);
+      progress(dropped);
       ({ more } = done);
       if (more) await delay(PAUSE_MS, undefined, { signal }).catch(() => {});
     }
@@ -76,7 +75,7 @@ export async function dropDue(
   const isAny = dropped.events + dropped.conflicts + dropped.requests > 0;
   if (engineOfUrl(databaseUrl) === 'sqlite') {
     if (isAny) await emptyLog(databaseUrl, signal);
-    // Also what an earlier run did not come to.
+    // An earlier run may have ended before it shrank the file.
     await shrink(databaseUrl, signal);
   }
   return dropped;
@@ -93,7 +92,7 @@ export async function runRetention(
     await delay(wait, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     try {
-      tell(log, await dropDue(parts, signal));
+      logDropped(log, await dropDue(parts, signal));
     } catch (error) {
       log.error({ code: codeOf(error) }, 'retention failed: it continues in an hour');
       if (isFatal(error)) return failed(error);
@@ -101,14 +100,14 @@ export async function runRetention(
   }
 }
 
-function tell(log: Log, { events, conflicts, requests }: Dropped): void {
+function logDropped(log: Log, { events, conflicts, requests }: Dropped): void {
   const bodies = events + conflicts;
   if (bodies > 0) log.info({ kind: 'events', count: bodies }, 'bodies of old events were dropped');
   if (requests > 0)
     log.info({ kind: 'requests', count: requests }, 'attempts and answers of old requests were dropped');
 }
 
-/** The instants before which things are dropped; null: never. */
+/** Returns the instants before which data is dropped. Null: never. */
 function limitsOf(
   { eventsMs, requestsMs }: RetentionConfig,
   now: Date,

@@ -37,7 +37,7 @@ export type Sidecar = {
   /** The addresses of the public and the private listener: `http://127.0.0.1:8080`. */
   readonly receiver: string;
   readonly api: string;
-  /** Resolves when the sidecar can't go on: the storage failed, or a thread ended. Then call `stop`. */
+  /** Resolves when the sidecar can't continue: the storage failed, or a thread ended. Then call `stop`. */
   readonly failed: Promise<Error>;
   /** Refuses new connections, finishes requests and batches in flight, closes the database. */
   stop(): Promise<void>;
@@ -46,8 +46,8 @@ export type Sidecar = {
 /**
  * Starts a sidecar on three threads. A slow query on the API thread never delays an acknowledgement.
  *
- * SQLite runs on the thread that calls it: the main thread stores and applies, and a receiver thread reads the next
- * deliveries meanwhile. PostgreSQL runs elsewhere: the main thread has time to receive, and the API thread to apply.
+ * SQLite runs on the thread that calls it: the main thread stores and applies while a receiver thread reads the next
+ * deliveries. PostgreSQL runs elsewhere, so the main thread has time to receive and the API thread to apply.
  *
  * Rejects, with nothing left running, if the database is refused or served by another process, a port is taken, or
  * both the configuration and a census function name a source of censuses.
@@ -196,7 +196,7 @@ function createFailure(log: Log) {
   };
 }
 
-/** Loads the HTTP server only on PostgreSQL: it takes seven megabytes, which the receiver thread has anyway. */
+/** Loads the HTTP server on PostgreSQL only. It takes 7 MB, which on SQLite the receiver thread already uses. */
 async function startReceiverHere(config: ReceiverConfig, downstream: Downstream): Promise<Receiver> {
   const { startReceiver } = await import('../inbox/receiver.ts');
   return startReceiver(config, downstream);

@@ -1,6 +1,6 @@
 /**
  * The protocol between the threads of a sidecar. The main thread starts the API thread and, on SQLite, the receiver
- * thread. A worker reports its address or why it failed, exchanges the messages below, and stops when told.
+ * thread. A worker reports its address or why it failed, exchanges the messages below, and stops on request.
  */
 import { once } from 'node:events';
 import { extname } from 'node:path';
@@ -221,8 +221,8 @@ function failureOf(error: unknown): Failure {
 }
 
 /**
- * Requests a value from another thread. `send` passes the port that the response is expected on. Throws an error with the
- * code THREAD_SILENT if there is no response in time.
+ * Requests a value from another thread. `send` passes on the port for the response. Throws an error with the code
+ * THREAD_SILENT if there is no response in time.
  */
 export async function request<T>(send: (port: MessagePort) => void): Promise<T> {
   const { port1, port2 } = new MessageChannel();

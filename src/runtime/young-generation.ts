@@ -1,6 +1,6 @@
 import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
 
-/** By how much V8 enlarges a young generation that fills with what stays: not at all, and its own default. */
+/** The factor by which V8 enlarges a young generation that fills up: not at all, and V8's own default. */
 const GROWTH = { none: 1, usual: 2 };
 /**
  * The young generation of the main thread stays at this. V8 lets it grow beyond 100 MiB within minutes of steady work,
@@ -9,7 +9,7 @@ const GROWTH = { none: 1, usual: 2 };
 const MAIN_MIB = 12;
 const MIB = 1024 * 1024;
 const LOOK_EVERY_MS = 1_000;
-/** What each worker thread begins with, in MiB, because theirs stop growing when that of the main thread does. */
+/** The initial size for worker threads, which stop growing when the main thread's does. */
 const WORKER_SEMI_SPACE_MIB = 8;
 /**
  * A heap may double before it is collected. V8 lets it grow up to fourfold, and keeps the pages after a payroll run of
@@ -18,14 +18,14 @@ const WORKER_SEMI_SPACE_MIB = 8;
 const HEAP_GROWING_PERCENT = 100;
 
 /**
- * Keeps the young generations of this process as small as they begin, while it loads. Modules stay, which V8 takes for a
- * sign that new objects need more room; it never gives that back, and at rest nobody needs it: 15 MiB of three threads.
+ * Keeps the young generations of this process at their initial size while it loads. Loaded modules survive, so V8 would
+ * enlarge them and never shrink them again: 15 MiB for three threads, unused at rest.
  */
 export function holdYoungGenerations(): void {
   grow(GROWTH.none);
 }
 
-/** Everything is loaded: from now on they grow as the work needs it. */
+/** Lets them grow again, once everything is loaded. */
 export function releaseYoungGenerations(): void {
   grow(GROWTH.usual);
 }
@@ -36,7 +36,9 @@ export function boundHeaps(): void {
   setFlagsFromString(`--min-semi-space-size=${WORKER_SEMI_SPACE_MIB}`);
 }
 
-/** Like `releaseYoungGenerations`, but only until that of the main thread, which calls it, is large enough. */
+/**
+ * Like `releaseYoungGenerations`, but stops the growth when that of the main thread, which calls it, is large enough.
+ */
 export function releaseBoundYoungGenerations(): void {
   releaseYoungGenerations();
   const timer = setInterval(() => {

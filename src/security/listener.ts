@@ -3,19 +3,21 @@ import type { AddressInfo, Socket } from 'node:net';
 
 /** How long requests that are being served may take to end after a stop, which has 10 s in all. */
 const SERVED_WITHIN_MS = 5_000;
-/** How often connections that have become idle meanwhile are closed: nothing else would, for as long as they live. */
+/**
+ * How often a stop closes connections that became idle. Otherwise they would stay open until their client closes them.
+ */
 const LOOK_EVERY_MS = 20;
 /** From the last response on a connection to its end, if the client doesn't close it before. */
 const LINGER_MS = 2_000;
 
 /**
- * The slowest body that is read: 16 KiB/s, measured over each 10 s. That is an uplink of 128 kbit/s, an eighth of what
- * 60 MB need to arrive within the ten minutes that a request has, so only stalled and hostile clients are slower.
+ * The lowest accepted rate of a body: 16 KiB/s (128 kbit/s), measured over 10 s. A body of 60 MB needs about six times
+ * that to arrive within the ten minutes that a request may take, so only stalled and hostile clients are slower.
  */
 const SLOWEST = { bytes: 160 * 1024, withinMs: 10_000 };
 const RATE_CHECK_MS = 1_000;
 
-/** Closes a listener: no new connections, what is being served is answered, and then every connection ends. */
+/** Closes a listener: refuses new connections, finishes the requests in flight, then closes every connection. */
 export async function closeListener(app: { server: Server; close(): PromiseLike<unknown> }): Promise<void> {
   const idle = setInterval(() => app.server.closeIdleConnections(), LOOK_EVERY_MS);
   const late = setTimeout(() => app.server.closeAllConnections(), SERVED_WITHIN_MS);
@@ -27,7 +29,7 @@ export async function closeListener(app: { server: Server; close(): PromiseLike<
   }
 }
 
-/** Where a listener that is listening can be reached: `http://127.0.0.1:8080`. */
+/** Returns the address of an open listener: `http://127.0.0.1:8080`. */
 export function addressOf(app: { server: Server }): string {
   const { address, family, port } = app.server.address() as AddressInfo;
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
@@ -75,8 +77,8 @@ export function isBodyPending({ headers, complete }: IncomingMessage): boolean {
 }
 
 /**
- * Ends requests whose body arrives slower than `slowest`, with a 408. Time in which the body waits for us, because its
- * reader is busy, doesn't count.
+ * Ends requests whose body arrives slower than `slowest`, with a 408. Time in which received data waits for its reader
+ * doesn't count.
  */
 export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_CHECK_MS): void {
   // A request that was destroyed has no socket any more, so the socket is kept from its start.

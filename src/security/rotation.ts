@@ -45,9 +45,8 @@ const BYTES_AT_ONCE = 512 * 1024;
 const ROWS_WRITTEN_AT_ONCE = 100;
 
 /**
- * Encrypts values of other keys again with the first one. Skips rows that are locked or changed meanwhile,
- * and values that cannot be decrypted. Calls `looked` with the number of rows read. Throws when `signal`
- * aborts.
+ * Encrypts values of other keys again with the first one. Skips rows that are locked or have changed since they were
+ * read, and values that cannot be decrypted. Calls `looked` with the number of rows read. Throws when `signal` aborts.
  */
 export async function reencrypt(
   db: Db,

@@ -5,7 +5,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db, Trx } from '../database/tables.ts';
 
-/** What a token may do. `all` includes every other scope, also future ones. */
+/** The scopes that a token may have. `all` includes every other scope, also future ones. */
 export const SCOPES = [
   'ledger:read',
   'runs:read',
@@ -85,7 +85,7 @@ export async function createToken(
 
 /**
  * Returns the caller of a token from an Authorization header, or null if it is unknown, expired or revoked;
- * the caller does not learn which. `firstToken` is the configured `API_TOKEN`, which has all scopes.
+ * the response does not show which. `firstToken` is the configured `API_TOKEN`, which has all scopes.
  */
 export async function authenticate(
   db: Db,
@@ -98,7 +98,7 @@ export async function authenticate(
   return callerOf(db, tokenHash(bearerText), now, firstToken);
 }
 
-/** Does the same for a token's hash, which a session stores. */
+/** Returns the caller of a token's hash, which a session stores, as `authenticate` does. */
 export async function callerOf(
   db: Db,
   hash: Buffer,
@@ -202,7 +202,7 @@ function isScope(text: string): text is Scope {
   return (SCOPES as readonly string[]).includes(text);
 }
 
-/** Returns what is stored of a token. */
+/** Returns the SHA-256 of a token, which is stored instead of it. */
 export function tokenHash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
