@@ -1,5 +1,5 @@
 -- Every verified webhook message in order of receipt. The body is stored as received. Retention replaces it by its
--- SHA-256, so that duplicates and conflicts are still told apart; an event that an operator may have to read or apply
+-- SHA-256, which still distinguishes a duplicate from a conflict. An event that an operator may have to read or apply
 -- keeps its body. Nothing here has a foreign key: storing an event must not depend on anything else.
 CREATE TABLE inbox (
   seq              INTEGER NOT NULL PRIMARY KEY,

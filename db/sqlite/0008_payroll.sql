@@ -36,8 +36,8 @@ CREATE TRIGGER payroll_policies_are_never_removed BEFORE DELETE ON payroll_polic
 
 -- The deductions of one employer for one pay date. `body` is the run as it was created, with the defaults filled in. An
 -- open run is computed at each read. A finalized run has its lines in run_employees under `freeze_id`, and in `frozen`
--- what they were computed from, with its SHA-256. `finalize_key` is the SHA-256 of an idempotency key. A regular run without a pay group
--- conflicts with every group, which is checked under the lock of payroll_head.
+-- what they were computed from, with its SHA-256. `finalize_key` is the SHA-256 of an idempotency key. A regular run
+-- without a pay group conflicts with every group, which is checked under the lock of payroll_head.
 CREATE TABLE payroll_runs (
   run_id        TEXT NOT NULL PRIMARY KEY,
   employer_id   TEXT NOT NULL,
@@ -94,8 +94,9 @@ CREATE TABLE run_employees (
   PRIMARY KEY (freeze_id, employee_id)
 ) STRICT;
 
--- Failures of readiness that were accepted when a run was finalized. `ids` is a sorted JSON list of what a failure rests
--- on: while it is the same, the failure stays accepted for the employer. Without ids it was accepted for its run only.
+-- Readiness failures that were accepted when a run was finalized. `ids` is a sorted JSON list of the versions, events or
+-- dates that a failure is based on: while it is the same, the failure stays accepted for the employer. Without ids it was
+-- accepted for its run only.
 CREATE TABLE accepted_failures (
   run_id      TEXT NOT NULL,
   place       INTEGER NOT NULL,
@@ -111,8 +112,8 @@ CREATE TABLE accepted_failures (
 
 CREATE INDEX accepted_failures_of_employer ON accepted_failures (employer_id, accepted_at);
 
--- Reports of what payroll took. A newer report replaces the one before, which stays readable. Without `recorded_at` its
--- lines are still being written, and it does not count.
+-- Reports of the amounts that payroll took. A later report replaces the lines that it names in earlier ones, which stay
+-- readable. Without `recorded_at` its lines are still being written, and it does not count.
 CREATE TABLE taken_reports (
   run_id      TEXT NOT NULL REFERENCES payroll_runs (run_id),
   report      INTEGER NOT NULL,
