@@ -11,7 +11,7 @@ export { type SignedHeaders, signEvent } from './simulator/sign.ts';
 
 /** The package's own fixtures, found from both `dist` and `src`. */
 const SHIPPED = fileURLToPath(new URL('../fixtures', import.meta.url));
-/** As the delivery provider makes its secrets. */
+/** The length of the provider's secrets. */
 const SECRET_BYTES = 32;
 
 export type SimulatorOptions = {
@@ -19,7 +19,7 @@ export type SimulatorOptions = {
   readonly apiKey?: string;
   /** `whsec_…`, at least one; all of them sign every delivery. A new one when none is given. */
   readonly secrets?: readonly string[];
-  /** Decides the employers' people, the enrolments and the ids: the same seed, the same world. */
+  /** Decides the employees, enrollments and ids: the same seed gives the same world. */
   readonly seed?: number;
   readonly employerIds?: readonly string[];
   readonly employeesEach?: number;
@@ -30,19 +30,19 @@ export type Simulator = Pick<
   Whole,
   /** Its base address, for BENEFITS_BASE_URL. */
   | 'url'
-  /** The censuses of its employers, by employer id: what an honest payroll would upload. */
+  /** The censuses of its employers, by employer id, as their payroll systems would upload them. */
   | 'world'
   /** Delivers every event to this address from now on. */
   | 'subscribe'
   /** Sends an event. Resolves when its first attempt has finished. An unacknowledged event is sent again. */
   | 'send'
-  /** Asks for an employer's census, as `send` does. */
+  /** Requests an employer's census, as `send` does. */
   | 'requestCensus'
-  /** Make events for `send`: an employee enrols, a deduction changes or ends. */
+  /** Create events for `send`: an employee enrolls, a deduction changes or ends. */
   | 'enrol'
   | 'changeDeduction'
   | 'endDeduction'
-  /** The latest state of every deduction made so: what the ledger must show in the end. */
+  /** The latest state of every deduction: what the ledger must show in the end. */
   | 'deductions'
   /** The requests received, in order of their responses. */
   | 'requests'
@@ -50,7 +50,7 @@ export type Simulator = Pick<
   | 'deliveries'
   /** The faults from now on, replacing earlier ones. docs/simulator.md lists them. */
   | 'setFaults'
-  /** Resolves when every event was acknowledged or given up. */
+  /** Resolves when every event was acknowledged or has failed its last attempt. */
   | 'settled'
   | 'close'
 > & {
@@ -67,8 +67,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
 }
 
 /**
- * The fixtures of this package, in the order in which they arrive, or those of a file or a folder of one's own
- * (fixtures/README.md has the form). Throws, naming the path, when one can't be read or is no event.
+ * Returns the fixtures of this package in order of arrival, or those of a file or folder in the format of
+ * fixtures/README.md. Throws, naming the path, if one cannot be read or is not an event.
  */
 export function loadFixtures(path: string = SHIPPED): Fixture[] {
   return load(path);

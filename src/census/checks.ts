@@ -11,7 +11,7 @@ import {
 } from '../checks.ts';
 import type { Db } from '../database/tables.ts';
 
-/** A payroll is run at least once a month: a census older than that has missed whom the last period brought. */
+/** Payrolls run at least once a month, so an older census lacks the hires of the last pay period. */
 const CENSUS_OLD_DAYS = 31;
 
 const DAY_MS = 86_400_000;
@@ -30,12 +30,12 @@ async function censusSyncs(db: Db, { now, employerId, overdueMs }: Question): Pr
     .limit(FOUND_AT_MOST)
     .execute();
   return syncs.map(({ employer_id, state, requested_at }) => {
-    const stands = state === 'waiting' || state === 'failed' ? state : 'overdue';
-    return fail(`${employer_id}: ${stands}, requested ${requested_at}`);
+    const shown = state === 'waiting' || state === 'failed' ? state : 'overdue';
+    return fail(`${employer_id}: ${shown}, requested ${requested_at}`);
   });
 }
 
-/** A census of the employer that the service took in, and when. */
+/** Finds an employer whose census the service has not processed recently, or never. */
 async function censusCompleted(db: Db, { now, employerId }: EmployerQuestion): Promise<Found[]> {
   const newest = await db
     .selectFrom('census_syncs')

@@ -23,11 +23,6 @@ export class SourceFailed extends Error {
   readonly code = 'CENSUS_SOURCE_FAILED';
 }
 
-/**
- * A census from a function of the program that embeds the sidecar. The function runs on that program's
- * thread, sending runs on another; each fetch has its own channel, on which the reader requests one part
- * after the other.
- */
 /** The contract's upload with our own `pay_group` and `effective_on`, which are not uploaded. */
 export type GivenCensus = Omit<Census, 'employees'> & {
   readonly employees: readonly (Employee & {
@@ -57,7 +52,11 @@ const NEITHER = 'gave neither a census, with a list of employees, nor the bytes 
 
 type Ask = (employerId: string, port: MessagePort) => void;
 
-/** Creates the reading end. `ask` passes the channel's other end to the thread with the function. */
+/**
+ * Creates a source that calls a function of the program that embeds the sidecar. The function runs on that
+ * program's thread, sending runs on another. Each fetch has its own channel, on which the reader requests one
+ * part after the other; `ask` passes the channel's other end to the thread with the function.
+ */
 export function createFunctionSource(ask: Ask): CensusSource {
   return {
     async fetch(employerId, signal) {

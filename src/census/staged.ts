@@ -70,7 +70,6 @@ export async function* openChunks(
 }
 
 /** The employer's last uploaded census, which a newer one is compared with. */
-
 export type Upload = {
   censusId: string;
   /** When the service accepted it. */

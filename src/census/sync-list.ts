@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { ago } from '../checks.ts';
 import type { Problem } from '../contract/check.ts';
 import { maskSsnsIn } from '../contract/employee.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
@@ -44,7 +45,7 @@ export async function listSyncs(
 ): Promise<{ syncs: CensusSync[]; next: SyncCursor | null }> {
   const { employerId, state, overdue } = filter;
   const { after, limit } = page;
-  const overdueBefore = new Date(now.getTime() - overdueMs).toISOString();
+  const overdueBefore = ago(now, overdueMs);
   const rows = await db
     .selectFrom('census_syncs')
     .selectAll()
@@ -90,11 +91,12 @@ export async function findSync(
     .selectAll()
     .where('sync_id', '=', syncId)
     .executeTakeFirst();
-  return row === undefined ? null : syncOf(row, new Date(now.getTime() - overdueMs).toISOString());
+  return row === undefined ? null : syncOf(row, ago(now, overdueMs));
 }
 
 /**
- * Returns the first 4 KiB of the response that rejected a sync's upload, with SSNs masked, or null. The caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
+ * Returns the first 4 KiB of the response that rejected a sync's upload, with SSNs masked, or null. The
+ * caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
  */
 export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
   const row = await db

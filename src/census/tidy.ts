@@ -1,4 +1,5 @@
 import { sql } from 'kysely';
+import { ago } from '../checks.ts';
 import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -18,15 +19,14 @@ const FINGERPRINTS_AT_ONCE = 1_000;
  * upload stay, to compare a newer census with.
  */
 export async function tidyCensuses(db: Db, now: Date): Promise<number> {
-  const ago = (ms: number): string => new Date(now.getTime() - ms).toISOString();
   const leftovers = await db
     .selectFrom('staged_censuses')
     .select('census_id')
     .where(sql<boolean>`state <> 'current'`)
     .where((where) =>
       where.or([
-        where('replaced_at', '<', ago(REPLACED_KEPT_MS)),
-        where.and([where('state', '=', 'staging'), where('staged_at', '<', ago(STAGING_KEPT_MS))]),
+        where('replaced_at', '<', ago(now, REPLACED_KEPT_MS)),
+        where.and([where('state', '=', 'staging'), where('staged_at', '<', ago(now, STAGING_KEPT_MS))]),
       ]),
     )
     .where((where) => where.or([where('uploaded_at', 'is', null), where('body_bytes', '>', 0)]))

@@ -4,7 +4,7 @@
  */
 import htm from 'htm';
 import { type ComponentChildren, h, type VNode } from 'preact';
-import { render as renderTree } from 'preact-render-to-string';
+import { render as renderPart } from 'preact-render-to-string';
 
 export type Html = VNode;
 /** The children of an element. */
@@ -22,9 +22,7 @@ export function html(strings: TemplateStringsArray, ...values: readonly unknown[
 }
 
 export function renderDocument(tree: Html): string {
-  return `<!doctype html>\n${renderTree(tree)}`;
+  return `<!doctype html>\n${renderPart(tree)}`;
 }
 
-export function renderPart(tree: Html): string {
-  return renderTree(tree);
-}
+export { renderPart };

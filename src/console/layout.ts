@@ -16,9 +16,6 @@ const STYLE = assetOf('console', 'css', readFileSync(new URL('console.css', FOLD
 const SCRIPT = assetOf('console', 'js', readFileSync(new URL('console.js', FOLDER)));
 const HTMX = assetOf('htmx', 'js', readFileSync(require.resolve('htmx.org/dist/htmx.min.js')));
 
-export const STYLES: readonly string[] = [STYLE.path];
-export const SCRIPTS: readonly string[] = [HTMX.path, SCRIPT.path];
-
 type Asset = { readonly path: string; readonly type: string; readonly bytes: Buffer };
 
 function assetOf(name: string, kind: 'css' | 'js', bytes: Buffer): Asset {
@@ -96,8 +93,8 @@ export function layout({
         <meta name="htmx-config" content=${HTMX_CONFIG} />
         <title>${title} · benefits-sidecar</title>
         <link rel="icon" href="data:," />
-        ${STYLES.map((href) => html`<link rel="stylesheet" href=${href} />`)}
-        ${SCRIPTS.map((src) => html`<script src=${src} defer></script>`)}
+        <link rel="stylesheet" href=${STYLE.path} />
+        ${[HTMX, SCRIPT].map(({ path: src }) => html`<script src=${src} defer></script>`)}
       </head>
       <body ...${headers}>
         <a class="skip" href="#main">Skip to content</a>

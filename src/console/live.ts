@@ -64,7 +64,7 @@ export function createNotifier(readState: () => Promise<string>, checkEveryMs = 
   const closing = new AbortController();
   let isRunning = false;
 
-  /** Runs until nobody listens; `close` makes it reject. */
+  /** Runs while pages listen; `close` makes it reject. */
   async function run(): Promise<void> {
     isRunning = true;
     try {
@@ -82,7 +82,7 @@ export function createNotifier(readState: () => Promise<string>, checkEveryMs = 
     }
   }
 
-  /** Skips subscribers that have not read the last message yet: a second one says nothing new. */
+  /** Skips subscribers that have not read the last message yet: a second one adds nothing. */
   function publish(message: string): void {
     for (const stream of subscribers.keys()) {
       if (stream.readableLength < NEWS.length) stream.write(message);

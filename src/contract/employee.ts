@@ -24,14 +24,14 @@ export type Address = Static<typeof Address>;
 
 export const address = compile(Address);
 
-/** How often an employee is paid, and the period that a deduction's contributions are for. */
+/** The pay frequencies of employees, and the periods of contributions to a deduction. */
 export const PAY_FREQUENCIES = ['weekly', 'biweekly', 'semimonthly', 'monthly'] as const;
 export type PayFrequency = (typeof PAY_FREQUENCIES)[number];
 
 /** Digits before the decimal point: more than any pay, and few enough for exact sums in any decimal type. */
 const AMOUNT_DIGITS_MAX = 15;
 
-/** What an employee earns from a date on. */
+/** An employee's pay from a date on. */
 export const PayRate = Type.Object(
   {
     amount: Type.String({
@@ -85,7 +85,6 @@ export type Employee = Static<typeof Employee>;
 export const employee = compile(Employee);
 
 /** The digits of an SSN that are shown. */
-
 const SHOWN_DIGITS = 4;
 
 /** Nine digits in the usual forms: `123-45-6789`, `123 45 6789`, `123456789`. */

@@ -1,4 +1,4 @@
-/** What the API and the command line share to list employment changes and to read them. */
+/** The cursor and the bodies of employment changes, shared by the API and the command line. */
 import Type, { type TObject } from 'typebox';
 import { CompensationChange, Demographic, NewHire, Termination } from '../contract/employment.ts';
 import { cursorOf } from '../formats/cursor.ts';

@@ -1,4 +1,4 @@
-/** What operators can do with an accepted change: retry, cancel, release. */
+/** Manual actions on an accepted change: retry, cancel, release. */
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { cancelManually, releaseManually, retryManually } from '../outbox/manual.ts';

@@ -16,13 +16,13 @@ import { createWorkListStart } from './work-list.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
 const BATCH_EVENTS = 512;
-/** A batch of this size means that many come: more than 3,000 a second. */
+/** A batch of this size means a high rate: more than 3,000 events a second. */
 const MANY_EVENTS = 64;
 /**
- * How long the loop lets events gather, while few come and while many do, before it applies fewer than `enough`: a
- * commit costs the same for one event as for fifty. On SQLite applying holds the one write lock: beside many short turns
- * of it the next deliveries are received, and after one long turn all of their senders would wait, so enough is less than
- * one commit stores. On PostgreSQL nobody waits for it, and a full batch costs the fewest trips.
+ * How long the loop lets events gather, at a low and at a high rate, before it applies fewer than `enough`: a
+ * commit costs the same for one event as for fifty. On SQLite, applying holds the only write lock. Deliveries
+ * are stored between short batches, but all senders would wait for a long one, so `enough` is less than one
+ * commit stores. On PostgreSQL deliveries do not wait for it, and a full batch takes the fewest round trips.
  */
 const GATHERING: Readonly<Record<Engine, { enough: number; fewMs: number; manyMs: number }>> = {
   sqlite: { enough: 20, fewMs: 10, manyMs: 10 },
@@ -50,7 +50,9 @@ export type ApplyLoop = {
   /** Applies one batch of pending events; throws only when the database could not do its work. */
   runOnce(): Promise<Applied>;
   run(signal: AbortSignal): Promise<void>;
-  /** Signals that `events` more events are pending. Without a number any event may be, also an old one. */
+  /**
+   * Signals that `events` more events are pending. Without a number, any event may be, including an old one.
+   */
   wake(events?: number): void;
 };
 
@@ -79,7 +81,7 @@ export function createApplyLoop(options: {
   let timedOutAlone = { seq: 0, times: 0 };
 
   const runOnce = async (): Promise<Applied> => {
-    // Events that were announced need no look whether there are any.
+    // After a wake-up, events are pending, so the database is not asked.
     const isAny = gathered > 0 || (await hasPendingEvents(db, await start.find()));
     gathered = 0;
     if (!isAny) return nothingApplied();

@@ -17,7 +17,7 @@ const PENDING_MS = 60_000;
 
 const HOUR_MS = 3_600_000;
 
-/** A database that was found to be older than it had been. */
+/** Finds the losses of a database that is older than it was. */
 async function tailLost(db: Db, { now }: Question): Promise<Found[]> {
   const losses = await knownLosses(db, now);
   return losses.map((loss) => fail(describeLoss(loss)));
@@ -26,7 +26,7 @@ async function tailLost(db: Db, { now }: Question): Promise<Found[]> {
 /** An event that needs attention: what it concerns, and how bad that is. */
 type EventFound = { eventId: string; named: readonly NamedInEvent[]; result: Found['result'] };
 
-/** A page of them in a fixed order, after a place; `next` is the place of the last one. */
+/** A page of these events in a fixed order. `next` is the place of the last one. */
 type EventPage<Place> = { events: EventFound[]; next: Place | null };
 
 /** Events read at once: their bodies are in memory together. */

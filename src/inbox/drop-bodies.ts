@@ -1,4 +1,4 @@
-/** RETENTION_EVENTS: drops the bodies of events that came long ago, the oldest first, and keeps their SHA-256. */
+/** RETENTION_EVENTS: drops the bodies of old events, oldest first, and keeps their SHA-256. */
 import { type Selectable, sql } from 'kysely';
 import { insertMany, isOneOf, updateMany } from '../database/bulk.ts';
 import { engineOf } from '../database/engine.ts';
@@ -14,8 +14,8 @@ const DROPPED_AT_ONCE = 128;
 const DROPPED_BYTES = 512 * 1024;
 
 /**
- * Drops some of the bodies of applied and ignored events that were received before an instant. Of an event in a
- * conflict that nobody has settled, both bodies stay. Answers how many, and whether there may be more to do.
+ * Drops some of the bodies of applied and ignored events that were received before an instant. An event with
+ * an open conflict keeps both bodies. Returns how many were dropped, and whether there may be more.
  */
 export async function dropBodies(db: Db, before: string): Promise<{ dropped: number; more: boolean }> {
   const from = await eventsThrough(db);
@@ -56,8 +56,9 @@ function update(trx: Trx, hashes: Hashes): Promise<number> {
 }
 
 /**
- * On SQLite the rows are removed and inserted again, without their bodies. An update would leave each page as it is,
- * with a hole that nothing can use: new events come in at the end of the table. Pages that are emptied can be.
+ * On SQLite the rows are deleted and inserted again without their bodies. An update would leave each page
+ * with a hole that is never reused, because new events are added at the end of the table. Pages that become
+ * empty are reused.
  */
 async function rewrite(trx: Trx, hashes: Hashes): Promise<number> {
   const removed: Selectable<InboxTable>[] = await trx
@@ -81,7 +82,7 @@ async function rewrite(trx: Trx, hashes: Hashes): Promise<number> {
   );
 }
 
-/** Conflicts that were settled: their bodies go as those of events do. Their hashes are there already. */
+/** Drops the bodies of dismissed conflicts. Their hashes are stored already. */
 export async function dropConflictBodies(
   db: Db,
   before: string,
@@ -101,10 +102,10 @@ export async function dropConflictBodies(
   return { dropped, more: dropped === CONFLICTS_AT_ONCE };
 }
 
-/** Their bodies may be large ones, and are seldom more than a few. */
+/** Conflicts are rare, but their bodies may be large. */
 const CONFLICTS_AT_ONCE = 20;
 
-/** The same, with no more than one transaction takes; a single body is always taken. */
+/** Limits a look to what one transaction may drop, but at least one body. */
 function bounded({ found, through, ended }: Look): Look {
   let bytes = 0;
   const end = found.findIndex((one, index) => {

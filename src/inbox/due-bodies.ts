@@ -1,9 +1,9 @@
-/** Which bodies RETENTION_EVENTS lets go: found in order of receipt, from where retention is on, and counted. */
+/** Finds and counts the bodies that RETENTION_EVENTS may drop, in order of receipt. */
 import { type SqlBool, sql } from 'kysely';
 import { eventsThrough } from '../database/retention.ts';
 import type { Db, EventState, Trx } from '../database/tables.ts';
 
-/** Events looked at with one query, which reads none of their bodies. */
+/** Events read by one query, without their bodies. */
 const LOOKED_AT_ONCE = 1_000;
 
 /** The bodies due for deletion: their number, total bytes, and the oldest time of receipt. */
@@ -13,7 +13,7 @@ export type Found = { seq: number; event_id: string; received_at: string; bytes:
 /** `through`: the last event that was checked. `ended`: no later event is due. */
 export type Look = { found: Found[]; through: number; ended: boolean };
 
-/** What `dropBodies` would drop by and by. */
+/** Returns what `dropBodies` would drop in total. */
 export async function bodiesDue(db: Db, before: string): Promise<Due> {
   const due: Due = { count: 0, bytes: 0, oldest: null };
   for (let from = await eventsThrough(db); ; ) {
@@ -26,7 +26,7 @@ export async function bodiesDue(db: Db, before: string): Promise<Due> {
   }
 }
 
-/** What `dropConflictBodies` would. */
+/** Returns what `dropConflictBodies` would drop in total. */
 export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
   const { count, bytes, oldest } = await settledConflicts(db, before)
     .select(({ fn }) => [
@@ -38,7 +38,7 @@ export async function conflictBodiesDue(db: Db, before: string): Promise<Due> {
   return { count: Number(count), bytes: Number(bytes), oldest };
 }
 
-/** The next events from behind `from` (a seq), and which of them are due. */
+/** Returns the next events after the seq `from`, and which of them are due. */
 export async function look(db: Db, from: number, before: string): Promise<Look> {
   const rows = await db
     .selectFrom('inbox')
@@ -61,7 +61,7 @@ export const MAY_LOSE_ITS_BODY: ReadonlySet<EventState> = new Set<EventState>(['
 const IN_CONFLICT = sql<SqlBool>`exists (select 1 from event_conflicts
   where event_conflicts.event_id = inbox.event_id and event_conflicts.dismissed_at is null)`;
 
-/** Dismissed conflicts whose bodies are still stored. */
+/** Returns the query of dismissed conflicts whose bodies are still stored. */
 export function settledConflicts(db: Db | Trx, before: string) {
   return db
     .selectFrom('event_conflicts')

@@ -20,7 +20,7 @@ export type EventFilter = {
   conflict?: boolean | undefined;
 };
 
-/** Events newest first, from behind `before` (a seq). */
+/** Returns a page of events, newest first, before the seq `before`. `next` continues the list. */
 export async function listEvents(
   db: Db,
   filter: EventFilter,
@@ -39,7 +39,7 @@ export async function listEvents(
   return { events, next: rows.length > page.limit ? (events.at(-1) as StoredEvent).seq : null };
 }
 
-/** One event and what came under its id with another body, or null. */
+/** Returns an event and the other bodies received under its id, or null. */
 export async function getEvent(
   db: Db,
   eventId: string,
@@ -59,8 +59,8 @@ export async function getEvent(
 export type Reprocessing = 'unknown' | 'body dropped' | 'put back';
 
 /**
- * Puts an event back to pending, from any other state. What it already did is not done twice. A pending event stays as
- * it is.
+ * Sets an event back to pending from any other state. Nothing that it did is done twice. A pending event is
+ * not changed.
  */
 export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reprocessing> {
   const through = await holdRetention(trx);
@@ -75,14 +75,14 @@ export async function reprocessEvent(trx: Trx, eventId: string): Promise<Reproce
   return 'put back';
 }
 
-/** The message for a caller who reprocesses such an event. */
+/** The error for an event whose body is dropped. */
 export const BODY_DROPPED =
   'the body of this event was deleted by RETENTION_EVENTS, so it cannot be reprocessed: its effect remains, and a newer event of the service replaces it';
 
 /**
- * Puts the oldest events that pass the filter back to pending, at most `limit`, from behind `after` (a seq).
- * Answers how many, how many of them were passed over because their bodies are dropped, and where to go on (null when
- * that was all): the caller takes a transaction a step.
+ * Sets the oldest events that match the filter back to pending: at most `limit`, after the seq `after`.
+ * Returns how many, how many were skipped because their bodies are dropped, and where to continue (null at
+ * the end). The caller uses one transaction per step.
  */
 export async function reprocessEvents(
   trx: Trx,
@@ -103,7 +103,10 @@ export async function reprocessEvents(
   return { reprocessed: seqs.length, withoutBody: rows.length - seqs.length, next };
 }
 
-/** In order of seq. Applied once more, they may lose their bodies as others do: `through` is how far retention is. */
+/**
+ * Sets events back to pending, given in order of seq. They may lose their bodies after they are applied
+ * again, so retention, which has checked the events up to `through`, goes back to the first of them.
+ */
 async function backToPending(trx: Trx, seqs: readonly number[], through: number): Promise<void> {
   const [first] = seqs;
   if (first === undefined) return;
@@ -127,8 +130,8 @@ async function backToPending(trx: Trx, seqs: readonly number[], through: number)
 export type Dismissal = 'unknown' | 'nothing to dismiss' | 'dismissed';
 
 /**
- * Marks a quarantined event, a tie that changed content, one ahead of its time and the conflicts of an id as seen, with a reason. They
- * stay in the lists, and readiness no longer fails for them.
+ * Marks a quarantined event, a tie that changed content, a future-dated event and the conflicts of an id as
+ * seen, with a reason. They stay in the lists, and readiness no longer fails for them.
  */
 export async function dismissEvent(
   trx: Trx,
@@ -150,16 +153,17 @@ export async function dismissEvent(
     .set(dismissed)
     .where('event_id', '=', eventId)
     .executeTakeFirst();
-  // The first body of a conflict that is settled may be dropped like any other.
+  // The first body of a dismissed conflict may be dropped like any other.
   if (conflicts.numUpdatedRows > 0n && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
-  const asksForAPerson = event.state === 'quarantined' || event.tie_changed === 1 || event.ahead === 1;
-  if (asksForAPerson) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
-  return asksForAPerson || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
+  const needsDecision = event.state === 'quarantined' || event.tie_changed === 1 || event.ahead === 1;
+  if (needsDecision) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
+  return needsDecision || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
 }
 
-// The state is a literal, not a parameter: only then can the engine use the index of that state alone.
+// The state is a literal, because an engine does not use a partial index for a bound value.
 function filtered(db: Db | Trx, { state, eventType, from, until, dismissed, conflict }: EventFilter) {
-  // These lists have an index each, and are short; the index of types would lead through a million events of one type.
+  // These lists are short and have their own indexes; the index of types would read a million events of one
+  // type.
   const isShort = (state !== undefined && state !== 'applied') || dismissed === true;
   const type = isShort ? sql<string>`coalesce(event_type, '')` : sql.ref<string>('event_type');
   return db

@@ -1,6 +1,7 @@
 /**
- * The high-water mark: a file next to a SQLite database that says how far the database has come. A database that is behind
- * its mark has lost data: an older file replaced it, or its log is gone. PostgreSQL has no mark.
+ * The high-water mark: a file next to a SQLite database that records its newest position and event. A
+ * database that is older than its mark has lost data: an older file replaced it, or its log is gone.
+ * PostgreSQL has no mark.
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { engineOf } from '../database/engine.ts';

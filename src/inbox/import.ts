@@ -1,4 +1,4 @@
-/** Deductions that a payroll begins with: what the service sent before there was a sidecar, from a file, as events. */
+/** Imports the deductions that the service sent before the sidecar existed, from a file, as events. */
 import { createHash } from 'node:crypto';
 import type { Problem } from '../contract/check.ts';
 import { Deduction, deduction } from '../contract/deduction.ts';
@@ -22,21 +22,19 @@ import { importId, sha256 } from './stored-body.ts';
 const FIELDS = Object.keys(Deduction.properties);
 const REQUIRED: readonly string[] = Deduction.required;
 
-/** The interface's fields of a deduction, and the instant that a row speaks of. */
+/** The contract's fields of a deduction, and the event time of a row. */
 export const IMPORT_COLUMNS: Columns = {
   list: 'deductions',
   required: REQUIRED,
   optional: [...FIELDS.filter((field) => !REQUIRED.includes(field)), 'created_at'],
 };
 
-/**
- * Rows of one file. The id of each is kept in memory, to see it twice; the largest of payrolls has fewer.
- */
-export const IMPORT_ROWS_MAX = 1_000_000;
+/** Rows of one file. Their ids are kept in memory to detect duplicates; the largest payrolls have fewer. */
+const IMPORT_ROWS_MAX = 1_000_000;
 /** Rows per transaction: about 10 ms of the write lock, so that deliveries are stored in between. */
 const ROWS_AT_ONCE = 250;
 
-/** `stored`: events that are new, and pending now; the others were imported before. */
+/** `stored`: events that are new and now pending; the others were imported before. */
 export type Imported = { ok: true; rows: number; stored: number } | RowsRefused;
 
 /** The file changed after it was checked. The rows stored so far are valid. */
@@ -47,14 +45,14 @@ export class FileChanged extends Error {
   }
 }
 
-/** A row as the event that it becomes. The same row makes the same body, and so the same id. */
+/** A row as an event. Equal rows have equal bodies, and so the same id. */
 type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
 
 /**
- * Checks every row, and then stores each as a pending event, which the apply loop brings into the ledger. `open` begins
- * the rows anew: they are read twice, so that one that is wrong refuses the file before anything is stored. Rows that
- * were imported before change nothing. `now` is the time of receipt, and so the event time of rows without `created_at`.
- * Throws `FileChanged` and what the content throws.
+ * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows
+ * from the beginning: they are read twice, so that a wrong row rejects the file before anything is stored.
+ * Rows that were imported before change nothing. `now` is the time of receipt, and the event time of rows
+ * without `created_at`. Throws `FileChanged` and what the content throws.
  */
 export async function importDeductions(db: Db, open: () => Rows, now: string): Promise<Imported> {
   const problems = createProblems();
@@ -87,16 +85,16 @@ async function store(db: Db, rows: Rows, digest: string, now: string): Promise<n
     const events = some.flatMap((row) => eventOf(row, now, problems) ?? []);
     for (const { eventId } of events) read.update(eventId);
     stored += (await transact(db, (trx) => storeArrivals(trx, events, now, 'import'))).accepted;
-    // Other work of the process has its turn: a file may have a million rows.
+    // Let other work run: a file may have a million rows.
     await new Promise(setImmediate);
   }
   if (!problems.isEmpty || read.digest('hex') !== digest) throw new FileChanged();
   return stored;
 }
 
-/** The event that a row becomes; null when the row breaks the contract, which is then among the problems. */
+/** Returns the event of a row; null if the row breaks the contract, after adding its problems. */
 function eventOf({ path, fields }: GivenRow, now: string, problems: Problems): RowEvent | null {
-  // In the order of the contract, whatever the order of the columns: the text decides the id.
+  // In the contract's order, whatever the order of the columns, because the text decides the id.
   const data = Object.fromEntries(
     FIELDS.filter((field) => fields[field] !== undefined).map((field) => [field, fields[field]]),
   );
@@ -120,7 +118,7 @@ function isAfter(createdAt: string, now: string): boolean {
   return (toInstant(createdAt) as string) > (toInstant(now) as string);
 }
 
-/** Several rows of one deduction are several states of it, whose order only their times tell. */
+/** Several rows of one deduction are its states, and only their times order them. */
 function createIds(): { note: (event: RowEvent) => Problem[] } {
   const first = new Map<string, { path: string; isTimed: boolean }>();
   return {
@@ -139,8 +137,9 @@ function createIds(): { note: (event: RowEvent) => Problem[] } {
 }
 
 /**
- * Rows without a time of a deduction whose latest state the service has sent: as of now, they would overwrite what may
- * be newer than the file. Rows that were imported before do nothing, and may stay.
+ * Rejects rows without a time if the service has sent the latest state of their deduction: dated now, they
+ * would overwrite a state that may be newer than the file. Rows that were imported before change nothing and
+ * are allowed.
  */
 async function overwriting(db: Db, events: readonly RowEvent[]): Promise<Problem[]> {
   const untimed = events.filter((event) => event.createdAt === null);

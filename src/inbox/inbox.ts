@@ -37,8 +37,8 @@ export type Outcome = {
 };
 
 /**
- * Stores a batch in order of arrival. A known id is a duplicate and is stored once, for ever; a known id with
- * another body is kept as a conflict for a person to see, and the first body stands.
+ * Stores a batch in order of arrival. A known id is a duplicate and is not stored again. A known id with
+ * another body is stored as a conflict for an operator, and the first body counts.
  */
 export async function storeArrivals(
   trx: Trx,
@@ -53,7 +53,7 @@ export async function storeArrivals(
   return { accepted, duplicates: arrivals.length - accepted, conflicts, newest };
 }
 
-/** The event that the statement before this one inserted last. */
+/** Returns the event that the previous statement inserted last. */
 async function lastInserted(trx: Trx, received_at: string): Promise<NewestEvent | null> {
   if (engineOf(trx) === 'postgres') return null;
   const { rows } = await trx.executeQuery<{ seq: number }>(LAST_INSERTED);
@@ -63,8 +63,8 @@ async function lastInserted(trx: Trx, received_at: string): Promise<NewestEvent 
 const LAST_INSERTED = CompiledQuery.raw('select last_insert_rowid() as seq');
 
 /**
- * `storeArrivals` in transactions of its own. On PostgreSQL the usual batch, without any duplicate, is one statement,
- * which is a transaction by itself: one trip to the server and back instead of three.
+ * Does the same as `storeArrivals` in its own transactions. On PostgreSQL the usual batch, without a
+ * duplicate, is a single statement, which needs no explicit transaction: one round trip instead of three.
  */
 export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedAt: string): Promise<Stored> {
   if (engineOf(db) === 'sqlite') return transact(db, (trx) => storeArrivals(trx, arrivals, receivedAt));
@@ -76,8 +76,9 @@ export async function storeBatch(db: Db, arrivals: readonly Arrival[], receivedA
 }
 
 /**
- * On PostgreSQL two receivers may store the same ids at once: they are inserted in the order of the ids, so that of
- * two batches one waits for the other and never each for each. Their seqs are taken in the order of arrival before.
+ * On PostgreSQL two receivers may store the same ids at the same time. Rows are inserted in the order of
+ * their ids, so that one batch waits for the other and they cannot deadlock. Seqs are assigned before, in the
+ * order of arrival.
  */
 async function insertArrivals(
   db: Db | Trx,
@@ -117,7 +118,8 @@ async function storeConflicts(trx: Trx, arrivals: readonly Arrival[], receivedAt
       return first === undefined || !isBodyOf(first, body);
     })
     .map(({ eventId, body }) => ({ eventId, body, hash: sha256(body) }))
-    // In one order, as the events above: two receivers may find the same conflicts at once, several of one id too.
+    // In one order, as above: two receivers may find the same conflicts, and several of one id, at the same
+    // time.
     .sort((one, other) => byBytes(one.eventId, other.eventId) || Buffer.compare(one.hash, other.hash));
   for (const { eventId, body, hash } of others) {
     const result = await trx
@@ -182,12 +184,12 @@ function pendingAfter(db: Db | Trx, after: number) {
     db
       .selectFrom('inbox')
       .where('state', '=', sql.lit('pending'))
-      // Without a need for it, SQLite would rather go through the whole table from there.
+      // Only where it is needed: with it, SQLite would scan the table from there.
       .$if(after > 0, (query) => query.where('seq', '>', after))
   );
 }
 
-/** Marks events with what became of them. */
+/** Records the outcomes of events. */
 export async function finishEvents(
   trx: Trx,
   outcomes: readonly Outcome[],
@@ -206,11 +208,11 @@ export async function finishEvents(
       finishedAt,
       seq,
     ]),
-    // Another applier may have finished one that this one took for bad.
+    // Another applier may have finished an event that failed here.
     engineOf(trx) === 'sqlite' ? STILL_PENDING : `${STILL_PENDING} and ${AMONG_THE_GIVEN}`,
   );
 }
 
 const STILL_PENDING = "inbox.state = 'pending'";
-/** PostgreSQL may look for the events in the index of pending ones, which must then not be read from its beginning. */
+/** PostgreSQL may search the index of pending events, and must not read it from its beginning. */
 const AMONG_THE_GIVEN = 'inbox.seq between (select min(seq) from given) and (select max(seq) from given)';

@@ -10,24 +10,24 @@ import { NotStored } from './intake-channel.ts';
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;
 /**
- * Batches in flight. SQLite writes one at a time. PostgreSQL takes the next one while the one before is on its way
- * to the disk; with more than two, batches would only get smaller.
+ * Batches in flight. SQLite writes one at a time. PostgreSQL receives the next one while it writes the
+ * previous one to disk; more than two would only make batches smaller.
  */
 const FLUSHES = { sqlite: 1, postgres: 2 };
 /** Bytes waiting to be stored, over all connections. Beyond it, the receiver responds with 503, because memory is finite. */
 const WAITING_BYTES = 64 * 1024 * 1024;
 
 export type Intake = {
-  /** Resolves when the event is on the disk. Throws `NotStored`: then nothing of it may be acknowledged. */
+  /** Resolves when the event is on disk. Throws `NotStored`: then it must not be acknowledged. */
   accept(arrival: Arrival): Promise<void>;
 };
 
 type Waiting = { arrival: Arrival; resolve: () => void; reject: (error: Error) => void };
 
 /**
- * Group commit: what arrives in one turn of the event loop is written in one transaction with one fsync, and what
- * arrives meanwhile forms the next. `onStored` is told after each commit, with its milliseconds; `onFatal` when the storage failed in a
- * way that no retry mends, and the process must end.
+ * Creates a group commit: deliveries of one event loop turn share a transaction and its fsync, and those that
+ * arrive meanwhile form the next one. `onStored` is called after each commit, with its milliseconds;
+ * `onFatal` when the storage failed in a way that a retry cannot fix, and the process must end.
  */
 export function createIntake(options: {
   db: Db;
@@ -56,7 +56,7 @@ export function createIntake(options: {
       const receivedAt = now().toISOString();
       const began = performance.now();
       const stored = await storeBatch(db, arrivals, receivedAt);
-      // First: the high-water mark that it saves includes whatever is acknowledged.
+      // Called before the acknowledgments, so that the high-water mark includes them.
       onStored(stored, performance.now() - began);
       for (const one of batch) one.resolve();
       if (stored.conflicts > 0)

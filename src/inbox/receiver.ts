@@ -15,32 +15,32 @@ import type { ThreadCounts } from '../telemetry/thread-counts.ts';
 import type { Arrival } from './inbox.ts';
 import { createVerify, REFUSAL_CAUSES, type RefusalCause, type Verify } from './signature.ts';
 
-/** The interface's events have about one KiB; what is larger is not one. */
+/** The contract's events have about one KiB; a larger body is not one of them. */
 export const BODY_LIMIT_BYTES = 256 * 1024;
 /** How long a connection may take, in milliseconds. */
 const TIMES = {
   /** Until the end of a request's headers, from its first byte. A sender on any network needs less. */
   headersMs: 5_000,
-  /** Until the end of a request's body, from its first byte: below the 15 s that the sender gives us. */
+  /** Until the end of a request's body, from its first byte: below the 15 s that the sender waits. */
   requestMs: 10_000,
-  /** While a request is open and nothing moves, as with a reader that does not read its answers. */
+  /** Without traffic on an open request, for example if the sender does not read the response. */
   idleMs: 30_000,
-  /** Between requests: longer than load balancers keep theirs, so that they close first and lose none. */
+  /** Between requests: longer than load balancers wait, so that they close first and lose no request. */
   keepAliveMs: 75_000,
-  /** How often the first two are looked at. */
+  /** How often the first two limits are checked. */
   checkMs: 1_000,
 };
 /**
- * Connections at once; the provider uses few. Beyond it new ones are refused, so that bodies that are not verified
- * yet take 128 MiB at most.
+ * Connections at once; the provider uses few. More are refused, so that unverified bodies take at most 128
+ * MiB.
  */
 const CONNECTIONS = 512;
-/** A refused delivery is asked back after this; the provider has its own schedule and may overrule it. */
+/** When to retry a refused delivery. The provider has its own schedule and may ignore it. */
 const RETRY_AFTER_SECONDS = 5;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** When its headers were here, on the clock of `performance.now`. */
+    /** When its headers had arrived, on the clock of `performance.now`. */
     arrivedAt: number;
   }
 }
@@ -108,7 +108,7 @@ export type ReceiverParts = {
   accept: (arrival: { eventId: string; body: Buffer }) => Promise<void>;
   refuse: (cause: RefusalCause) => void;
   counts: Pick<ReceivingCounts, 'acknowledged' | 'refused' | 'unstored'>;
-  /** Whether the thread that stores still answers. */
+  /** Whether the thread that stores responds. */
   isAlive: () => Promise<boolean>;
   /** Whether this process can commit now. */
   isReady: () => Promise<boolean>;
@@ -119,8 +119,9 @@ export type ReceiverParts = {
 };
 
 /**
- * The public listener: `POST /webhooks`, `GET /livez`, `GET /readyz`, nothing else. Raw bytes of any content type,
- * no content encoding. Answers carry no body: the sender stores what it gets. TLS ends in front of it.
+ * Creates the public listener: `POST /webhooks`, `GET /livez` and `GET /readyz`, nothing else. It reads raw
+ * bytes of any content type, without content encoding. Responses have no body, because the sender stores
+ * them. TLS ends in front of it.
  */
 export function createReceiver(parts: ReceiverParts): FastifyInstance {
   const { verify, accept, refuse, counts, isAlive, isReady } = parts;
@@ -132,7 +133,7 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
     connectionTimeout: times.idleMs,
     keepAliveTimeout: times.keepAliveMs,
     forceCloseConnections: 'idle',
-    // An address that can't be decoded is one that is not served; the framework's own answer would repeat it.
+    // An address that cannot be decoded is not served, and the framework's own response would repeat it.
     frameworkErrors: (_error, _request, reply) =>
       void reply.raw.writeHead(404, { 'content-length': 0, connection: 'close' }).end(),
     clientErrorHandler: refuseProtocol,
@@ -154,7 +155,8 @@ export function createReceiver(parts: ReceiverParts): FastifyInstance {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   app.setErrorHandler(({ statusCode = 503 }: { statusCode?: number }, _request, reply) => {
-    // The parser's own refusals (too large, a lying length) keep their status; the rest is ours and is retried.
+    // The parser's own refusals (too large, a wrong length) keep their status. Other errors are ours, and the
+    // sender retries.
     if (statusCode >= 400 && statusCode < 500) {
       counts.refused(UNREADABLE);
       return reply.code(statusCode).send();

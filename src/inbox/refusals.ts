@@ -12,12 +12,12 @@ const KEPT_DAYS = 7;
 
 export type Refusals = {
   count(cause: RefusalCause): void;
-  /** Writes what was counted since the last time; when the database is away the counts wait. */
+  /** Writes the counts since the last call. They are kept while the database is unavailable. */
   flush(db: Db): Promise<void>;
   run(db: Db, signal: AbortSignal): Promise<void>;
 };
 
-/** Counts refused deliveries by minute and cause; nothing else of them is kept. */
+/** Counts refused deliveries by minute and cause, and keeps nothing else of them. */
 export function createRefusals(now: Clock): Refusals {
   let counted = new Map<string, number>();
 
@@ -27,7 +27,7 @@ export function createRefusals(now: Clock): Refusals {
     counted = new Map();
     try {
       await transact(db, async (trx) => {
-        // In one order: several sidecars count the same minutes.
+        // In one order, because several sidecars count the same minutes.
         for (const [key, refused] of [...taken].sort()) {
           const [minute, cause] = key.split(' ') as [string, string];
           await trx
@@ -63,7 +63,7 @@ export function createRefusals(now: Clock): Refusals {
   };
 }
 
-/** How many deliveries were refused since an instant, by cause. */
+/** Returns how many deliveries were refused since an instant, by cause. */
 export async function refusedSince(db: Db, since: Date): Promise<{ cause: string; refused: number }[]> {
   return db
     .selectFrom('refused_signatures')

@@ -5,13 +5,13 @@ import { type EventFilter, reprocessEvents } from './events.ts';
 /** Events set to pending per transaction: about 10 of the 50 ms that the write lock may be held. */
 const REPROCESSED_AT_ONCE = 500;
 
-/** `withoutBody`: how many were left alone because their bodies are dropped. */
+/** `withoutBody`: how many were skipped because their bodies are dropped. */
 export type Reprocessed = { reprocessed: number; withoutBody: number };
 
 /**
- * Puts every event that came before `now` (an instant) and passes the filter back to pending, the oldest first. Dismissed
- * ones are left alone. In steps, so that deliveries are stored between them; after each, `stepped` is told how many it
- * put back, and how many all of them so far.
+ * Sets every event that was received before `now` (an instant) and matches the filter back to pending, oldest
+ * first. Dismissed events are skipped. Works in steps, so that deliveries are stored in between; `stepped` is
+ * called after each with its count and the total so far.
  */
 export async function reprocessAll(
   db: Db,

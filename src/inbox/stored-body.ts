@@ -9,20 +9,23 @@ export function sha256(body: Buffer): Buffer {
   return createHash('sha256').update(body).digest();
 }
 
-/** How the id of an imported event begins; what follows is the SHA-256 of its body. */
+/** The prefix of the id of an imported event; the SHA-256 of its body follows. */
 export const IMPORTED = 'import_';
 
-/** An imported event is named by its body: the same row of a file is the same event, however often it comes. */
+/**
+ * Returns the id of an imported event. The body decides it, so the same row of a file is always the same
+ * event.
+ */
 export function importId(hash: Buffer): string {
   return `${IMPORTED}${hash.toString('hex')}`;
 }
 
-/** Whether this is, byte for byte, the body that came first. */
+/** Returns whether this is, byte for byte, the first body. */
 export function isBodyOf({ body, body_hash }: Kept, other: Buffer): boolean {
   return body === null ? body_hash !== null && sha256(other).equals(body_hash) : body.equals(other);
 }
 
-/** A body for people: its text, or why there is none any more. */
+/** Returns a body for people: its text, or why it is absent. */
 export function shownBody({ body, body_hash }: Kept): { body: string | null; body_absent: string | null } {
   if (body !== null) return { body: body.toString('utf8'), body_absent: null };
   const body_absent = `dropped when it was older than RETENTION_EVENTS; its SHA-256 was ${body_hash?.toString('hex')}`;

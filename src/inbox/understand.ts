@@ -29,7 +29,7 @@ export type Understood = {
 
 /** Problems named in a reason: enough to see what is wrong with one event. */
 const PROBLEMS_NAMED = 5;
-/** The interface's types have at most thirty characters; what is longer is no type and is not indexed. */
+/** The contract's types have at most 30 characters. A longer text is not a type and is not indexed. */
 const EVENT_TYPE_LENGTH = 255;
 
 /** Reads the raw body of a stored event. Never throws on content: what can't be understood is quarantined. */
@@ -55,7 +55,8 @@ function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
       if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
       return { kind: 'quarantined', reason: named(deduction.problems(data, PROBLEMS_NAMED), 'data') };
     case DEDUCTION_CREATED:
-      // Deprecated, its payload not shown: every deduction also comes as an update, so that nothing is missed.
+      // Deprecated, with an undocumented payload. Every deduction is also sent as an update, so nothing is
+      // missed.
       if (deduction.accepts(data)) return { kind: 'deduction', deduction: data };
       return { kind: 'ignored', reason: 'the event type is deprecated and its data is not a deduction' };
     case CENSUS_SYNC_REQUEST:
@@ -94,7 +95,7 @@ function named(problems: readonly Problem[], within = ''): string {
 /** The employee and the employer that an event names; undefined if it names none. */
 export type NamedInEvent = { employeeId?: string; employerId?: string };
 
-/** Reads whom an event concerns, also of one that was not understood, as long as its body is readable JSON. */
+/** Returns whom an event concerns, even if it was not understood, as long as its body is readable JSON. */
 export function namedIn(body: Buffer | null): NamedInEvent {
   const parsed = body === null ? null : parseJson(body.toString('utf8'));
   if (parsed?.ok !== true) return {};

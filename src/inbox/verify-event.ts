@@ -36,7 +36,7 @@ export function verifyEvent(event: EventRow, understood: Understood | null, tell
   if (isNamedByBody && event.event_id !== importId(hashOf(event))) {
     wrong(event.body === null ? 'body_hash' : 'body', 'is not the one that the id was made of');
   }
-  // An event that waits to be applied again keeps what was noted the last time.
+  // An event that is pending again keeps the results of the last time.
   if (understood === null || (event.state === 'pending' && event.reprocessed === 0)) return;
   if (event.event_type !== understood.eventType) wrong('event_type', 'is not that of the body');
   if (event.envelope_id !== understood.envelopeId) wrong('envelope_id', 'is not that of the body');
@@ -46,10 +46,12 @@ function hashOf({ body, body_hash }: EventRow): Buffer {
   return body === null ? (body_hash ?? Buffer.alloc(0)) : sha256(body);
 }
 
-/** The months' lengths are not looked at: this runs twice for every event, and only has to see what is no instant. */
+/**
+ * Ignores the lengths of months: it runs twice for every event and only has to detect what is not an instant.
+ */
 const INSTANT = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
 
-/** Whether a text is an instant as our own clock's are stored. */
+/** Returns whether a text is an instant in the format of our own clock. */
 export function isOurInstant(text: string): boolean {
   return INSTANT.test(text);
 }

@@ -1,4 +1,7 @@
-/** Events that have no version: whether they should, and whether they came to what this code makes of them. */
+/**
+ * Checks events without a version: whether they should have one, and whether their outcome is that of this
+ * code.
+ */
 import { sql } from 'kysely';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
@@ -8,19 +11,19 @@ import { sha256 } from './stored-body.ts';
 import { understand } from './understand.ts';
 import { EVENT_COLUMNS, type EventRow, verifyEvent } from './verify-event.ts';
 
-/** Events read at once: some tens of milliseconds, and most are skipped because they have a version. */
+/** Events read at once, in tens of milliseconds; most are skipped because they have a version. */
 const SEQS_AT_ONCE = 10_000;
-/** Places where events are missing that are named. */
+/** The most gaps reported. */
 const GAPS_TOLD = 1_000;
 /** Conflicts read at once: rare, with bodies of up to 256 KiB. */
 const CONFLICTS_AT_ONCE = 100;
-/** How the reason begins of an event that was understood and could not be applied (apply.ts). */
+/** The prefix of the reason of an event that was understood but could not be applied (apply.ts). */
 const NOT_APPLIED = 'applying it failed (';
 const NO_VERSION = 'is applied, but there is no version';
 
 /**
- * Whether an event was removed: SQLite numbers them without gaps, and none is ever removed. PostgreSQL leaves gaps, as
- * of a duplicate; there it can't be told.
+ * Checks that no event was removed: SQLite numbers events without gaps, and none is ever deleted. PostgreSQL
+ * leaves gaps, for example for duplicates, so removals cannot be detected there.
  */
 export async function verifySeqs(db: Db, tell: Tell): Promise<void> {
   if (engineOf(db) === 'postgres') return;

@@ -1,4 +1,6 @@
-/** Computes each version again from its event, by the rules that applying goes by, and compares every field. */
+/**
+ * Computes each version again from its event, by the same rules as the apply loop, and compares every field.
+ */
 import { type Deduction, deduction } from '../contract/deduction.ts';
 import { toInstant } from '../contract/instant.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
@@ -18,15 +20,15 @@ import { pairsUnlisted } from '../ledger/verify-deductions.ts';
 import { type Understood, understand } from './understand.ts';
 import { EVENT_COLUMNS, type EventRow, isOurInstant, verifyEvent } from './verify-event.ts';
 
-/** Versions read at once, with their events: a few milliseconds, and little enough to be forgotten cheaply. */
+/** Versions read at once with their events: a few milliseconds, and cheap to garbage-collect. */
 const ROWS_AT_ONCE = 500;
 
-/** How many versions were computed from the kept body, and of how many only the hash of the body is left. */
+/** How many versions were computed from a stored body, and for how many only the body's hash is left. */
 export type Verified = { byBody: number; byHash: number };
 
 /**
- * All versions up to a position. What a page holds is never changed once it is written, so that pages which are read
- * one after the other fit each other, and no transaction stays open beside whoever serves.
+ * Verifies all versions up to a position. A version never changes once it is written, so pages that are read
+ * one after the other are consistent, and no transaction stays open while the sidecar serves.
  */
 export async function verifyVersions(db: Db, until: number, on: Verifying): Promise<Verified> {
   const verified = { byBody: 0, byHash: 0 };
@@ -48,7 +50,7 @@ export async function verifyVersions(db: Db, until: number, on: Verifying): Prom
 
 type Row = Awaited<ReturnType<typeof pageOf>>[number];
 
-/** Versions with their events, and what they say came before them of the same deduction. */
+/** Returns versions with their events, and the version that each names as the previous one. */
 function pageOf(db: Db, after: number, until: number) {
   return db
     .selectFrom('deduction_versions')
@@ -100,18 +102,18 @@ function prepare(row: Row, tell: Tell): Computable | null {
     tell({ table: 'inbox', id: row.event_id, field: 'body', rule: 'is no deduction, but has a version' });
     return null;
   }
-  // Without its body the version vouches for itself: at least it must be one that could have been sent.
+  // Without the body, the version is its own source: at least it must be a valid deduction.
   if (row.body === null && !couldBeSent(incoming, wrong)) return null;
-  // Told already: nothing can be computed from what is no time.
+  // Reported already. Without a time nothing can be computed.
   if (!isOurInstant(event.received_at)) return null;
   return { row, incoming };
 }
 
 function couldBeSent(
-  { deduction: said, createdAt }: IncomingDeduction,
+  { deduction: stored, createdAt }: IncomingDeduction,
   wrong: (field: string, rule: string) => null,
 ): boolean {
-  const problems = deduction.problems(said);
+  const problems = deduction.problems(stored);
   for (const { path, rule } of problems) wrong(path, rule);
   if (createdAt === null || toInstant(createdAt) !== null) return problems.length === 0;
   wrong('created_at', 'is no time');
@@ -130,7 +132,7 @@ function incomingOf(row: Row, understood: Understood | null): IncomingDeduction 
 function rivalsOf(db: Db, all: readonly Computable[]): Promise<Version[]> {
   const times = all.flatMap(({ row }): AtTime[] => {
     const { deduction_id: deductionId, event_time: eventTime, previous } = row;
-    // By the time that is stored: if that is wrong, comparing it reports so.
+    // Uses the stored time; if that is wrong, the comparison reports it.
     const isNewest = row.before_late === 0 && row.before_time !== null && eventTime > row.before_time;
     return previous === null || isNewest ? [] : [{ deductionId, eventTime, until: previous }];
   });
@@ -160,12 +162,13 @@ function compare(
   }
 }
 
-/** The version that a deduction showed after a late one, by the late one's position. */
+/** The latest state of a deduction after a late version, by the position of the late version. */
 type Shown = Map<number, Pick<Head, 'position' | 'event_time' | 'employee_id'>>;
 
 /**
- * Returns the deduction's latest state before this version: the version before it or, if that was late, the one that was
- * shown then. Versions are verified in order of position, so `shown` has it, and no history is read for it.
+ * Returns the deduction's latest state before this version: the previous version or, if that was late, the
+ * one that was latest then. Versions are verified in order of position, so `shown` has it and no history is
+ * read.
  */
 function headBefore(row: Row, shown: Shown): Head | null {
   const { deduction_id, previous, position, before_version, before_time, before_employee } = row;
@@ -180,7 +183,7 @@ function headBefore(row: Row, shown: Shown): Head | null {
   return { ...before, deduction_id, versions: before_version, newest: previous };
 }
 
-/** Where a deduction passes from one employee to another, both are listed with it. */
+/** Checks that both employees are listed where a deduction passes from one to the other. */
 async function verifyEmployees(db: Db, rows: readonly Row[], tell: Tell): Promise<void> {
   const passed = rows.filter((row) => row.previous !== null && row.before_employee !== row.employee_id);
   const pairs = passed.flatMap(({ position, deduction_id, employee_id, before_employee }) => [

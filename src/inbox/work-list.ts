@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { newestSeq } from './inbox.ts';
 
 /** How often the start moves, and so how long a receiver may take to commit an event without it being passed over. */
 const MOVE_MS = 1_000;
@@ -34,9 +35,9 @@ export function createWorkListStart(db: Db): WorkListStart {
   let lookBackAt = 0;
 
   const move = async (): Promise<void> => {
-    newest ??= await newestEvent(db);
+    newest ??= await newestSeq(db);
     start = await startOf(start, newest);
-    newest = await newestEvent(db);
+    newest = await newestSeq(db);
     moveAt = performance.now() + MOVE_MS;
   };
   const look = async (): Promise<void> => {
@@ -78,15 +79,4 @@ async function lowestPending(db: Db, from: number, to: number): Promise<number |
     if (lowest !== undefined) return lowest.seq;
   }
   return null;
-}
-
-/** Returns the greatest seq of all events, 0 without any. */
-async function newestEvent(db: Db): Promise<number> {
-  const newest = await db
-    .selectFrom('inbox')
-    .select('seq')
-    .orderBy('seq', 'desc')
-    .limit(1)
-    .executeTakeFirst();
-  return newest?.seq ?? 0;
 }

@@ -6,7 +6,7 @@ import { isEmployedBy } from '../ledger/roster.ts';
 import { readCircuitBreaker } from './circuit-breaker.ts';
 import { employeeSubject, idOf } from './queue.ts';
 
-/** Attempts are at most 15 minutes apart: after an hour it is no hiccup any more. */
+/** Attempts are at most 15 minutes apart, so several failed within an hour. */
 const STUCK_HOURS = 1;
 /** After a day without a response, the problem will not resolve automatically. */
 const STUCK_FOR_GOOD_HOURS = 24;
@@ -70,7 +70,7 @@ async function requestsRejected(db: Db, question: Question): Promise<Found[]> {
   return requests.map(({ request_id, kind, status }) => fail(`${kind} ${request_id}: status ${status}`));
 }
 
-/** Warned of after an hour, and a failure after a day. */
+/** Warns after an hour and fails after a day. */
 async function requestsStuck(db: Db, question: Question): Promise<Found[]> {
   const [late, forGood] = [STUCK_HOURS, STUCK_FOR_GOOD_HOURS].map((hours) =>
     ago(question.now, hours * HOUR_MS),

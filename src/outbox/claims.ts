@@ -127,7 +127,7 @@ async function dueRequests(
   limit: number,
   now: Date,
 ): Promise<DueRequest[]> {
-  const heads = trx
+  const fronts = trx
     .selectFrom('outbox')
     .select(['request_id', 'kind', 'subject', 'attempts', 'body'])
     .where(sql<boolean>`state = 'pending' and head = 1`)
@@ -136,11 +136,11 @@ async function dueRequests(
     .orderBy('due_at')
     .orderBy('seq')
     .limit(limit);
-  const due = await forUpdateSkipLocked(trx, heads.where('due_at', '<=', now.toISOString())).execute();
+  const due = await forUpdateSkipLocked(trx, fronts.where('due_at', '<=', now.toISOString())).execute();
   if (due.length === limit) return withoutExcessUploads(due, uploads);
   const stray = await forUpdateSkipLocked(
     trx,
-    heads.where('due_at', '>', after(now, DELAY_MAX_MS + CLOCK_SPREAD_MS)),
+    fronts.where('due_at', '>', after(now, DELAY_MAX_MS + CLOCK_SPREAD_MS)),
   ).execute();
   return withoutExcessUploads([...due, ...stray].slice(0, limit), uploads);
 }

@@ -158,15 +158,11 @@ export async function makeDue(trx: Trx, requestId: string, now: string): Promise
 }
 
 /**
- * The order within a subject: the request that is being sent, else the oldest unfinished one, is at the
- * front, and only it can be claimed. No request is at the front while a rejected new hire holds the subject.
- * A caller that changes a subject's requests has locked its name first (engine.ts).
+ * Moves the right request of the subject to the front: the one that is being sent, else the oldest unfinished one. Only
+ * it can be claimed. No request is at the front while a rejected new hire holds the subject. Call it after adding,
+ * finishing or retrying a request, with the subject's name locked (engine.ts).
  *
- * Conditions of a partial index are literal SQL: SQLite would not use the index for bound values.
- */
-
-/**
- * Moves the right request of the subject to the front. Call it after adding, finishing or retrying a request.
+ * Conditions of a partial index are literal SQL here: SQLite would not use the index for bound values.
  */
 export function updateFront(trx: Trx, subject: string): Promise<void> {
   return updateFronts(trx, [subject]);
@@ -181,16 +177,16 @@ export async function updateFronts(
   subjects: readonly string[],
   finishedSubjects: ReadonlySet<string> = new Set(),
 ): Promise<void> {
-  const heads = await frontsOf(
+  const fronts = await frontsOf(
     trx,
     subjects.filter((subject) => !finishedSubjects.has(subject)),
   );
-  const sending = new Set(heads.filter(({ state }) => state === 'sending').map(({ subject }) => subject));
+  const sending = new Set(fronts.filter(({ state }) => state === 'sending').map(({ subject }) => subject));
   const next = await nextRequests(
     trx,
     [...new Set(subjects)].filter((subject) => !sending.has(subject)),
   );
-  const before = heads.filter(({ subject }) => !sending.has(subject)).map(({ seq }) => seq);
+  const before = fronts.filter(({ subject }) => !sending.has(subject)).map(({ seq }) => seq);
   // A subject never has two: clear the old one first.
   await mark(
     trx,

@@ -50,7 +50,7 @@ export function attemptsOf(db: Db, requestId: string, limit: number): Promise<At
     .execute();
 }
 
-/** The decrypted body of a request. Null if it is erased or never existed. */
+/** The decrypted contents of a request; `body` is null if it is erased or never existed. */
 type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; answer: string | null };
 
 /**

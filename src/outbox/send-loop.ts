@@ -83,7 +83,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   let limit = fullLimit(most);
   let tookOverAt = Number.NEGATIVE_INFINITY;
   let fatal: unknown = null;
-  const bell = createNotifier();
+  const notifier = createNotifier();
 
   /** Records ended attempts, then claims and starts the next ones. */
   async function runBatch(mayClaim: boolean): Promise<Flight[]> {
@@ -149,7 +149,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
       .then((result) => {
         if (result === null) land(claim, 'lost');
         else unwritten.push(result);
-        bell.notify();
+        notifier.notify();
       });
     const flight = { claim, startedAt: elapsedMs(), attempted, ended };
     flights.set(claim.requestId, flight);
@@ -188,14 +188,14 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
           if (isFatal(error)) fatal ??= error;
           log.error({ code: codeOf(error) || 'INTERNAL' }, 'requests not claimed');
         }
-        await bell.wait(POLL_MS, signal);
+        await notifier.wait(POLL_MS, signal);
         // Responses that arrive together are recorded together.
         await immediately();
       }
       await drain();
       if (fatal !== null) throw fatal;
     },
-    wake: bell.notify,
+    wake: notifier.notify,
   };
 }
 
@@ -217,7 +217,7 @@ const NO_COUNTS: Counts = {
 /** `lost`: the claim was taken over or left to expire. */
 export type Ended = Verdict | Disposition['outcome'] | 'lost';
 
-export type BatchParts = Finishing & {
+type BatchParts = Finishing & {
   db: Db;
   /** Returns the time used for leases and due times, inside a transaction. */
   sharedNow: (trx: Trx) => Promise<Date>;

@@ -34,8 +34,7 @@ export type Post = {
 };
 
 /**
- * What to do with a request that cannot be sent now. The reason is shown to operators and holds no personal
- * data.
+ * The decision on a request that cannot be sent now. Operators see the reason, so it holds no personal data.
  */
 export type Disposition =
   /** With `delayMs` null, the usual backoff applies. */

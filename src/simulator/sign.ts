@@ -6,8 +6,10 @@ export type SignedHeaders = { 'svix-id': string; 'svix-timestamp': string; 'svix
 /**
  * Signs one delivery of an event with the provider's own library.
  *
- * @param secrets `whsec_…`: one, or several that all sign, as during a rotation @param id the event's id, the
- * same for all its attempts @param timestamp the time of the attempt @param body the exact text that is sent
+ * @param secrets `whsec_…`: one, or several that all sign, as during a rotation
+ * @param id the event's id, the same for all its attempts
+ * @param timestamp the time of the attempt
+ * @param body the exact text that is sent
  */
 export function signEvent(
   secrets: string | readonly string[],

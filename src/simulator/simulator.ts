@@ -178,7 +178,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
 }
 
 /** Lets callers wait for a condition that requests and deliveries change. */
-export function createNews() {
+function createNews() {
   type Waiting = { holds: () => boolean; resolve: () => void; reject: (error: Error) => void };
   let waiting: Waiting[] = [];
   let closed = false;

@@ -5,7 +5,7 @@ import { createTally, note, type Tally } from './tally.ts';
 const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 10, 60] as const;
 
 /** How an attempt to send may end, as the send loop calls it. */
-export const ATTEMPT_OUTCOMES = [
+const ATTEMPT_OUTCOMES = [
   'delivered',
   'retry',
   'close-gate',
@@ -16,13 +16,13 @@ export const ATTEMPT_OUTCOMES = [
   'lost',
 ] as const;
 /** The operations on payroll runs that take time, because they compute or compare lines. */
-export const RUN_WORKS = ['put', 'preview', 'show', 'lines', 'finalize', 'verify', 'audit'] as const;
+const RUN_WORKS = ['put', 'preview', 'show', 'lines', 'finalize', 'verify', 'audit'] as const;
 /** The resources that the API thread can run short of. */
-export const SHED_REASONS = ['event-loop', 'heap'] as const;
+const SHED_REASONS = ['event-loop', 'heap'] as const;
 
-export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
+type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number];
 export type RunWork = (typeof RUN_WORKS)[number];
-export type ShedReason = (typeof SHED_REASONS)[number];
+type ShedReason = (typeof SHED_REASONS)[number];
 
 /** Counts since the start. */
 export type PrivateCounts = {
@@ -31,7 +31,7 @@ export type PrivateCounts = {
   readonly shed: Record<ShedReason, number>;
   /** Seconds by method and route as it is declared: `GET /v1/deductions/:deduction_id`. */
   readonly requests: Map<string, Tally>;
-  /** Answers by the first digit of their status: `2xx`. */
+  /** Responses by the first digit of their status: `2xx`. */
   readonly responses: Map<string, number>;
 };
 
@@ -45,7 +45,7 @@ export function createPrivateCounts(): PrivateCounts {
   };
 }
 
-/** A request of a route was answered. */
+/** Counts the response to a request of a route. */
 export function noteRequest(
   { requests, responses }: PrivateCounts,
   route: string,

@@ -9,10 +9,10 @@ import type { Db } from '../database/tables.ts';
 const MIB = 1024 * 1024;
 /** The log next to the database may grow to 128 MiB, and a checkpoint needs space as well. */
 export const DISK_LEAST_BYTES = 256 * MIB;
-/** Some hundred thousand events, with their versions: days or weeks to do something about it. */
+/** Room for hundreds of thousands of events with their versions: days or weeks in which to act. */
 export const DISK_FEW_BYTES = 1024 * MIB;
 
-/** Bytes that may still be written there, and those that the database and its log have. */
+/** Free bytes of the disk, and the bytes of the database with its log. */
 export type Disk = { free: number; database: number };
 
 /** Returns the disk of the database at this path, which may not exist yet. */
@@ -21,27 +21,27 @@ export async function readDisk(path: string): Promise<Disk> {
   return { free: await freeAt(path), database: sizes.reduce((sum, size) => sum + size, 0) };
 }
 
-/** The disk of an open database; null on PostgreSQL. */
+/** Returns the disk of an open database, or null on PostgreSQL. */
 export async function diskOf(db: Db): Promise<Disk | null> {
   const file = await fileOf(db);
   return file === null ? null : readDisk(file);
 }
 
 /**
- * Whether that is enough. It fails while there is still some room, and warns when a backup, which is as large as the
- * database, might not fit beside it.
+ * Returns whether the free space is enough. Fails while there is still some room, and warns when a backup,
+ * which is as large as the database, might not fit.
  */
 export function judgeDisk({ free, database }: Disk): 'pass' | 'warn' | 'fail' {
   if (free < DISK_LEAST_BYTES) return 'fail';
   return free < Math.max(DISK_FEW_BYTES, database) ? 'warn' : 'pass';
 }
 
-/** In words: `812 MiB free, the database has 96 MiB`. */
+/** Describes the disk: `812 MiB free, the database has 96 MiB`. */
 export function diskInWords({ free, database }: Disk): string {
   return `${Math.floor(free / MIB)} MiB free, the database has ${Math.ceil(database / MIB)} MiB`;
 }
 
-/** The folder of a path, or the nearest one above that exists. */
+/** Returns the folder of a path, or its nearest ancestor that exists. */
 export function nearestFolder(path: string): string {
   const folder = dirname(path);
   return existsSync(folder) || folder === path ? folder : nearestFolder(folder);

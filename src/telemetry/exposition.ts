@@ -1,12 +1,12 @@
-/** The metrics as Prometheus reads them, together with those that prom-client has of any process. */
+/** Formats the metrics for Prometheus, together with prom-client's own metrics of the process. */
 import { type Metric, PREFIX } from './metric.ts';
 
 /** The content type of the Prometheus text format. */
 export const EXPOSITION_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 /**
- * Answers how to write metrics as text. prom-client is loaded when the first are read, so that a sidecar that nobody
- * scrapes doesn't keep it in memory; what it tells of garbage collection counts from then.
+ * Returns a function that formats metrics as text. prom-client is loaded at the first call, so that a sidecar
+ * without a scraper does not keep it in memory; its garbage collection metrics count from then.
  */
 export function createExposition(): (own: readonly Metric[]) => Promise<string> {
   let loading: Promise<(own: readonly Metric[]) => Promise<string>> | null = null;

@@ -3,8 +3,8 @@ import type { LogLevel } from '../config.ts';
 import { printable, printableLines } from './printable.ts';
 
 /**
- * One line an event of interest. Only these fields, and errors by their code: never a body, a secret or personal
- * data. A new field is a decision, made here and in docs/security.md.
+ * The fields of a log line. Errors are logged by their code; bodies, secrets and personal data never are. A
+ * new field is a decision, made here and in docs/security.md.
  */
 export type LogFields = Partial<{
   event_id: string;
@@ -35,7 +35,7 @@ export type Log = Record<
   (fields: LogFields, message: string) => void
 >;
 
-/** JSON lines on standard output; coloured lines when a person looks on. */
+/** Creates the log: JSON lines on standard output, or colored lines for people. */
 export function createLog(level: LogLevel, forPeople: boolean): Log {
   const base = {
     level,

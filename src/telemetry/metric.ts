@@ -1,7 +1,7 @@
-/** A metric in the form in which prom-client hands them from one process to another, made from plain numbers. Pure. */
+/** Metrics in the form that prom-client passes between processes, built from plain numbers. Pure. */
 import { countOf, type Tally } from './tally.ts';
 
-/** Every name begins with it. */
+/** The prefix of every name. */
 export const PREFIX = 'benefits_sidecar_';
 
 type Labels = Readonly<Record<string, string>>;
@@ -14,11 +14,11 @@ export type Metric = {
   readonly values: readonly Value[];
 };
 
-/** One number, or one of each value of a label: a closed set, never an id. */
+/** One number, or one per value of a label. A label has a closed set of values and never an id. */
 type Numbers = number | { readonly label: string; readonly of: Iterable<readonly [string, number]> };
 type Tallies = Tally | { readonly label: string; readonly of: Iterable<readonly [string, Tally]> };
 
-/** Only ever rises, until the process starts again. */
+/** Creates a metric that only rises until the process restarts. */
 export function counter(name: string, help: string, numbers: Numbers): Metric {
   return {
     name: `${PREFIX}${name}_total`,
@@ -29,12 +29,12 @@ export function counter(name: string, help: string, numbers: Numbers): Metric {
   };
 }
 
-/** As it is now. */
+/** Creates a metric of a current value. */
 export function gauge(name: string, help: string, numbers: Numbers): Metric {
   return { name: PREFIX + name, help, type: 'gauge', aggregator: 'sum', values: valuesOf(numbers) };
 }
 
-/** How many values were how large. */
+/** Creates a metric of how many values were at most a given size. */
 export function histogram(name: string, help: string, tallies: Tallies): Metric {
   const whole = PREFIX + name;
   const values =
@@ -49,7 +49,7 @@ function valuesOf(numbers: Numbers): Value[] {
   return [...numbers.of].map(([value, number]) => ({ value: number, labels: { [numbers.label]: value } }));
 }
 
-/** Each bucket has what the ones below it have, too. */
+/** Buckets are cumulative: each includes the ones below it. */
 function stepsOf(name: string, tally: Tally, labels: Labels): Value[] {
   let passed = 0;
   const buckets = tally.counts.map((count, step) => {

@@ -1,39 +1,39 @@
 /**
- * The last hour by the minute: how many webhooks were acknowledged, and how long that took. Pure: the time comes with
- * each call. It is fed on the way of every delivery, so it only counts: 60 minutes of numbers, made once.
+ * The last hour by the minute: how many webhooks were acknowledged, and how long that took. Pure: each call
+ * passes the time. Every delivery is counted here, so it only updates arrays that were allocated once.
  */
 
-/** An hour: what a person on call looks back at; longer is what a metrics system is for. */
+/** An hour is what an operator on call looks back at. A metrics system keeps more. */
 export const MINUTES = 60;
 const MINUTE_MS = 60_000;
 /**
- * Times are counted in steps that grow by a tenth, from a tenth of a millisecond to a minute: a percentile is told
- * within 10 %, and an hour takes 36 KiB.
+ * Times are counted in steps that grow by a tenth, from a tenth of a millisecond to a minute: a percentile is
+ * exact within 10 %, and an hour takes 36 KiB.
  */
 const FIRST_STEP_MS = 0.1;
 const STEPS = 140;
 const BY_STEP = Math.log(1.1);
 
 export type Minute = {
-  /** When it began. */
+  /** The start of the minute. */
   at: string;
   acknowledged: number;
-  /** Milliseconds from the headers of a delivery to its answer; null when there was none. */
+  /** Milliseconds from the headers of a delivery to its response; null without a delivery. */
   p50_ms: number | null;
   p99_ms: number | null;
   slowest_ms: number | null;
 };
 
 export type Minutes = {
-  /** One acknowledgement at this instant (milliseconds since 1970), and the milliseconds that it took. */
+  /** Counts an acknowledgment at this instant (milliseconds since 1970) that took so many milliseconds. */
   note(at: number, tookMs: number): void;
-  /** The 60 minutes up to and with this instant, the oldest first. */
+  /** Returns the 60 minutes up to and including this instant, oldest first. */
   read(at: number): Minute[];
 };
 
 export function createMinutes(): Minutes {
   const steps = new Uint32Array(MINUTES * STEPS);
-  /** Which minute since 1970 a place holds; it is emptied when another one comes to it. */
+  /** The minute since 1970 that a place holds. The place is cleared when another minute takes it. */
   const held = new Float64Array(MINUTES).fill(-1);
   const acknowledged = new Uint32Array(MINUTES);
   const slowest = new Float64Array(MINUTES);
@@ -82,12 +82,12 @@ function stepOf(tookMs: number): number {
   return Math.min(STEPS - 1, Math.ceil(Math.log(tookMs / FIRST_STEP_MS) / BY_STEP));
 }
 
-/** The longest time of a step. */
+/** Returns the longest time of a step. */
 function endOf(step: number): number {
   return FIRST_STEP_MS * Math.exp(step * BY_STEP);
 }
 
-/** The step that the nth time falls into, from 1. */
+/** Returns the step of the nth shortest time; the first is 1. */
 function stepAt(steps: Uint32Array, nth: number): number {
   let passed = 0;
   for (const [step, count] of steps.entries()) {
@@ -97,7 +97,7 @@ function stepAt(steps: Uint32Array, nth: number): number {
   return STEPS - 1;
 }
 
-/** A hundredth of a millisecond is finer than what is measured. */
+/** Rounds to a hundredth of a millisecond, which is finer than the measurement. */
 function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }

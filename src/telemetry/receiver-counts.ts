@@ -14,7 +14,7 @@ export type Received = {
   acknowledged: Tally;
   /** By cause. */
   refused: Record<string, number>;
-  /** Verified, and not stored: answered 503. */
+  /** Verified but not stored; the response was 503. */
   unstored: number;
   minutes: Minute[];
 };
@@ -22,7 +22,7 @@ export type Received = {
 /** The counts of storing since the start. */
 export type Storing = { duplicates: number; conflicts: number; commits: Tally; batches: Tally };
 
-/** All that the other threads tell the private side. */
+/** All counts that the other threads report to the API thread. */
 export type Receiving = Received &
   Storing & {
     /** By the thread's name. */
@@ -30,7 +30,7 @@ export type Receiving = Received &
   };
 
 export type ReceivingCounts = {
-  /** A delivery was stored and answered; milliseconds from its headers to its answer. */
+  /** Counts a stored delivery. `tookMs` is the time from its headers to its response. */
   acknowledged(tookMs: number): void;
   refused(cause: string): void;
   unstored(): void;
@@ -62,7 +62,7 @@ export function createReceivingCounts(now: Clock, causes: readonly string[]): Re
 }
 
 export type StoringCounts = {
-  /** A batch was committed, in so many milliseconds. */
+  /** Counts a committed batch. `tookMs` is the time that the commit took. */
   committed(stored: { accepted: number; duplicates: number; conflicts: number }, tookMs: number): void;
   read(): Storing;
 };

@@ -1,6 +1,6 @@
 /**
- * How often a value was at most so large, counted in plain numbers: what a histogram of Prometheus is made from when
- * somebody asks. Pure, and as cheap as a few comparisons: it is fed on the way of every delivery.
+ * Counts values by size in plain numbers, from which a Prometheus histogram is made when the metrics are
+ * read. Pure, and as cheap as a few comparisons, because every delivery is counted.
  */
 export type Tally = {
   /** The largest value of each step but the last, which has none. */
@@ -10,7 +10,7 @@ export type Tally = {
   sum: number;
 };
 
-/** Seconds, from what an answer from memory takes to the 15 that the provider waits. */
+/** Seconds, from a response out of memory to the 15 s that the provider waits. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15] as const;
 
 export function createTally(bounds: readonly number[]): Tally {
@@ -25,7 +25,7 @@ export function note(tally: Tally, value: number): void {
   tally.sum += value;
 }
 
-/** How many values were noted. */
+/** Returns how many values were counted. */
 export function countOf({ counts }: Tally): number {
   return counts.reduce((sum, count) => sum + count, 0);
 }

@@ -2,20 +2,20 @@
 import { createTally, note, SECONDS, type Tally } from './tally.ts';
 
 /**
- * How often the delay is measured: four looks a second cost next to nothing, and no time is lost between
- * them: a turn that takes longer makes the next look late.
+ * How often the delay is measured. Four checks a second cost next to nothing, and none of the delay is
+ * missed: a longer turn makes the next check late.
  */
 const LOOK_EVERY_MS = 250;
 
 /** The number of events by result. */
 export type AppliedCounts = { applied: number; ignored: number; quarantined: number };
 
-/** As it crosses from one thread to another. */
+/** The counts of one thread, as sent to another. */
 export type ThreadCounts = {
   applied: AppliedCounts;
   /** Seconds by which a timer fired too late. */
   loopDelay: Tally;
-  /** Bytes of JavaScript's memory that are in use. */
+  /** Bytes of the JavaScript heap that are in use. */
   heapUsed: number;
 };
 
@@ -25,7 +25,7 @@ export type ThreadWatch = {
   stop(): void;
 };
 
-/** Watches the thread that calls it, until it is stopped. */
+/** Counts on the calling thread until it is stopped. */
 export function watchThread(): ThreadWatch {
   const applied: AppliedCounts = { applied: 0, ignored: 0, quarantined: 0 };
   const loopDelay = createTally(SECONDS);

@@ -15,7 +15,7 @@ type TimeChart = {
   readonly title: string;
   readonly at: readonly string[];
   readonly kind: 'bars' | 'lines';
-  /** At most three: more strokes cannot be told apart without color. */
+  /** At most three: more strokes cannot be distinguished without color. */
   readonly series: readonly Series[];
   /** The chart in one sentence. */
   readonly summary: string;

@@ -133,8 +133,6 @@ function problemsOf(name: string, problems: readonly FieldProblem[]): Html | nul
   `;
 }
 
-/** What was refused of a form, on top of it: where the focus goes, with a link to each field. */
-
 /** A time in an address, or in the browser's field, which has no zone and is UTC. */
 export function timeField(name: string, label: string, value = ''): Html {
   return textField({ name, label, type: 'datetime-local', value: value.replace(/(:00)?(\.0+)?Z$/, '') });

@@ -125,8 +125,6 @@ function inputName(index: number, name: string): string {
   return `row-${index}-${name}`;
 }
 
-/** A list that is edited as a table: a row for each, with a place for what is wrong with it. */
-
 /** Returns the place of a row, or of one of its fields. */
 export function placeOfRow(index: number, name: string | null, columns: readonly RowColumn[]): Place {
   if (name === null) return { id: `row-${index}`, label: `Row ${index + 1}` };

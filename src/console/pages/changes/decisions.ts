@@ -1,4 +1,4 @@
-/** What a user can do about a change: retry, release the changes waiting for it, or cancel it. */
+/** Actions on a change: retry it, release the changes waiting for it, or cancel it. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { REASON_MAX_CHARACTERS } from '../../../api/routes/employee-changes.ts';

@@ -89,7 +89,7 @@ export const AMOUNT_CHANGES: Readonly<Record<NonNullable<Line['amount_change']>,
   changed: 'amount changed',
 };
 
-/** What each flag of a line means. */
+/** The meaning of each flag of a line. */
 export const FLAGS: Readonly<Record<Line['flags'][number], string>> = {
   frequency_mismatch:
     'The contribution is neither monthly nor for this pay frequency. The frequency is probably outdated.',

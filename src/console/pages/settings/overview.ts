@@ -13,7 +13,7 @@ import { codesOf, codeTable } from './codes.ts';
 import { policiesOf, policyTable } from './policy.ts';
 
 export type Schedule = Schemas['PaySchedules']['schedules'][number];
-/** What identifies a schedule of an employer. */
+/** The key of a schedule among those of its employer. */
 export type ScheduleKey = Pick<Schedule, 'pay_frequency' | 'pay_group'>;
 
 /** Dates on one page: two schedules with ten years of weekly dates. An employer may have 100 schedules. */
