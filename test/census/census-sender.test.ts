@@ -21,7 +21,7 @@ const MINUTE_MS = 60_000;
 const CHUNKFUL = 1_000;
 
 type Options = {
-  /** What the source gives, by the number of the fetch; absent: push. */
+  /** The results of the source, by the number of the fetch; absent for push. */
   fetch?: (n: number) => CensusContent;
   answer?: (response: ServerResponse, request: Received, index: number) => unknown;
 };
@@ -366,7 +366,7 @@ t.test('pull: the census is fetched on request', async (t) => {
   clock.advance(MINUTE_MS);
   await ask('event-2');
   await send();
-  t.equal(fetches(), 2, 'a new request fetches anew');
+  t.equal(fetches(), 2, 'a new request fetches again');
 });
 
 t.test('pull: one fetch serves all attempts of a request', async (t) => {
@@ -395,7 +395,7 @@ t.test('pull: a fetched census that became stale while the service was down is f
 });
 
 t.test(
-  'pull: a source that can not be reached is tried again with backoff, and people see why',
+  'pull: a source that cannot be reached is retried with backoff, and the reason is shown',
   async (t) => {
     const { ask, send, syncs, requests, received, clock } = await setUp(t, {
       fetch: (n) => {

@@ -187,7 +187,7 @@ t.test('a cell without end is refused in bounded memory', async (t) => {
   t.match(problems.at(-1), { rule: 'must be at most 1 MiB' });
 });
 
-t.test('the organization beside it is required and checked', async (t) => {
+t.test('the separate organization is required and checked', async (t) => {
   t.match((await read(lines(row('e-1')), null)).problems, [{ path: 'organization', rule: 'is required' }]);
   t.match((await read(lines(row('e-1')), { ...organization, fein: 1 })).problems, [
     { path: 'organization.fein' },

@@ -43,7 +43,7 @@ const broken: [string, string | Uint8Array, string, string][] = [
   ['an object without end', '{', '', 'ends in the middle'],
   ['a census without end', good.slice(0, -2), 'employees[1]', 'ends in the middle'],
   ['text behind it', `${good}x`, '', 'is not valid JSON near byte'],
-  ['a second census behind it', `${good}{}`, '', 'is not valid JSON near byte'],
+  ['a second census after it', `${good}{}`, '', 'is not valid JSON near byte'],
   ['a comma too many', good.replace(']}', ',]}'), 'employees[2]', 'is not valid JSON near byte'],
   ['a comma at the start of the list', '{"employees":[,]}', 'employees[0]', 'is not valid JSON near byte'],
   ['a comma at the end of the list', `{"employees":[1,]}`, 'employees[1]', 'is not valid JSON near byte'],

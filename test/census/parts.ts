@@ -1,4 +1,4 @@
-/** What the tests of censuses share. */
+/** Shared by the tests of censuses. */
 import type { Test } from 'tap';
 import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
 import { readUploadBody } from '../../src/census/staged.ts';

@@ -14,33 +14,30 @@ async function text({ content }: CensusContent): Promise<string> {
   return Buffer.concat(all).toString('utf8');
 }
 
-t.test(
-  'dir: the file of an employer is its JSON, else its CSV with the organization beside it',
-  async (t) => {
-    const folder = t.testdir({
-      'a.json': '{}',
-      'a.csv': 'no',
-      'b.csv': 'x,y',
-      'b.organization.json': '{"o":1}',
-      'c.csv': 'z',
-    });
-    const source = createDirSource(folder);
-    const a = await source.fetch('a', never);
-    t.equal(a.format, 'json');
-    t.equal(await text(a), '{}');
-    const b = await source.fetch('b', never);
-    t.equal(b.format, 'csv');
-    t.equal(await text(b), 'x,y');
-    t.equal(Buffer.from(b.organization!).toString(), '{"o":1}');
-    const c = await source.fetch('c', never);
-    t.equal(c.organization, null);
-    await text(c);
-    await t.rejects(source.fetch('d', never), {
-      code: 'CENSUS_SOURCE_FAILED',
-      message: /no file for this employer/,
-    });
-  },
-);
+t.test('dir: the file of an employer is its JSON, else its CSV with a separate organization', async (t) => {
+  const folder = t.testdir({
+    'a.json': '{}',
+    'a.csv': 'no',
+    'b.csv': 'x,y',
+    'b.organization.json': '{"o":1}',
+    'c.csv': 'z',
+  });
+  const source = createDirSource(folder);
+  const a = await source.fetch('a', never);
+  t.equal(a.format, 'json');
+  t.equal(await text(a), '{}');
+  const b = await source.fetch('b', never);
+  t.equal(b.format, 'csv');
+  t.equal(await text(b), 'x,y');
+  t.equal(Buffer.from(b.organization!).toString(), '{"o":1}');
+  const c = await source.fetch('c', never);
+  t.equal(c.organization, null);
+  await text(c);
+  await t.rejects(source.fetch('d', never), {
+    code: 'CENSUS_SOURCE_FAILED',
+    message: /no file for this employer/,
+  });
+});
 
 t.test('dir: an id that is not a plain file name is refused', async (t) => {
   const folder = t.testdir({ 'secret.json': '{}', inside: { '.hidden.json': '{}' } });

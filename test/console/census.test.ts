@@ -229,7 +229,7 @@ t.test(
     const staged = await stagedOf(stage, 'a / b');
     t.not(staged, last);
     t.match(await page.content(), staged ?? 'none');
-    t.match(stage.woken, { send: 2 }, 'syncs that waited go on');
+    t.match(stage.woken, { send: 2 }, 'syncs that waited continue');
   },
 );
 
@@ -387,7 +387,7 @@ t.test('a sync is requested with a button, and its progress appears without a re
   await transact(stage.db, async (trx) => {
     await uploadStarted(trx, String(request_id), hoursAgo(0));
     await uploadDelivered(trx, String(request_id), { began: hoursAgo(0), now: hoursAgo(0) });
-    // What the pages listen for: the request is no longer pending.
+    // The event that the pages wait for: the request is no longer pending.
     await trx
       .updateTable('outbox')
       .set({ state: 'cancelled', finished_at: hoursAgo(0), head: 0 })

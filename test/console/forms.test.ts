@@ -195,13 +195,13 @@ t.test('a second user sees what the first one saved, and keeps their input', asy
   t.equal(await page.getByLabel('Code, row 1').inputValue(), 'MINE');
   t.match((await stage.call({ url: CODES })).json.codes, codes, 'nothing was undone');
   await page.setViewportSize({ width: 360, height: 800 });
-  await assertFits(t, page, 'codes that changed meanwhile');
+  await assertFits(t, page, 'codes that changed in the meantime');
   await save.click();
   await page.getByText('Saved.').waitFor();
   t.match((await stage.call({ url: CODES })).json.codes, [{ code: 'MINE' }]);
 });
 
-t.test('a pay schedule that changed meanwhile is neither overwritten nor deleted', async (t) => {
+t.test('a pay schedule that changed in the meantime is neither overwritten nor deleted', async (t) => {
   const { stage, page } = await opened(t);
   await schedules(stage.db, [schedule()]);
   await page.goto('/settings?employer_id=acme');

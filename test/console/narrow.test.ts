@@ -5,7 +5,7 @@ import { openPayroll } from './runs-stage.ts';
 import { assertAccessible, assertFits, openConsole } from './stage.ts';
 
 const TELEPHONE = { width: 360, height: 700 };
-/** Of 700 px, what stands above a page's own content at most. */
+/** The most of 700 px that may be above the content of a page. */
 const HEADER_HEIGHT_MAX = 120;
 
 t.test('on a telephone the header is small, with the brand and the person in one row', async (t) => {

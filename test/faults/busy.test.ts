@@ -1,4 +1,4 @@
-/** Others use the same database: acknowledgements wait for nobody for long, and the event loop never stands still. */
+/** While others use the database, acknowledgments do not wait long and the event loop is not blocked. */
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { startChild } from '../database/child.ts';
@@ -11,9 +11,9 @@ import { stretched } from '../support/stretched.ts';
 
 /** Enough deductions and versions that a page of them takes the API some time. */
 const SEEDED_EVENTS = 3_000;
-/** Far above what is measured (npm run bench): this only finds a query that stands in the way. */
+/** Far above the measured value (npm run bench): this only finds a query that blocks the others. */
 const P99_MS = 500;
-/** An answer of livez later than this means that the event loop stood still. */
+/** A response of livez later than this means that the event loop was blocked. */
 const STILL_MS = 1_000;
 
 t.test('while others use the database', async (t) => {
@@ -86,7 +86,7 @@ t.test('while others use the database', async (t) => {
         longest < stretched(STILL_MS),
         `livez was answered ${looks.length} times meanwhile, the slowest after ${longest} ms`,
       );
-      t.equal(ready.status, 503, 'it can not commit');
+      t.equal(ready.status, 503, 'it cannot commit');
 
       holder.process.stdin?.end();
       t.equal(await holder.end(), 0);

@@ -38,6 +38,6 @@ t.test('a census of 100,000 employees is staged and uploaded within 512 MiB', as
   t.ok(result.peakMiB < MEMORY_MIB, `peak ${result.peakMiB} MiB`);
   t.comment(`peak memory ${result.peakMiB} MiB for an upload of ${Math.round(bytes / 1024 / 1024)} MiB`);
   t.equal(bytes, promised);
-  // A name that lies across two parts is not counted: there are few parts beside the employees.
+  // A name that is split between two parts is not counted, but there are few parts and many employees.
   t.ok(employees > EMPLOYEES * 0.98);
 });

@@ -75,7 +75,7 @@ t.test('the clock jumps by two days, ahead and back: no storm, and nothing is st
       () => leases.all(),
       (until) => until.length === 2 && until.every((one) => one > ahead),
     );
-    t.equal(attempts.get(), 2, 'nobody took them over');
+    t.equal(attempts.get(), 2, 'no claim was taken over');
     front.letThrough();
     await allCompleted(2);
     t.equal(simulator.requests().length, 2);

@@ -10,7 +10,7 @@ import { stretched } from '../support/stretched.ts';
 
 const CONNECTIONS = 520;
 const ACCEPTED_WITHIN_MS = 10_000;
-/** What a connection sends at once, and then a byte of each second for as long as it is open. */
+/** The bytes that a connection sends at once, and then one per second while it is open. */
 const TRICKS: Record<string, { first: string; drip: string }> = {
   'send nothing': { first: '', drip: '' },
   'trickle headers': { first: 'POST /webhooks HTTP/1.1\r\nhost: a\r\nx: ', drip: 'x' },
@@ -97,7 +97,7 @@ t.test('three census uploads that drip keep no other out', async (t) => {
   await eventually('the slow ones are ended', put, ({ status }) => status === 200, 30_000);
 });
 
-/** Opens a connection that never closes by itself and sends a byte of `drip` each second. */
+/** Opens a connection that the client never closes, and sends a byte of `drip` each second. */
 async function hold(port: number, first: string, drip: string): Promise<Socket> {
   const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
   socket.on('error', () => {}).resume();

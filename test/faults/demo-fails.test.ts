@@ -1,4 +1,7 @@
-/** The demo on a stage that was tampered with: each step fails that should, says what it expected, and leaves nothing behind. */
+/**
+ * The demo with a broken sidecar or service: the step fails, reports what it expected, and leaves nothing
+ * running.
+ */
 import { existsSync } from 'node:fs';
 import { PassThrough } from 'node:stream';
 import t, { type Test } from 'tap';
@@ -114,7 +117,7 @@ t.test('deliveries that never arrive fail the step that needs them', async (t) =
   t.match(noted, /expected: acknowledged deliveries: 35\n +found: +0$/m);
 });
 
-t.test('a sidecar that ends by itself ends the demo', async (t) => {
+t.test('a sidecar that ends unexpectedly ends the demo', async (t) => {
   const { exitCode, noted } = await playOn(t, (stage) => {
     const failed = Promise.resolve(new Error('the storage failed'));
     return { ...stage, sidecar: { ...stage.sidecar, failed } };

@@ -1,4 +1,4 @@
-/** A bit that a disk flips: the file is refused, `verify` tells of it, or it is in nothing that is compared. */
+/** A bit flipped on disk: the file is refused, `verify` reports it, or it is in nothing that is compared. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -17,13 +17,13 @@ t.setTimeout(600_000);
 
 type Row = Record<string, unknown>;
 
-/** Every row of the tables that `verify` compares, without what it says that it can't tell. */
+/** Returns every row of the tables that `verify` compares, without the columns that it cannot verify. */
 function contentOf(path: string): string[] {
   const handle = new BetterSqlite3(path, { readonly: true });
   try {
     return [...new Set(ROWS.map(([table]) => table))].flatMap((table) =>
       (handle.prepare(`select * from ${table}`).all() as Row[]).map((row) =>
-        JSON.stringify([table, ...Object.entries(row).map((entry) => told(table, row, entry))]),
+        JSON.stringify([table, ...Object.entries(row).map((entry) => compared(table, row, entry))]),
       ),
     );
   } finally {
@@ -31,15 +31,15 @@ function contentOf(path: string): string[] {
   }
 }
 
-/** Of a body what it says, for an event is what it is taken for; the id of one that led to nothing is nobody's. */
-function told(table: string, row: Row, [column, value]: [string, unknown]): unknown {
+/** Compares bodies by their meaning, and ignores the ids of events without an effect. */
+function compared(table: string, row: Row, [column, value]: [string, unknown]): unknown {
   if (UNVERIFIED.has(`${table}.${column}`)) return null;
   if (table === 'inbox' && column === 'body') return understand(value as Buffer);
   if (table === 'inbox' && column === 'event_id' && row.state !== 'applied') return null;
   return Buffer.isBuffer(value) ? value.toString('hex') : value;
 }
 
-t.test('a flipped bit is told, refuses the file, or changes nothing that is compared', async (t) => {
+t.test('a flipped bit is reported, refuses the file, or changes nothing that is compared', async (t) => {
   const { env } = await staged(t);
   const folder = join(dirname(sqlitePath(env.DATABASE_URL as string)), 'flipped');
   mkdirSync(folder);

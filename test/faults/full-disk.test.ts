@@ -40,7 +40,7 @@ function resize(folder: string, mib: number): void {
 const skip = process.getuid?.() === 0 ? false : 'only root can mount a small disk';
 
 t.test(
-  'a full disk: nothing is acknowledged that was not stored, and it heals by itself',
+  'a full disk: nothing is acknowledged that was not stored, and storing resumes automatically',
   { skip },
   async (t) => {
     const disk = smallDisk(t);
@@ -66,7 +66,7 @@ t.test(
 
         const filler = join(disk, 'filler');
         fill(filler);
-        // There is room in the log for a while; it is used up once the file can not take in what the log holds.
+        // The log has room for a while. It is used up once the file cannot take in the contents of the log.
         const until = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: `full-${round}` });
         await until.ended;
         t.strictSame([...until.refusals.keys()], [503]);

@@ -10,8 +10,8 @@ const skip = await straceMissing();
 t.setTimeout(900_000);
 
 /**
- * Calls of which the nth, in any thread, is the last thing that the process does: before a sync, in the middle of
- * writing a commit to the log, and after the commit, when the answer goes out (a write to a socket).
+ * The process is killed at the nth of these calls in any thread: before a sync, while writing a commit to the
+ * log, or after the commit, when the response is sent (a write to a socket).
  */
 const FATES = [
   ...[1, 2, 3, 5, 8, 13, 40].map((nth) => ({ calls: SYNCS, nth })),

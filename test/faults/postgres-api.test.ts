@@ -1,4 +1,4 @@
-/** The tests of api once more, on PostgreSQL. */
+/** Repeats the tests of the API on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

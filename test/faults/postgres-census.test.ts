@@ -1,4 +1,4 @@
-/** The tests of census once more, on PostgreSQL. */
+/** Repeats the tests of censuses on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

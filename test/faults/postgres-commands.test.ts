@@ -1,4 +1,4 @@
-/** The tests of commands on a database once more, on PostgreSQL. */
+/** Repeats the tests of commands that use a database on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

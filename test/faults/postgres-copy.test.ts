@@ -31,9 +31,9 @@ const MADE_AT = new Date('2026-01-01T00:00:00.000Z');
 /** Of the user who copies: no output may show it. */
 const PASSWORD = `canary-password-${randomBytes(12).toString('hex')}`;
 const USER = 'copier';
-/** Its DATABASE_URL is a file that nobody makes. */
+/** The DATABASE_URL is a file that does not exist. */
 const ENVIRONMENT = environment(t);
-/** What a migration writes into its tables: one row each. */
+/** The tables that a migration fills, with one row each. */
 const OF_ONE_ROW = ['instance', 'ledger_head', 'circuit_breaker', 'payroll_head', 'retention'];
 
 /** A server with the user who copies. */
@@ -84,7 +84,7 @@ async function filled(t: Test): Promise<Source> {
   return { ...known, url, db, tables };
 }
 
-/** Runs the command in this process, and looks for the password in all that it says. */
+/** Runs the command in this process and checks that its output does not contain the password. */
 async function copy(
   t: Test,
   from: string,
@@ -99,7 +99,7 @@ async function copy(
   return ran;
 }
 
-/** Every table but the ones of one row is empty, and nobody holds a lock. */
+/** Every table is empty except those with one row, and no lock is held. */
 async function isEmpty(t: Test, url: string): Promise<void> {
   const db = openDatabase(url);
   try {
@@ -116,7 +116,7 @@ async function isEmpty(t: Test, url: string): Promise<void> {
 
 t.before(() => asServer((client) => client.query(`create role ${USER} login password '${PASSWORD}'`)));
 
-t.test('everything arrives, the file stays as it is, and a sidecar goes on where it ended', async (t) => {
+t.test('everything is copied, the file is unchanged, and a sidecar continues where it ended', async (t) => {
   const source = await filled(t);
   const before = await contentOfTables(source.db, source.tables);
   for (const [name, rows] of before) t.ok(rows.length > 0, `${name} has rows to copy`);
@@ -133,7 +133,7 @@ t.test('everything arrives, the file stays as it is, and a sidecar goes on where
   t.strictSame(await contentOfTables(db, source.tables), before, 'every table, row by row');
   t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file has what it had');
 
-  await t.test('numbers go on behind the highest', async (t) => {
+  await t.test('numbers continue after the highest', async (t) => {
     const highest = async () => ({
       seq: (
         await db
@@ -191,7 +191,7 @@ t.test('everything arrives, the file stays as it is, and a sidecar goes on where
     t.strictSame(
       data.map(({ position }) => position),
       [1, 2, 3].map((nth) => source.position + nth),
-      'the feed goes on',
+      'the feed continues',
     );
     t.match(data[2], { id: 'ded-apple', version: 5 }, 'and so does the history of a deduction');
   });
@@ -231,7 +231,7 @@ t.test('a target that is not empty is refused, whichever table has rows', async 
       one.set(name, (await client.query(`select * from ${name} limit 1`)).rows[0]);
   });
   await within(url, async (client) => {
-    // Without triggers: the ledger lets nobody remove from it.
+    // Without triggers, because the ledger refuses deletions.
     await client.query('set session_replication_role = replica');
     for (const name of source.tables.filter((name) => !OF_ONE_ROW.includes(name))) {
       const row = one.get(name) as Record<string, unknown>;
@@ -258,163 +258,176 @@ async function migrated(t: Test, url: string): Promise<Db> {
   return db;
 }
 
-t.test('what can not be copied is refused with the reason, and both sides stay as they are', async (t) => {
-  const source = await filled(t);
-  const before = await contentOfTables(source.db, source.tables);
-  const url = await target();
+t.test(
+  'a copy that is not possible is refused with the reason, and both sides stay as they are',
+  async (t) => {
+    const source = await filled(t);
+    const before = await contentOfTables(source.db, source.tables);
+    const url = await target();
 
-  await t.test('another environment than that of the file', async (t) => {
-    const ran = await copy(t, source.url, url, { env: { BENEFITS_ENVIRONMENT: 'live' } });
-    t.match(ran, {
-      code: 1,
-      stderr: /: the file of --from: the database belongs to sandbox, but BENEFITS_ENVIRONMENT is live/,
+    await t.test('another environment than that of the file', async (t) => {
+      const ran = await copy(t, source.url, url, { env: { BENEFITS_ENVIRONMENT: 'live' } });
+      t.match(ran, {
+        code: 1,
+        stderr: /: the file of --from: the database belongs to sandbox, but BENEFITS_ENVIRONMENT is live/,
+      });
     });
-  });
 
-  await t.test('another environment than that of the target', async (t) => {
-    const live = await target();
-    await migrate(open(t, live), 'live', MADE_AT);
-    const ran = await copy(t, source.url, live);
-    t.match(ran, {
-      code: 1,
-      stderr: /: the target: the database belongs to live, but BENEFITS_ENVIRONMENT is sandbox/,
+    await t.test('another environment than that of the target', async (t) => {
+      const live = await target();
+      await migrate(open(t, live), 'live', MADE_AT);
+      const ran = await copy(t, source.url, live);
+      t.match(ran, {
+        code: 1,
+        stderr: /: the target: the database belongs to live, but BENEFITS_ENVIRONMENT is sandbox/,
+      });
+      await isEmpty(t, live);
     });
-    await isEmpty(t, live);
-  });
 
-  await t.test('a file that is served', async (t) => {
-    const release = holdServeLock(source.url);
-    t.match(await copy(t, source.url, url), {
-      code: 1,
-      stderr: /another process already serves .*source\.db: stop it/,
+    await t.test('a file that is served', async (t) => {
+      const release = holdServeLock(source.url);
+      t.match(await copy(t, source.url, url), {
+        code: 1,
+        stderr: /another process already serves .*source\.db: stop it/,
+      });
+      release();
     });
-    release();
-  });
 
-  await t.test('a file of an older or of a newer release', async (t) => {
-    const { url: from, db } = await another(t);
-    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
-    await transact(db, (trx) =>
-      trx
-        .insertInto('migrations')
-        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
-        .execute(),
-    );
-    t.match(await copy(t, from, url), {
-      code: 1,
-      stderr: /: the file of --from: the database has migration 0999_next/,
-    });
-    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '>=', last!.number).execute());
-    t.match(await copy(t, from, url), {
-      code: 1,
-      stderr: /: the file of --from: the database lacks 1 migration/,
-    });
-  });
-
-  await t.test('a target of a newer release', async (t) => {
-    const newer = await target();
-    const db = await migrated(t, newer);
-    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
-    await transact(db, (trx) =>
-      trx
-        .insertInto('migrations')
-        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
-        .execute(),
-    );
-    t.match(await copy(t, source.url, newer), {
-      code: 1,
-      stderr: /: the target: the database has migration 0999_next/,
-    });
-  });
-
-  await t.test('a target that an older release serves is not even migrated', async (t) => {
-    const older = await target();
-    const db = await migrated(t, older);
-    await deliver(db, [deductionOf('evt-1', {})]);
-    const last = (
-      await db
+    await t.test('a file of an older or of a newer release', async (t) => {
+      const { url: from, db } = await another(t);
+      const [last] = await db
         .selectFrom('migrations')
-        .select((eb) => eb.fn.max('number').as('n'))
-        .executeTakeFirstOrThrow()
-    ).n;
-    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', last).execute());
-    await within(older, async (client) => {
-      for (const name of ['payroll_codes', 'pay_schedules']) await client.query(`drop table ${name}`);
-    });
-    t.match(await copy(t, source.url, older), {
-      code: 1,
-      stderr: /the target is not empty: its table deduction_versions has rows/,
-    });
-    const left = await db.selectFrom('migrations').select('number').execute();
-    t.notOk(left.some(({ number }) => number === last));
-  });
-
-  await t.test('a file that is not there, or is no database', async (t) => {
-    const folder = t.testdir({ text: 'this is not a database, however long it may be' });
-    const missing = `sqlite:${folder}/missing.db`;
-    t.match(await copy(t, missing, url), {
-      code: 2,
-      stderr: /--from: there is no database at .*missing\.db/,
-    });
-    t.notOk(existsSync(sqlitePath(missing)), 'and none is made');
-    const ran = await copy(t, `sqlite:${folder}/text`, url);
-    t.match(ran, { code: 1, stderr: /is not a database/ });
-    t.match(
-      await copy(t, `sqlite:${folder}/text`, url),
-      { code: 1, stderr: /is not a database/ },
-      'the lock is let go',
-    );
-  });
-
-  await t.test('addresses of the wrong kind', async (t) => {
-    for (const from of [url, sqlitePath(source.url), 'sqlite::memory:', 'postgres://', '']) {
-      t.match(
-        await copy(t, from, url),
-        { code: 2, stderr: /--from must be sqlite: and the path of a file/ },
-        from.slice(0, 10),
+        .selectAll()
+        .orderBy('number', 'desc')
+        .limit(1)
+        .execute();
+      await transact(db, (trx) =>
+        trx
+          .insertInto('migrations')
+          .values({ ...last!, number: last!.number + 1, name: '0999_next' })
+          .execute(),
       );
-    }
-    for (const to of [source.url, 'mysql://a:b@c/d', `postgres://${USER}:${PASSWORD}@[broken/x`, '']) {
+      t.match(await copy(t, from, url), {
+        code: 1,
+        stderr: /: the file of --from: the database has migration 0999_next/,
+      });
+      await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '>=', last!.number).execute());
+      t.match(await copy(t, from, url), {
+        code: 1,
+        stderr: /: the file of --from: the database lacks 1 migration/,
+      });
+    });
+
+    await t.test('a target of a newer release', async (t) => {
+      const newer = await target();
+      const db = await migrated(t, newer);
+      const [last] = await db
+        .selectFrom('migrations')
+        .selectAll()
+        .orderBy('number', 'desc')
+        .limit(1)
+        .execute();
+      await transact(db, (trx) =>
+        trx
+          .insertInto('migrations')
+          .values({ ...last!, number: last!.number + 1, name: '0999_next' })
+          .execute(),
+      );
+      t.match(await copy(t, source.url, newer), {
+        code: 1,
+        stderr: /: the target: the database has migration 0999_next/,
+      });
+    });
+
+    await t.test('a target that an older release serves is not even migrated', async (t) => {
+      const older = await target();
+      const db = await migrated(t, older);
+      await deliver(db, [deductionOf('evt-1', {})]);
+      const last = (
+        await db
+          .selectFrom('migrations')
+          .select((eb) => eb.fn.max('number').as('n'))
+          .executeTakeFirstOrThrow()
+      ).n;
+      await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', last).execute());
+      await within(older, async (client) => {
+        for (const name of ['payroll_codes', 'pay_schedules']) await client.query(`drop table ${name}`);
+      });
+      t.match(await copy(t, source.url, older), {
+        code: 1,
+        stderr: /the target is not empty: its table deduction_versions has rows/,
+      });
+      const left = await db.selectFrom('migrations').select('number').execute();
+      t.notOk(left.some(({ number }) => number === last));
+    });
+
+    await t.test('a file that is not there, or is no database', async (t) => {
+      const folder = t.testdir({ text: 'this is not a database, however long it may be' });
+      const missing = `sqlite:${folder}/missing.db`;
+      t.match(await copy(t, missing, url), {
+        code: 2,
+        stderr: /--from: there is no database at .*missing\.db/,
+      });
+      t.notOk(existsSync(sqlitePath(missing)), 'and none is made');
+      const ran = await copy(t, `sqlite:${folder}/text`, url);
+      t.match(ran, { code: 1, stderr: /is not a database/ });
       t.match(
-        await copy(t, source.url, to),
+        await copy(t, `sqlite:${folder}/text`, url),
+        { code: 1, stderr: /is not a database/ },
+        'the lock is let go',
+      );
+    });
+
+    await t.test('addresses of the wrong kind', async (t) => {
+      for (const from of [url, sqlitePath(source.url), 'sqlite::memory:', 'postgres://', '']) {
+        t.match(
+          await copy(t, from, url),
+          { code: 2, stderr: /--from must be sqlite: and the path of a file/ },
+          from.slice(0, 10),
+        );
+      }
+      for (const to of [source.url, 'mysql://a:b@c/d', `postgres://${USER}:${PASSWORD}@[broken/x`, '']) {
+        t.match(
+          await copy(t, source.url, to),
+          { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
+          to.slice(0, 10),
+        );
+      }
+      const plain = await here(t, ENVIRONMENT, ['copy', '--from', source.url]);
+      t.match(
+        plain,
         { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
-        to.slice(0, 10),
+        'the DATABASE_URL that is set',
       );
-    }
-    const plain = await here(t, ENVIRONMENT, ['copy', '--from', source.url]);
-    t.match(
-      plain,
-      { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
-      'the DATABASE_URL that is set',
-    );
-  });
+    });
 
-  await t.test('a target that is not there, or lets nobody in', async (t) => {
-    const at = (changes: { port?: string; password?: string; pathname?: string }) =>
-      Object.assign(new URL(url), changes).href;
-    t.match(await copy(t, source.url, at({ port: '1' })), {
-      code: 1,
-      stderr: /the database server cannot be reached/,
+    await t.test('a target that is not there, or lets nobody in', async (t) => {
+      const at = (changes: { port?: string; password?: string; pathname?: string }) =>
+        Object.assign(new URL(url), changes).href;
+      t.match(await copy(t, source.url, at({ port: '1' })), {
+        code: 1,
+        stderr: /the database server cannot be reached/,
+      });
+      t.match(await copy(t, source.url, at({ password: `${PASSWORD}-wrong` })), {
+        code: 1,
+        stderr: /refused the user or the password/,
+      });
+      t.match(await copy(t, source.url, at({ pathname: '/nowhere' })), {
+        code: 1,
+        stderr: /does not exist on the server/,
+      });
+      const debug = { env: { LOG_LEVEL: 'debug' } };
+      t.match(
+        await copy(t, source.url, at({ port: '1' }), debug),
+        { code: 1, stderr: /\n {4}at / },
+        'and where it happened',
+      );
     });
-    t.match(await copy(t, source.url, at({ password: `${PASSWORD}-wrong` })), {
-      code: 1,
-      stderr: /refused the user or the password/,
-    });
-    t.match(await copy(t, source.url, at({ pathname: '/nowhere' })), {
-      code: 1,
-      stderr: /does not exist on the server/,
-    });
-    const debug = { env: { LOG_LEVEL: 'debug' } };
-    t.match(
-      await copy(t, source.url, at({ port: '1' }), debug),
-      { code: 1, stderr: /\n {4}at / },
-      'and where it happened',
-    );
-  });
 
-  t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file has what it had');
-  t.match(await copy(t, source.url, url), { code: 0 }, 'and can be copied after all');
-});
+    t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file has what it had');
+    t.match(await copy(t, source.url, url), { code: 0 }, 'and can be copied after all');
+  },
+);
 
 /** A migrated file without events. */
 async function another(t: Test): Promise<{ url: string; db: Db }> {
@@ -503,7 +516,7 @@ t.test(
   },
 );
 
-t.test('whoever writes to either side meanwhile waits until all is copied', async (t) => {
+t.test('writes to either side during a copy wait until it ends', async (t) => {
   const source = await filled(t);
   const url = await target();
   const db = await migrated(t, url);

@@ -1,4 +1,4 @@
-/** The tests of the database room once more, on PostgreSQL. */
+/** Repeats the tests of the database module on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** The tests of embedding once more, on PostgreSQL. */
+/** Repeats the tests of embedding on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

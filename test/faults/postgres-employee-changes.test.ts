@@ -1,4 +1,4 @@
-/** The tests of looking at and acting on employment changes once more, on PostgreSQL. */
+/** Repeats the tests of listing and acting on employment changes on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** The tests of employment changes once more, on PostgreSQL. */
+/** Repeats the tests of employment changes on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

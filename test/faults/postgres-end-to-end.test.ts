@@ -1,4 +1,4 @@
-/** Those end-to-end tests once more, on PostgreSQL, that take long. */
+/** Repeats the long end-to-end tests on PostgreSQL. */
 import t from 'tap';
 import { usePostgres } from '../support/engine.ts';
 

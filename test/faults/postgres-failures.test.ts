@@ -1,4 +1,7 @@
-/** The long form of test/faults/postgres-sidecars.test.ts: three sidecars on one PostgreSQL, and what fails, again and again. */
+/**
+ * The long form of test/faults/postgres-sidecars.test.ts: three sidecars on one PostgreSQL, with repeated
+ * failures.
+ */
 import t from 'tap';
 import { seededRandom } from '../../src/simulator/random.ts';
 import { postgresServer, usePostgres } from '../support/engine.ts';
@@ -12,7 +15,7 @@ import { deadlocks, setThree } from '../support/three.ts';
 usePostgres();
 t.setTimeout(600_000);
 
-/** A query without an answer is given up after 12 s, a connection that can not be made after 3 s. */
+/** A query without a response is canceled after 12 s, and a connection attempt after 3 s. */
 const SILENT_MS = 17_000;
 const STOPS_WITHIN_MS = 11_000;
 
@@ -78,7 +81,7 @@ t.test('three sidecars on one database', async (t) => {
     },
   );
 
-  await t.test('one is told to stop while the network is silent, and ends in time', async (t) => {
+  await t.test('one is stopped while the network is silent, and ends in time', async (t) => {
     const load = three.load('last', [third], { connections: 4 })[0];
     await load?.reached(50);
     wire.silent = true;

@@ -1,4 +1,4 @@
-/** The tests of hashes and of rotating data keys once more, on PostgreSQL. */
+/** Repeats the tests of hashes and key rotation on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

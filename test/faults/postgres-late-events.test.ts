@@ -1,4 +1,4 @@
-/** The tests of late events once more, on PostgreSQL, which cancels a statement that takes too long. */
+/** Repeats the tests of late events on PostgreSQL, which cancels a statement that takes too long. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** What a sidecar does that waits for another one which does nothing any more. */
+/** A sidecar that waits for another one that hangs. */
 import { EventEmitter, once } from 'node:events';
 import { sql } from 'kysely';
 import { Client } from 'pg';
@@ -17,7 +17,7 @@ import { stretched } from '../support/stretched.ts';
 usePostgres();
 
 t.test(
-  'an applier that stops in the middle is thrown out, and another one goes on within seconds',
+  'an applier that hangs in the middle is disconnected, and another one continues within seconds',
   async (t) => {
     const { store, loop, states, ledger, commits } = await startApplying(t);
     await store(deduction('a'), deduction('b'));
@@ -46,7 +46,7 @@ t.test(
 );
 
 t.test(
-  'while others can not write to the inbox, deliveries are told to come back, and taken when they can',
+  'while the inbox is locked, deliveries are refused with a retry time, and accepted afterward',
   async (t) => {
     const { db, url } = await scratch(t);
     const other = new Client(url);

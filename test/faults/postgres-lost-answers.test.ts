@@ -22,8 +22,8 @@ import { startWire } from '../support/wire.ts';
 usePostgres();
 
 /**
- * Does the work once for each of its commits: the server makes that one, and its answer is lost. Whatever the work
- * wrote must then stand whole, or not at all. `prepare` makes a database anew.
+ * Does the work once for each of its commits: the server commits, but its response is lost. What the work
+ * wrote must then be complete or absent. `prepare` creates a new database.
  */
 async function eachLostAnswer(
   t: Test,
@@ -45,7 +45,7 @@ async function eachLostAnswer(
   }
 }
 
-t.test('a run whose finalize lost an answer is open, or stands with all of its lines', async (t) => {
+t.test('a run whose finalize lost its response is open, or final with all of its lines', async (t) => {
   const prepare = async () => {
     const given = await scratch(t);
     await learn(given.db, employment('a'), employment('b'));
@@ -71,7 +71,7 @@ t.test('a run whose finalize lost an answer is open, or stands with all of its l
 });
 
 t.test(
-  'a report of what was taken that lost an answer stands with all of its lines, or not at all',
+  'a report of deductions taken that lost its response is stored with all of its lines, or not at all',
   async (t) => {
     const PAY_DATE = '2026-06-05';
     const given = await scratch(t);

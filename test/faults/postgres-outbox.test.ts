@@ -1,4 +1,4 @@
-/** The tests of outbound once more, on PostgreSQL. */
+/** Repeats the tests of the outbox on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** The commands of payroll once more, on PostgreSQL. */
+/** Repeats the tests of the payroll commands on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** Payroll runs against their model once more, on PostgreSQL: minutes of random worlds. */
+/** Repeats the comparison of payroll runs with their model on PostgreSQL: minutes of random worlds. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** The tests of payroll's routes once more, on PostgreSQL. */
+/** Repeats the tests of the payroll routes on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

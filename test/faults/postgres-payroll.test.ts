@@ -1,4 +1,4 @@
-/** The rules of payroll that are kept in SQL, on PostgreSQL. */
+/** Repeats the tests of the payroll rules that use SQL on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

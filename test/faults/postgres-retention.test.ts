@@ -1,4 +1,4 @@
-/** The tests of retention once more, on PostgreSQL. */
+/** Repeats the tests of retention on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** The scenarios once more, on PostgreSQL. */
+/** Repeats the tests of the scenarios on PostgreSQL. */
 import t from 'tap';
 import { usePostgres } from '../support/engine.ts';
 

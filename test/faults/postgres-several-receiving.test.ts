@@ -1,4 +1,4 @@
-/** What several sidecars on one database do at once when they receive and apply. */
+/** Several sidecars on one database receive and apply at the same time. */
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'kysely';
@@ -93,7 +93,7 @@ t.test('two sidecars receive and apply at once: each event once, on positions wi
     positions,
     deductions.map((_, index) => index + 1),
   );
-  t.strictSame(await followed, positions, 'who follows the feed meanwhile misses none');
+  t.strictSame(await followed, positions, 'a client that follows the feed at the same time misses none');
   t.strictSame(
     new Set(versions.map(({ event_id }) => event_id)),
     new Set(deductions.map(({ eventId }) => eventId)),
@@ -117,7 +117,7 @@ t.test('two sidecars receive and apply at once: each event once, on positions wi
   t.equal(transactionsRetried() - before, 0, 'and no two waited for each other');
 });
 
-/** What someone reads who asks again and again for what came behind the last position. */
+/** Reads the feed like a client that polls it for what follows the last position. */
 async function follow(db: Db, until: number): Promise<number[]> {
   const seen: number[] = [];
   while (seen.length < until) {
@@ -134,7 +134,7 @@ async function follow(db: Db, until: number): Promise<number[]> {
   return seen;
 }
 
-t.test('one applies at a time, and goes on where the one before ended', async (t) => {
+t.test('one applies at a time, and continues where the previous one ended', async (t) => {
   const { db, url } = await scratch(t);
   const other = open(t, url);
   const signals = new EventEmitter();
@@ -167,31 +167,28 @@ for (const [name, bodies] of [
   ['ids', ['first']],
   ['ids with another body', ['first', 'other']],
 ] as const) {
-  t.test(
-    `two sidecars take the same ${name} at once, in opposite orders, and neither waits for ever`,
-    async (t) => {
-      const { db, url } = await scratch(t);
-      const sides = [side(t, url, () => {}), side(t, url, () => {})];
-      const before = transactionsRetried();
-      const ids = Array.from({ length: 200 }, (_, n) => `event-${n}`);
-      const rounds = 4;
-      for (let round = 0; round < rounds; round += 1) {
-        const orders = [ids, ids.toReversed()];
-        for (const body of bodies) {
-          const accepting = sides.flatMap(({ intake }, index) =>
-            orders[index]?.map((id) => intake.accept(arrival(`${round} ${id}`, body))),
-          );
-          await Promise.all(accepting);
-        }
+  t.test(`two sidecars take the same ${name} at once, in opposite orders, without a deadlock`, async (t) => {
+    const { db, url } = await scratch(t);
+    const sides = [side(t, url, () => {}), side(t, url, () => {})];
+    const before = transactionsRetried();
+    const ids = Array.from({ length: 200 }, (_, n) => `event-${n}`);
+    const rounds = 4;
+    for (let round = 0; round < rounds; round += 1) {
+      const orders = [ids, ids.toReversed()];
+      for (const body of bodies) {
+        const accepting = sides.flatMap(({ intake }, index) =>
+          orders[index]?.map((id) => intake.accept(arrival(`${round} ${id}`, body))),
+        );
+        await Promise.all(accepting);
       }
-      const rows = await db.selectFrom('inbox').select('body').execute();
-      t.equal(rows.length, rounds * ids.length, 'each id is one row');
-      t.ok(rows.every(({ body }) => body?.equals(Buffer.from('first'))));
-      const conflicts = await db.selectFrom('event_conflicts').select('event_id').execute();
-      t.equal(conflicts.length, (bodies.length - 1) * rows.length, 'and one conflict, where it is one');
-      t.equal(transactionsRetried() - before, 0, 'no two waited for each other');
-    },
-  );
+    }
+    const rows = await db.selectFrom('inbox').select('body').execute();
+    t.equal(rows.length, rounds * ids.length, 'each id is one row');
+    t.ok(rows.every(({ body }) => body?.equals(Buffer.from('first'))));
+    const conflicts = await db.selectFrom('event_conflicts').select('event_id').execute();
+    t.equal(conflicts.length, (bodies.length - 1) * rows.length, 'and one conflict, where it is one');
+    t.equal(transactionsRetried() - before, 0, 'no two waited for each other');
+  });
 }
 
 t.test(

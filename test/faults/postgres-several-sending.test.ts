@@ -1,4 +1,4 @@
-/** What several sidecars on one database do at once when they send. */
+/** Several sidecars on one database send at the same time. */
 import { sql } from 'kysely';
 import t from 'tap';
 import { requestSync } from '../../src/census/syncs.ts';
@@ -146,7 +146,7 @@ t.test('while the gate is closed one sender probes at a time', async (t) => {
 t.test('claiming reads no more than it needs at any backlog', async (t) => {
   const { db } = await scratch(t);
   await owe(db, 'r-1', 'e-1');
-  // What was delivered before, and a backlog of many subjects.
+  // Delivered requests, and a backlog of many subjects.
   await sql`insert into outbox (request_id, kind, subject, state, head, due_at, created_at, finished_at)
     select 'd-' || n, 'demographic', 'employee:' || n % 5000, 'delivered', 0, '2026', '2026', '2026'
       from generate_series(1, 20000) n

@@ -1,4 +1,4 @@
-/** Several sidecars on one PostgreSQL: as one to the world, whatever becomes of one of them or of the database. */
+/** Several sidecars on one PostgreSQL work like one, even if one of them or the database fails. */
 import { sql } from 'kysely';
 import t from 'tap';
 import { type Call, hearCalls } from '../../src/database/calls.ts';
@@ -110,7 +110,7 @@ t.test('three sidecars on one database', async (t) => {
     await nothingPending(db);
   });
 
-  await t.test('owe one upload to an employer at a time, whoever is asked for it', async (t) => {
+  await t.test('owe one upload to an employer at a time, whichever one is asked for it', async (t) => {
     t.equal((await stage.api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
     front.mode = 'hang';
     await simulator.requestCensus(EMPLOYER);
@@ -214,7 +214,7 @@ t.test('three sidecars on one database', async (t) => {
     }
   });
 
-  await t.test('and an older one refuses the schema of a newer one, which goes on', async (t) => {
+  await t.test('and an older one refuses the schema of a newer one, which continues', async (t) => {
     const { number } = await db
       .selectFrom('migrations')
       .select((eb) => eb.fn.max('number').as('number'))
@@ -242,12 +242,12 @@ t.test('three sidecars on one database', async (t) => {
     );
   }
 
-  await t.test('answer 503 while PostgreSQL is away, and go on when it is back', async (t) =>
+  await t.test('respond 503 while PostgreSQL is away, and recover when it is back', async (t) =>
     restartRound(t, three, await postgresServer(), 'stop', 'restart'),
   );
 
   await t.test(
-    'apply on when one is stopped in the middle of applying; that one goes on later',
+    'keep applying when one is stopped in the middle of applying; it continues later',
     async (t) => {
       const [, second, third] = all;
       const others = [stage, third];
@@ -286,7 +286,7 @@ t.test('three sidecars on one database', async (t) => {
     },
   );
 
-  await t.test('lose one to SIGKILL under load, and go on', (t) => killRound(t, three, all[1], 'killed'));
+  await t.test('lose one to SIGKILL under load, and continue', (t) => killRound(t, three, all[1], 'killed'));
 
   await t.test('stop in order and in time, also while PostgreSQL is away', async (t) => {
     t.equal(await stage.sidecar.end('SIGTERM'), 0);
@@ -312,7 +312,7 @@ t.test('three sidecars on one database', async (t) => {
   }
 });
 
-/** The whole feed, as payroll reads it: each page from behind the last position seen. */
+/** Returns the whole feed, read like a payroll client: each page starts after the last position. */
 async function feedOf({ api }: Instance): Promise<{ position: number }[]> {
   const feed: { position: number }[] = [];
   for (;;) {

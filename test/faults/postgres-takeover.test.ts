@@ -1,4 +1,6 @@
-/** A sender on PostgreSQL dies, or stands still past its lease: another one takes over, and only one finishes. */
+/**
+ * A sender on PostgreSQL dies or hangs past its lease: another one takes over, and only one of them finishes.
+ */
 import t, { type Test } from 'tap';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { usePostgres } from '../support/engine.ts';
@@ -15,7 +17,10 @@ const TAKEN_OVER_WITHIN_MS = 60_000;
 usePostgres();
 t.setTimeout(900_000);
 
-/** Three, of which the first is in the middle of an upload that gets no answer; the others have a better way. */
+/**
+ * Starts three sidecars. The first is in the middle of an upload without a response; the others reach the
+ * service.
+ */
 async function inTheMiddle(t: Test) {
   let front = {} as Front;
   const three = await setThree(t, {
@@ -66,12 +71,13 @@ t.test('a claim whose sidecar was killed is taken over within 60 s, under the sa
   const [sent, ...more] = stage.simulator.requests();
   t.ok(sent?.idempotencyKey?.startsWith(`${owed?.request_id}:`));
   t.strictSame(more, []);
-  // The service told the first one's address, which is gone: it delivers again until somebody is there.
+  // The service knows the address of the first one, which is gone, and retries until a receiver listens
+  // there.
   await stage.start();
   await syncIn(all[1].api, EMPLOYER, 'completed');
 });
 
-t.test('one that stands still past its lease, and goes on, changes nothing and works on', async (t) => {
+t.test('one that hangs past its lease changes nothing when it continues, and keeps working', async (t) => {
   const { three, front, others, outbox, attempts } = await inTheMiddle(t);
   const { stage, all } = three;
   const { simulator } = stage;

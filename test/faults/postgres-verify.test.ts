@@ -1,4 +1,4 @@
-/** What `verify` finds, once more on PostgreSQL; and what that says of its own files. */
+/** Repeats the tests of `verify` on PostgreSQL, and tests the checks of its indexes and files. */
 
 import { Client } from 'pg';
 import t from 'tap';

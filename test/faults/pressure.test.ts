@@ -1,4 +1,4 @@
-/** More is asked of the private listener than it can do: it says so, and deliveries are acknowledged as before. */
+/** An overloaded API listener refuses requests, and deliveries are acknowledged as before. */
 import { Agent, request } from 'node:http';
 import t, { type Test } from 'tap';
 import { SECONDS } from '../../src/telemetry/tally.ts';
@@ -10,7 +10,7 @@ import { stretched } from '../support/stretched.ts';
 
 /** Enough versions for pages of a thousand. */
 const SEEDED_EVENTS = 1_100;
-/** Who ask at once, again and again: many times as many as payroll has. */
+/** Clients that request repeatedly at the same time: many times as many as payroll has. */
 const CALLERS = 240;
 /** The provider waits 15 s and about 10 ms are measured. This limit finds only a receiver that suffers. */
 const ACKNOWLEDGED_WITHIN_MS = 1_000;

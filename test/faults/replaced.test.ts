@@ -5,7 +5,7 @@ import { sqlitePath } from '../../src/database/open.ts';
 import { deliver, eventOf } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';
 
-// What was in the log is brought into the file when the process ends.
+// The log is written to the file when the process ends.
 for (const [name, end, result] of [
   ['file', '', 'fail'],
   ['log', '-wal', 'pass'],

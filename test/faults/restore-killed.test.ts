@@ -18,7 +18,9 @@ const CALLS = ['rename', 'link', 'unlink', 'fsync', 'fdatasync', 'ftruncate'];
 
 t.setTimeout(900_000);
 
-/** Restores, and is killed when a thread makes the nth of these calls. Answers whether it was. */
+/**
+ * Restores, and kills the process when a thread makes the nth of these calls. Returns whether it was killed.
+ */
 async function restoreKilled(env: Variables, file: string, nth: number): Promise<boolean> {
   const inject = `inject=${CALLS.join(',')}:signal=SIGKILL:when=${nth}`;
   const argv = ['-f', '-o', '/dev/null', '-e', `trace=${CALLS.join(',')}`, '-e', inject];

@@ -23,18 +23,18 @@ const employeesOf = (employerId: string) =>
 
 type Playing = Stage & { keyFile: string; said: string[]; reported: Reported[] };
 type Played = Playing & {
-  /** What came while it was played, and until nothing was owed any more. */
+  /** The requests received from the start of the scenario until every request was settled. */
   came: ReceivedRequest[];
 };
 type Part = {
-  /** What a person does meanwhile. */
+  /** The manual actions during the scenario. */
   meanwhile?: (playing: Playing) => Promise<void>;
   seen: (t: Test, played: Played) => Promise<void> | void;
-  /** Whose employees move meanwhile; everybody. */
+  /** The employees who move during the scenario; all by default. */
   movers?: string[];
 };
 
-/** What is to be seen of each; the type asks for a scenario that has none. */
+/** The expectations for each scenario; the type requires one for every scenario. */
 const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
   'slow-service': {
     seen: (t, { came }) => {
@@ -144,7 +144,7 @@ t.test('the scenarios of the service', async (t) => {
     await allSent(api);
     simulator.setFaults([]);
     const [older, newer] = reported.slice(-2) as [Reported, Reported];
-    // A service that ignores the key applies what was sent again; nobody here could know.
+    // A service that ignores the key applies a repeated request again, which a sender cannot detect.
     t.match(await disagreements(stage, reported), [
       `${older.changeId} was applied twice`,
       new RegExp(

@@ -1,4 +1,7 @@
-/** The benefits service hangs, resets and loses its answers: events are taken meanwhile, and uploads come through. */
+/**
+ * The benefits service hangs, resets connections and loses responses: events are still accepted, and uploads
+ * arrive.
+ */
 import t from 'tap';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { open } from '../database/scratch.ts';

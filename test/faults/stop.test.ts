@@ -16,7 +16,7 @@ const EMPLOYER = 'maple-bakery';
 const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
 const STOPS_WITHIN_MS = 10_000;
 
-t.test('a sidecar that is told to stop', async (t) => {
+t.test('a sidecar that is stopped', async (t) => {
   let front = {} as Front;
   const stage = await setStage(t, {
     before: async (url) => {
@@ -121,7 +121,7 @@ t.test('SIGTERM in the middle of the start ends it in order too', async (t) => {
   t.match(starting.logged().at(-1), { msg: 'stopped' });
 });
 
-/** A client that begins a request and sends the rest byte by byte, for ever. */
+/** Starts a request and sends the rest byte by byte, permanently. */
 function drip(t: Test, port: number, beginning: string): void {
   const socket = connect(port, '127.0.0.1', () => socket.write(beginning));
   const dripping = setInterval(() => beginning !== '' && socket.write(' '), 100);

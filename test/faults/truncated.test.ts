@@ -53,7 +53,7 @@ for (const [how, bytes] of [
       /check the disk.*start again.*verify.*restore.* only if/,
     );
 
-    // What was in the log alone is gone, and so is whatever the file needs of it: both are reported.
+    // Data that was only in the log is gone, and so is what the file needs of it. Both are reported.
     t.ok((readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size);
     const env = stage.variables as Record<string, string>;
     const { code, stdout } = await here(t, env, ['doctor', '--json']);
@@ -78,7 +78,7 @@ t.test('a database file that loses its end: the process ends', async (t) => {
   );
 });
 
-t.test('a request that meets a damaged page: the process ends, and says what to do', async (t) => {
+t.test('a request that meets a damaged page ends the process, which logs what to do', async (t) => {
   const stage = await setStage(t);
   const { sidecar, keys, databaseUrl, api } = stage;
   const path = sqlitePath(databaseUrl);

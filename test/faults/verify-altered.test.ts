@@ -16,7 +16,7 @@ async function look(db: Db, encryptor: Encryptor): Promise<Differences> {
   return differences;
 }
 
-t.test('a value that is altered is told, whichever column it is in', async (t) => {
+t.test('a value that is altered is reported, whichever column it is in', async (t) => {
   const { env, db } = await staged(t);
   const encryptor = createEncryptor(readDataKeys(env));
   const by = await altering(t, env.DATABASE_URL as string);
@@ -26,7 +26,7 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
     const row = await by.row(table, where);
     for (const [column, value] of Object.entries(row)) {
       const change = { table, row, column, to: altered(value) };
-      // What the engine refuses to store can't be there.
+      // Values that the engine refuses to store cannot occur.
       if (!(await by.alter(change))) continue;
       const found = await look(db, encryptor);
       const name = `${table}.${column}`;
@@ -45,11 +45,11 @@ t.test('a value that is altered is told, whichever column it is in', async (t) =
     [...silent].filter((name) => !UNVERIFIED.has(name)),
     [],
   );
-  t.equal((await look(db, encryptor)).total, 0, 'and nothing is told when all is as it was');
+  t.equal((await look(db, encryptor)).total, 0, 'nothing is reported once all is restored');
   t.ok(told.size > 80, `${told.size} columns`);
 });
 
-/** What somebody removed, or put in: each is missed, or seen to be too much. */
+/** Rows that were deleted or inserted: each is reported as missing or as excess. */
 const MISSING: readonly (readonly [statement: string, told: string])[] = [
   ["delete from inbox where event_id = 'd-1.3'", 'deduction_versions.event_id'],
   ["delete from deduction_versions where event_id = 'd-1.3'", 'deduction_versions.position'],
@@ -76,7 +76,7 @@ const MISSING: readonly (readonly [statement: string, told: string])[] = [
   ['delete from taken_lines', 'taken_reports.lines'],
 ];
 
-t.test('a row that is missing, or too much, is told', async (t) => {
+t.test('a missing or excess row is reported', async (t) => {
   for (const [statement, told] of MISSING) {
     const { env, db } = await staged(t);
     const by = await altering(t, env.DATABASE_URL as string);

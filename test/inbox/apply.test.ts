@@ -108,7 +108,7 @@ t.test('an event that is put back while a poison one fails is not quarantined in
   t.equal(logged.filter((line) => line.includes('was quarantined')).length, 1);
 });
 
-t.test('an event that another process applied meanwhile is not quarantined', async (t) => {
+t.test('an event that another process has applied is not quarantined', async (t) => {
   const requestSync = async () => {
     throw Object.assign(new Error(), { code: 'POISON' });
   };
@@ -201,7 +201,7 @@ t.test('a database error while events are applied one by one quarantines nothing
   t.match(await states(), ['a: applied', /^bad: quarantined/, 'b: applied']);
 });
 
-t.test('a loop that waits for work begins when it is woken, and ends when it is told', async (t) => {
+t.test('a loop that waits for work starts when it is woken, and ends when it is stopped', async (t) => {
   const aborting = new AbortController();
   const { store, loop, states } = await startApplying(t, { onApplied: () => aborting.abort() });
   const running = loop.run(aborting.signal);
@@ -235,7 +235,7 @@ if (engineOfTests() === 'sqlite') {
   });
 
   t.test(
-    'a failure of the storage that no retry mends ends the loop and is told to the process',
+    'a storage failure that a retry cannot fix ends the loop and is reported to the process',
     async (t) => {
       const { store, loop, commits, states, fatal } = await startApplying(t);
       await store(deduction('a'));

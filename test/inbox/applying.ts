@@ -15,12 +15,12 @@ export type Applying = {
   db: Db;
   commits: Commits;
   loop: ApplyLoop;
-  /** What the loop's `run` told, in order. */
+  /** The results that the loop's `run` reported, in order. */
   applied: Applied[];
   fatal: unknown[];
   logged: string[];
   store(...bodies: Body[]): Promise<void>;
-  /** `event id: state`, with the reason behind it where there is one, in order of receipt. */
+  /** `event id: state`, followed by the reason if there is one, in order of receipt. */
   states(): Promise<string[]>;
   /** The event ids of the ledger in order of position; throws when positions have a gap. */
   ledger(): Promise<string[]>;

@@ -35,7 +35,7 @@ t.test('imported events do not change the age of the last event, however many th
   t.strictSame(await readEventAge(db), { since: '2026-02-01T10:00:00.000Z', hasEvents: true });
 });
 
-t.test('an age is shown in the largest unit of which there are at least two', (t) => {
+t.test('an age is shown in the largest unit with a value of at least two', (t) => {
   const since = '2026-02-01T10:00:00.000Z';
   const after = (seconds: number) =>
     describeEventAge({ since, hasEvents: true }, new Date(Date.parse(since) + seconds * 1_000));

@@ -62,7 +62,7 @@ function failingPostgres(commits: Commits): Dialect {
       const connection = await driver.acquireConnection();
       const execute = connection.executeQuery.bind(connection);
       connection.executeQuery = async (query) => {
-        // A statement outside a transaction is one by itself.
+        // A statement outside a transaction is a transaction of its own.
         const commitsItself = WRITES.test(query.sql) && !inTransaction.has(connection);
         if (commitsItself) await failIfToldTo(execute);
         const result = await execute<never>(query);

@@ -75,38 +75,35 @@ t.test(
   },
 );
 
-t.test(
-  'a loss is told by readiness and doctor before a start has noticed it, and nothing is written',
-  async (t) => {
-    const { env, db, url, notice, check } = await stage(t);
-    const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
-    const diagnosed = async () =>
-      jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
-        ({ id }: { id: string }) => id === 'tail-lost',
-      );
-    t.match(await diagnosed(), { result: 'pass' });
-    writeMark(url, saved);
-    const replay = /^replay what is from 2026-01-13T20:00:00.000Z on: found at .* lacks 2 events/;
-    t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
-    t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
-    t.strictSame(readMark(url), saved);
-    t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
-    t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
-      code: 1,
-      stderr: /start "serve"/,
-    });
+t.test('readiness and doctor report a loss before a start has detected it, and write nothing', async (t) => {
+  const { env, db, url, notice, check } = await stage(t);
+  const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
+  const diagnosed = async () =>
+    jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
+      ({ id }: { id: string }) => id === 'tail-lost',
+    );
+  t.match(await diagnosed(), { result: 'pass' });
+  writeMark(url, saved);
+  const replay = /^replay what is from 2026-01-13T20:00:00.000Z on: found at .* lacks 2 events/;
+  t.match(await check(), { result: 'fail', count: 1, examples: [replay] });
+  t.match(await diagnosed(), { result: 'fail', message: replay, advice: /accept-loss/ });
+  t.strictSame(readMark(url), saved);
+  t.strictSame(await db.selectFrom('data_losses').selectAll().execute(), []);
+  t.match(await here(t, env, ['accept-loss', '--reason', 'replayed']), {
+    code: 1,
+    stderr: /start "serve"/,
+  });
 
-    const release = holdServeLock(url);
-    t.match(await check(), { result: 'pass' }, 'who serves has looked at its start');
-    await notice();
-    t.match(await check(), { result: 'fail', count: 1 });
-    t.match(await diagnosed(), { result: 'fail', message: replay });
-    release();
-    t.match(await check(), { result: 'fail', count: 1 }, 'told once');
-  },
-);
+  const release = holdServeLock(url);
+  t.match(await check(), { result: 'pass' }, 'who serves has looked at its start');
+  await notice();
+  t.match(await check(), { result: 'fail', count: 1 });
+  t.match(await diagnosed(), { result: 'fail', message: replay });
+  release();
+  t.match(await check(), { result: 'fail', count: 1 }, 'told once');
+});
 
-t.test('what the ledger alone has lost is told too', async (t) => {
+t.test('a loss of the ledger alone is reported too', async (t) => {
   const { url, notice, check } = await stage(t);
   writeMark(url, { position: 13, seq: 16, received_at: null });
   t.ok(await notice());

@@ -95,7 +95,7 @@ t.test('the same file again changes nothing, in whichever format and order of co
   );
 });
 
-t.test('a row that was mended is a newer state', async (t) => {
+t.test('a corrected row is a newer state', async (t) => {
   const { db } = await scratch(t);
   await importing(db, [row('ded-1', { member_contribution: '15' })]);
   await apply(db);

@@ -96,7 +96,7 @@ t.test('an event delivered again is stored once, whether one by one or 200 at on
   t.equal(duplicates, 2 + 199);
 });
 
-t.test('a duplicate beside new events loses none of them', async (t) => {
+t.test('a duplicate among new events loses none of them', async (t) => {
   const taking = await startIntake(t);
   await taking.accept(arrival('msg_1'));
   const ids = ['msg_0', 'msg_1', 'msg_2', 'msg_0', 'msg_3'];
@@ -120,7 +120,7 @@ t.test(
     ]);
     t.strictSame(await conflicts(taking), ['msg_1 second'], 'in one batch');
     for (const body of ['second', 'third', 'first', 'third', '']) await taking.accept(arrival('msg_1', body));
-    t.strictSame(await inbox(taking), ['msg_1 first'], 'the first body stands');
+    t.strictSame(await inbox(taking), ['msg_1 first'], 'the first body counts');
     t.strictSame(await conflicts(taking), ['msg_1 second', 'msg_1 third', 'msg_1 '], 'across batches');
   },
 );
@@ -162,7 +162,7 @@ t.test('when the commit fails, all of its batch are refused and nothing is store
 
 // SQLite has one writer at a time and its storage in this process; test/postgres has the rules of the other engine.
 if (engineOfTests() === 'sqlite') {
-  t.test('what arrives while a commit is written keeps its order behind it', async (t) => {
+  t.test('events that arrive while a commit is written keep their order after it', async (t) => {
     const taking = await startIntake(t);
     const ids = numbered(600);
     const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
@@ -177,7 +177,7 @@ if (engineOfTests() === 'sqlite') {
     );
   });
 
-  t.test('a failure of the storage that no retry mends is told to the process, once', async (t) => {
+  t.test('a storage failure that a retry cannot fix is reported to the process, once', async (t) => {
     const taking = await startIntake(t);
     taking.commits.failure = 'SQLITE_IOERR_FSYNC';
     await t.rejects(taking.accept(arrival('msg_1')), { code: 'NOT_STORED' });
@@ -186,7 +186,7 @@ if (engineOfTests() === 'sqlite') {
   });
 
   t.test(
-    'while another process holds the write lock, so many bytes wait and no more, and all are told in time',
+    'while another process holds the write lock, a bounded number of bytes waits, and all get a response in time',
     async (t) => {
       const taking = await startIntake(t);
       const { port } = await startReceiver(t, { accept: taking.accept });
@@ -194,7 +194,7 @@ if (engineOfTests() === 'sqlite') {
       t.teardown(() => other.close());
       other.exec('begin immediate');
 
-      // 64 MiB, in two batches: the second must not wait once more.
+      // 64 MiB, in two batches: the second one must not wait again.
       const body = Buffer.alloc(128 * 1024);
       const began = performance.now();
       const endedAfterMs: number[] = [];

@@ -57,7 +57,7 @@ t.test('a content length above the limit is refused before its body comes', asyn
   t.equal(statusOf(answer as string), 413);
 });
 
-t.test('a content length that lies gets nothing accepted', async (t) => {
+t.test('nothing is accepted with a wrong content length', async (t) => {
   const started = await startReceiver(t, { times: TIMES });
   const { port, accepted } = started;
   const lies: Record<string, { length: string; ends: boolean; status: number }> = {
@@ -75,7 +75,7 @@ t.test('a content length that lies gets nothing accepted', async (t) => {
     const { socket, closed } = await rawSocket(t, port);
     socket.write(requestText('/webhooks', { ...signed(BODY), 'content-length': length }, BODY));
     if (ends) socket.end();
-    // What follows a body that was too short may come in time to cut off the answer to it.
+    // Bytes after a body that was too short may arrive in time to cut off its response.
     const heard = answersIn(await closed)
       .map(statusOf)
       .filter((heardStatus) => heardStatus !== 401);
@@ -149,7 +149,8 @@ t.test(
     const began = performance.now();
     const { socket } = await rawSocket(t, started.port);
     socket.pause();
-    // What a closed connection shows to a side that only writes. It may come at any time from now on.
+    // The errors of a closed connection for a client that only writes. They may occur at any time from now
+    // on.
     const error = new Promise<NodeJS.ErrnoException>((resolve) => socket.on('error', resolve));
     const request = requestText('/livez', {}, '', 'GET');
     const pour = () => {

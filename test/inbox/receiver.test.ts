@@ -36,7 +36,11 @@ t.test('a refused delivery gets one answer, whatever the cause, and nothing is a
     const [answer] = await heard(1);
     answers.push((answer as string).replace(/^Date: .*\r\n/m, ''));
   }
-  t.strictSame(refused, ['headers', 'timestamp', 'signature', 'encoding'], 'the causes are told apart here');
+  t.strictSame(
+    refused,
+    ['headers', 'timestamp', 'signature', 'encoding'],
+    'the causes are distinguished here',
+  );
   t.equal(new Set(answers).size, 1, 'and not by the sender');
   t.equal(statusOf(answers[0] as string), 401);
   t.match(answers[0], /\r\ncontent-length: 0\r\n/);

@@ -53,7 +53,7 @@ t.test('without refusals nothing is written', async (t) => {
   t.equal(commits.count, 0);
 });
 
-t.test('while the database can not commit the counts wait, and are written once', async (t) => {
+t.test('while the database cannot commit, the counts wait, and then they are written once', async (t) => {
   const commits = await countedCommits(t);
   const refusals = createRefusals(() => START);
   refusals.count('timestamp');

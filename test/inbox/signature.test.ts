@@ -74,7 +74,8 @@ t.test('a timestamp is digits only, also where the library would read a number o
   }
   t.strictSame(refused, Array(texts.length).fill('timestamp'));
   t.strictSame(accepted, []);
-  // HTTP itself strips blanks around a header's text; whoever calls the check otherwise gets no more from it.
+  // HTTP strips whitespace around the value of a header. The check refuses it when it is called in another
+  // way.
   const verify = createVerify([SECRET], () => NOW);
   for (const text of [` ${SECONDS}`, `${SECONDS} `, `${SECONDS}\n`, ' ']) {
     const verdict = verify({ ...signed(), 'svix-timestamp': text }, Buffer.from(BODY));

@@ -1,4 +1,4 @@
-/** Bodies that somebody signed, and what becomes of them: the state, and the exact reason. */
+/** Signed bodies, each with its resulting state and exact reason. */
 import { LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
 import type { EventState } from '../../src/database/tables.ts';
 import { deductionBody, syncBody } from './bodies.ts';

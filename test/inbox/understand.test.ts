@@ -4,7 +4,7 @@ import { understand } from '../../src/inbox/understand.ts';
 import { deductionBody, syncBody } from './bodies.ts';
 import { CANARY, CASES } from './understand-cases.ts';
 
-/** What an object inherits, to see that no body changed it. */
+/** The properties that an object inherits, to check that no body changed them. */
 function inherited(): string[] {
   return Object.getOwnPropertyNames(Object.prototype).sort();
 }

@@ -85,7 +85,7 @@ t.test('an attempt that cannot be recorded affects no other in its batch', async
   await owe(db, 'odd', 'e-2', 'termination');
   await owe(db, 'r-3', 'e-3');
   const usual = createChangeSenders(encryptor);
-  const finished = () => Promise.reject(new Error('it can not be'));
+  const finished = () => Promise.reject(new Error('it cannot be'));
   const senders = { ...usual, termination: { ...usual.termination!, finished } };
   const clock = setClock();
   t.match(await sendLoop(t, db, url, clock, { senders }).runOnce(), { delivered: 2, lost: 1 });

@@ -27,7 +27,7 @@ async function take(db: Db, owner: string, now: Date, limit = 8): Promise<Claim[
   return (await transact(db, (trx) => claim(trx, wish, now))).claims;
 }
 
-/** What finishing one claim as `owner` says. */
+/** Returns the result of finishing one claim as `owner`. */
 async function end(db: Db, owner: string, one: End, now: Date) {
   const by = { owner, senders: {}, encryptor, random: () => 0 };
   return (await transact(db, (trx) => finish(trx, by, [one], now)))[0];
@@ -107,7 +107,7 @@ t.test('a stale owner cannot finish a claim that was only released', async (t) =
 });
 
 t.test(
-  'an owner that took its own expired claim again can not finish or renew the first attempt',
+  'an owner that claims its own expired request again cannot finish or renew the first attempt',
   async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();

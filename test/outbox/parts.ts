@@ -1,4 +1,6 @@
-/** What the tests of sending share: a clock that they set, a encryptor, a send loop on a real database. */
+/**
+ * Shared by the tests of sending: a clock that they set, an encryptor, and a send loop on a real database.
+ */
 import type { Test } from 'tap';
 import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -15,7 +17,7 @@ export const START = new Date('2026-01-31T09:30:00.000Z');
 
 export type SetClock = { (): Date; advance(ms: number): void };
 
-/** A clock that stands until it is moved. */
+/** Creates a clock that changes only when it is advanced. */
 export function setClock(start = START): SetClock {
   let at = start.getTime();
   const clock = () => new Date(at);

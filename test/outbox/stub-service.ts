@@ -18,7 +18,7 @@ export type Stub = {
 
 export type Answer = (response: ServerResponse, request: Received, index: number) => void;
 
-/** Answers each request, once its body has come, with `answer`; `index` counts from 0. */
+/** Sends `answer` to each request once its body has arrived; `index` counts from 0. */
 export async function stubService(t: Test, answer: Answer): Promise<Stub> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -44,7 +44,7 @@ export async function stubService(t: Test, answer: Answer): Promise<Stub> {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, received };
 }
 
-/** Answers a status and a JSON body. */
+/** Responds with a status and a JSON body. */
 export function json(response: ServerResponse, status: number, body: unknown = {}, headers = {}): void {
   response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
 }

@@ -1,4 +1,7 @@
-/** The end-to-end tests once more, on PostgreSQL. The longer ones: test/faults/postgres-end-to-end.test.ts. */
+/**
+ * Repeats the short end-to-end tests on PostgreSQL. The long ones are in
+ * test/faults/postgres-end-to-end.test.ts.
+ */
 import t from 'tap';
 import { usePostgres } from '../support/engine.ts';
 

@@ -1,4 +1,4 @@
-/** The tests of inbound once more, on PostgreSQL. */
+/** Repeats the tests of the inbox on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

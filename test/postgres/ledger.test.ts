@@ -1,4 +1,4 @@
-/** The tests of the ledger once more, on PostgreSQL. */
+/** Repeats the tests of the ledger on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -1,4 +1,4 @@
-/** The tests of security once more, on PostgreSQL. */
+/** Repeats the tests of security on PostgreSQL. */
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();

@@ -42,7 +42,7 @@ export async function allSent(api: Api): Promise<void> {
   }
 }
 
-/** What the two sides don't agree about, in words; nothing when they do. Ask once nothing is under way. */
+/** Returns the differences between the two sides in words. Call it once nothing is in progress. */
 export async function disagreements(
   { api, simulator }: { api: Api; simulator: Simulator },
   reported: readonly Reported[],
@@ -105,7 +105,7 @@ async function otherDeductions(api: Api, simulator: Simulator): Promise<string[]
     );
 }
 
-/** What the service sent, without what the ledger adds, its fields in one order. */
+/** Returns the fields that the service sent, without those that the ledger adds, in a fixed order. */
 function textOf(shown: Deduction & Record<string, unknown>): string {
   const { employer_id, matched, version, position, event_time, recorded_at, ...deduction } = shown;
   return JSON.stringify(deduction, Object.keys(deduction).sort());

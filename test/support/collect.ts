@@ -1,4 +1,4 @@
-/** What a stream has said so far. */
+/** Collects the text of a stream. */
 export function collect(stream: NodeJS.ReadableStream): () => string {
   let text = '';
   stream.on('data', (part) => {

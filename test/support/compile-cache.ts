@@ -1,6 +1,6 @@
 /**
- * Loaded before each test file: what the files and the executables that they start have in common is compiled once, and
- * not some hundred times. An environment that a test makes by itself takes it from `process.env`.
+ * Loaded before each test file: modules that the files and the executables share are compiled once instead of
+ * hundreds of times. An environment that a test creates takes the setting from `process.env`.
  */
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';

@@ -8,7 +8,7 @@ import { type PostgresServer, startPostgres } from './postgres.ts';
 
 let server: Promise<PostgresServer> | null = null;
 
-/** Every database that is asked for from now on lies on a PostgreSQL of this process, which ends with it. */
+/** From now on every database is created on a PostgreSQL server of this process, which ends with it. */
 export function usePostgres(): void {
   const started = startPostgres();
   server = started;
@@ -41,12 +41,12 @@ export async function liftTimeLimits(trx: Trx): Promise<void> {
   );
 }
 
-/** What the engine of this run says of a row whose key is taken. */
+/** The error of the engine of this run for a duplicate key. */
 export function notUnique(): { code: string } {
   return { code: engineOfTests() === 'sqlite' ? 'SQLITE_CONSTRAINT_UNIQUE' : '23505' };
 }
 
-/** What the engine of this run says when its disk is full: an error that heals. */
+/** The error of the engine of this run for a full disk, which is temporary. */
 export function diskFull(): { code: string } {
   return { code: engineOfTests() === 'sqlite' ? 'SQLITE_FULL' : '53100' };
 }
@@ -63,8 +63,8 @@ export async function tablesOf(db: Db): Promise<string[]> {
 }
 
 /**
- * All that the engine has stored, as text and as bytes: on SQLite the file and its log as they lie there, on
- * PostgreSQL, whose files nobody can tell apart, every row of every table.
+ * Returns all stored data as text and bytes: on SQLite the file and its log as they are, on PostgreSQL, whose
+ * files cannot be told apart by database, every row of every table.
  */
 export async function rawBytes(db: Db, url: string): Promise<Buffer> {
   if (engineOfTests() === 'sqlite') {

@@ -7,8 +7,8 @@ const WITHIN_MS = 120_000;
 const LOOK_EVERY_MS = 20;
 
 /**
- * Looks until `holds`, and answers what it saw then. Throws, with what it saw last, when that takes too long. A look
- * that throws has seen nothing yet.
+ * Repeats `look` until `holds`, and returns what it saw. Throws, with what it saw last, after a time limit. A
+ * look that throws counts as not seen yet.
  */
 export async function eventually<T>(
   what: string,

@@ -1,4 +1,4 @@
-/** What stands between the sidecar and the benefits service, and fails as networks and services do. */
+/** A proxy between the sidecar and the benefits service that fails as networks and services do. */
 
 import type { AddressInfo } from 'node:net';
 import { connect, createServer, type Socket } from 'node:net';
@@ -7,22 +7,25 @@ import type { Test } from 'tap';
 export type Mode =
   /** Lets everything through. */
   | 'pass'
-  /** Takes what comes and never answers. */
+  /** Accepts requests and never responds. */
   | 'hang'
   /** Breaks every connection at its first byte. */
   | 'reset'
-  /** Lets requests through, and breaks the connection where the answer would come: it is applied and nobody says so. */
+  /**
+   * Passes requests on, and breaks the connection instead of returning the response: the request is applied
+   * without a confirmation.
+   */
   | 'lose-answer'
-  /** The answer begins and breaks off. */
+  /** Sends the start of the response and breaks off. */
   | 'half-answer';
 
 export type Front = {
   readonly url: string;
   /** For connections that are made from now on; those that are open are broken. */
   mode: Mode;
-  /** Connections that brought something, by mode. */
+  /** Connections that sent something, by mode. */
   readonly met: Map<Mode, number>;
-  /** Answers what hangs, as a service that was only slow. */
+  /** Responds to the requests that hang, as a service that was only slow. */
   letThrough(): void;
 };
 

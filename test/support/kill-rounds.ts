@@ -30,7 +30,7 @@ export async function killRounds(t: Test, rounds: number, seed: number): Promise
 
   for (let round = 1; round <= rounds; round += 1) {
     const load = startLoad({ ...receiver(), series: `round-${round}` });
-    // What nobody knows the end of is delivered again, as the provider does, also beside the next kill.
+    // Events without a known outcome are delivered again, as the provider does, also during the next kill.
     const again = redeliver(receiver(), inDoubt, acknowledged);
     await load.reached(between(random, KILLED_AFTER.least, KILLED_AFTER.most));
     t.equal(await stage.sidecar.end('SIGKILL'), 'SIGKILL');

@@ -1,4 +1,6 @@
-/** Signed events, each another one, over several connections, until told to stop or the receiver says no. */
+/**
+ * Delivers distinct signed events over several connections, until it is stopped or the receiver refuses one.
+ */
 import { signEvent } from '../../src/simulator/sign.ts';
 import { deduction } from '../contract/samples.ts';
 import { post } from '../inbox/deliver.ts';
@@ -8,7 +10,7 @@ export type Event = { id: string; body: string };
 /** Deductions that the events are about: each has a history. */
 const DEDUCTIONS = 97;
 const EMPLOYERS = 5;
-/** Each so many is a sync request, which has its effect elsewhere than a deduction. */
+/** One in this many events is a sync request, whose effect is not a deduction. */
 const SYNC_REQUEST_EVERY = 20;
 const FIRST_CREATED_AT = Date.parse('2026-01-01T00:00:00.000Z');
 
@@ -35,7 +37,7 @@ export async function deliver(port: number, secret: string, { id, body }: Event,
   return post(port, { 'content-type': 'application/json', ...signEvent(secret, id, now, body) }, body);
 }
 
-/** Delivers again what is in doubt, one after the other. Answers what still is. */
+/** Delivers events without a known outcome again, one after the other. Returns those that still have none. */
 export async function redeliver(
   { port, secret }: { port: number; secret: string },
   events: Iterable<Event>,
@@ -55,7 +57,7 @@ export type Load = {
   readonly acknowledged: ReadonlyMap<string, Event>;
   /** Events that were answered otherwise or not at all: the provider would send them again. */
   readonly inDoubt: ReadonlyMap<string, Event>;
-  /** What else was answered than 204, and how often; 0 stands for no answer. */
+  /** How often each status other than 204 was returned; 0 means no response. */
   readonly refusals: ReadonlyMap<number, number>;
   /** Milliseconds of each acknowledgement. */
   readonly times: readonly number[];

@@ -1,7 +1,7 @@
 /**
- * The judge after every fault (docs/security.md lists the promises): what was acknowledged is stored, every event has
- * ended, effects per id are exactly one, positions have no gap, the ledger is what the events say, and no secret lies
- * anywhere. It asks the tables and nothing of the code that filled them, the same on both engines.
+ * Checks the promises (docs/security.md) after every fault: acknowledged events are stored, every event has
+ * ended, effects per id are exactly one, positions have no gap, the ledger matches the events, and no secret
+ * is stored anywhere. It reads the tables without the code that filled them, in the same way on both engines.
  */
 import { CompiledQuery, sql } from 'kysely';
 import { engineOf } from '../../src/database/engine.ts';
@@ -14,20 +14,20 @@ import type { Event } from './load.ts';
 export type Evidence = {
   databaseUrl: string;
   acknowledged: Iterable<Event>;
-  /** What must stand nowhere in the database and in no output. */
+  /** Texts that must be nowhere in the database and in no output. */
   secrets?: readonly string[];
   outputs?: readonly string[];
 };
 
-/** Breaches told at most, of each kind: one is enough to fail. */
+/** The most breaches reported of each kind: one is enough to fail. */
 const TOLD = 3;
 
-/** What does not hold, in words; nothing when all does. Ask once the inbox has no pending event. */
+/** Returns the broken promises in words. Call it once the inbox has no pending event. */
 export async function breaches(evidence: Evidence): Promise<string[]> {
   const { databaseUrl, acknowledged, secrets = [], outputs = [] } = evidence;
   const db = openDatabase(databaseUrl);
   try {
-    // One transaction: beside running sidecars all questions are about the same moment.
+    // One transaction, so that all questions are about the same moment while sidecars run.
     const found = await transact(db, async (trx) => {
       await seeOneMoment(trx);
       return [
@@ -46,7 +46,7 @@ export async function breaches(evidence: Evidence): Promise<string[]> {
 
 type Row = Record<string, string | number | null>;
 
-/** Each answers rows where something is wrong. */
+/** Each query returns rows where something is wrong. */
 const QUESTIONS: readonly (readonly [string, string])[] = [
   ['has not ended', "select event_id from inbox where state = 'pending'"],
   ['is stored twice', 'select event_id from inbox group by event_id having count(*) > 1'],
@@ -118,7 +118,7 @@ async function gaps(trx: Trx): Promise<string[]> {
   return positions.length === head?.position ? [] : [`head ${head?.position}, found ${positions.length}`];
 }
 
-/** Folds the stored bodies anew, with nothing of the ledger's own code, and compares the latest amounts. */
+/** Computes the latest amounts from the stored bodies, without the ledger's own code, and compares them. */
 async function wrongStates(trx: Trx): Promise<string[]> {
   const events = await trx
     .selectFrom('inbox')

@@ -11,7 +11,7 @@ import type { Variables } from './settings.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const TSC = join(PROJECT, 'node_modules/typescript/bin/tsc');
 const MANIFEST = JSON.parse(readFileSync(join(PROJECT, 'package.json'), 'utf8')) as { files: string[] };
-/** What the build does not make: what the manifest names, and what npm adds to that. */
+/** The files that the build does not create: those that the manifest names, and those that npm adds. */
 const AS_IT_IS = [
   'package.json',
   'README.md',
@@ -47,7 +47,7 @@ export async function installPackage(t: Test): Promise<string> {
   return folder;
 }
 
-/** What the compiler says of files of the folder, with the strictest rules of a user; none when all is well. */
+/** Returns the compiler errors of the files of the folder, with the strictest rules of a user. */
 export async function compile(folder: string, files: readonly string[]): Promise<string> {
   const settings = {
     compilerOptions: {

@@ -1,4 +1,7 @@
-/** What happens to a PostgreSQL and to sidecars on it, once each, under load, each time followed by the judge. */
+/**
+ * Faults of a PostgreSQL server and of its sidecars, once each, under load, each followed by the checks of
+ * oracle.ts.
+ */
 import type { Test } from 'tap';
 import { eventually } from './eventually.ts';
 import { deliver, eventOf } from './load.ts';
@@ -7,16 +10,16 @@ import type { Instance } from './stage.ts';
 import { nothingPending, type Three } from './three.ts';
 import type { Cut } from './wire.ts';
 
-/** While the database is away the log says so, and does not drown whoever reads it. */
+/** While the database is away, the log reports it without flooding. */
 const LINES_A_SECOND = 3;
-/** How long the database is away while events go on coming. */
+/** How long the database is away while events keep arriving. */
 const AWAY_MS = 3_000;
 
 export function readyz({ sidecar }: Instance): Promise<number> {
   return fetch(`${sidecar.receiver}/readyz`).then(({ status }) => status);
 }
 
-/** The server is stopped and started: meanwhile 503 and nothing else, then on as before, in the same processes. */
+/** The server is stopped and started: until then only 503, then normal operation in the same processes. */
 export async function restartRound(
   t: Test,
   three: Three,
@@ -104,7 +107,7 @@ export async function cutRound(t: Test, three: Three, how: Cut, series: string, 
   t.strictSame(await three.judge(), []);
 }
 
-/** One dies under load: the others go on, and apply what it stored. */
+/** One sidecar dies under load: the others continue and apply what it stored. */
 export async function killRound(t: Test, three: Three, victim: Instance, series: string) {
   const others = three.all.filter((one) => one !== victim);
   const loads = three.load(series);

@@ -10,7 +10,7 @@ import { Client } from 'pg';
 export type PostgresServer = {
   /** The address of a database on it. */
   url(database: string): string;
-  /** Makes an empty database and answers its address. */
+  /** Creates an empty database and returns its address. */
   create(): Promise<string>;
   /** Ends every connection at once and stops, as an operator's fast shutdown does. */
   stop(): Promise<void>;
@@ -62,7 +62,8 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     endAtOnce();
     await server.stop();
   };
-  // Tests that take too long are ended by this signal, of which no other handler hears: the server would stay.
+  // Tests that take too long are ended by this signal, which no other handler receives: the server would
+  // stay.
   process.once('SIGALRM', () => {
     endAtOnce();
     process.exit(1);
@@ -83,7 +84,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<P
     stop: () => server.stop(),
     crash,
     async remove() {
-      // What is removed next need not be brought to the disk first, which takes seconds on a busy one.
+      // Files that are about to be removed need no sync, which takes seconds on a busy disk.
       await crash();
       rmSync(folder, { recursive: true });
     },

@@ -1,6 +1,7 @@
 /**
- * Preloaded into the executable: its wall clock, in all threads, is wrong by the milliseconds that stand in the file
- * CLOCK_SHIFT_FILE, and jumps when the file changes. Timers go by another clock, as on a machine whose time is set.
+ * Preloaded into the executable: its wall clock is wrong in all threads by the milliseconds in the file
+ * CLOCK_SHIFT_FILE, and jumps when the file changes. Timers use another clock, as on a machine whose time is
+ * set.
  */
 import { readFileSync } from 'node:fs';
 

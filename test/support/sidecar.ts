@@ -8,7 +8,7 @@ import type { Variables } from './settings.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 /** Tap adds options for its own records, which take as long to load as the executable itself. */
 const AS_USERS_START_IT = ['env', '-u', 'NODE_OPTIONS', process.execPath];
-/** What is shown of the output when a test fails. */
+/** The part of the output that is shown when a test fails. */
 const SHOWN_CHARACTERS = 4_000;
 
 export type LogLine = Record<string, unknown> & { level: string; msg: string };
@@ -86,7 +86,7 @@ export function start(t: Test, variables: Variables, { preload }: StartOptions =
     const api = await said.address('private listener ready');
     return { ...started, receiver, api, port: Number(new URL(receiver).port) };
   })();
-  // Whoever only waits for the end does not look at this.
+  // A caller that only waits for the end does not read this.
   serving.catch(() => {});
   return { ...started, serving };
 }
@@ -101,7 +101,7 @@ function collect(child: ChildProcess) {
   child.stderr?.setEncoding('utf8').on('data', (part: string) => {
     both += part;
   });
-  // What was begun when the process was killed is no line yet.
+  // A line that was incomplete when the process was killed is not a line yet.
   const lines = (): LogLine[] =>
     stdout
       .slice(0, stdout.lastIndexOf('\n') + 1)

@@ -12,7 +12,7 @@ import { type Sidecar, type StartOptions, serve } from './sidecar.ts';
 
 /** One sidecar, over its restarts. */
 export type Instance = {
-  /** What the executable is started with; a test may change it before it starts it again. */
+  /** The settings of the executable; a test may change them before it restarts the executable. */
   readonly variables: Variables;
   /** Of the process that was started last. */
   readonly api: Api;
@@ -38,7 +38,7 @@ export type StageOptions = {
   keys?: Keys;
   /** False: the test starts it. */
   start?: boolean;
-  /** Stands between the sidecar and the service; answers its own address. */
+  /** Starts a proxy between the sidecar and the service, and returns its address. */
   before?: (serviceUrl: string) => Promise<string>;
 };
 

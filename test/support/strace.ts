@@ -7,7 +7,7 @@ import type { Test } from 'tap';
 /** Makes what was written durable; the engine is built with one or the other. */
 export const SYNCS = ['fsync', 'fdatasync'] as const;
 
-/** Why `strace` can not be used here, or false: tried on a process that does nothing. */
+/** Returns why `strace` cannot be used here, or false. Tries it on a process that does nothing. */
 export async function straceMissing(): Promise<string | false> {
   const idle = spawn('sleep', ['60']);
   try {
@@ -25,8 +25,9 @@ export async function straceMissing(): Promise<string | false> {
 }
 
 /**
- * Writes every one of these calls of a process, of all its threads and with their data, into `file`, and lets each
- * thing in `inject` go wrong, counted for each thread from now on. Resolves when it has begun; answers its end.
+ * Writes all of these calls of a process, of all its threads and with their data, to `file`, and injects the
+ * faults in `inject`, which are counted for each thread from now on. Resolves when it has started; returns
+ * its end.
  */
 export async function strace(
   t: Test,
@@ -48,7 +49,7 @@ export async function strace(
   return { ended };
 }
 
-/** Waits until it says so, or has ended without. */
+/** Waits until it has attached, or has ended without. */
 async function hasAttached(
   child: ChildProcessWithoutNullStreams,
 ): Promise<{ attached: boolean; said: string }> {
@@ -64,11 +65,11 @@ async function hasAttached(
 export type Call = {
   thread: string;
   name: string;
-  /** What the file descriptor stands for: a path, or `socket:[…]`. */
+  /** The target of the file descriptor: a path, or `socket:[…]`. */
   on: string;
   /** The rest of its arguments, as strace writes them. */
   text: string;
-  /** What it answered: a number, and the error where there was one. Null where it never returned. */
+  /** The result of the call: a number, and the error if there was one. Null if it never returned. */
   answer: string | null;
 };
 

@@ -19,13 +19,16 @@ export type Three = {
   readonly acknowledged: ReadonlyMap<string, Event>;
   /** Load on these at once. */
   load(series: string, on?: readonly Instance[], options?: { connections?: number; events?: number }): Load[];
-  /** Notes what was acknowledged, and delivers what is in doubt to this one until it is. Answers what was in doubt. */
+  /**
+   * Records acknowledged events, and delivers those without a known outcome to this one until they are
+   * acknowledged. Returns the latter.
+   */
   settle(loads: readonly Load[], to: Instance): Promise<Event[]>;
-  /** What does not hold, once no event is pending. */
+  /** Returns the broken promises, once no event is pending. */
   judge(): Promise<string[]>;
 };
 
-/** What the database calls the sessions of the nth, from 0. */
+/** Returns the name of the database sessions of the nth sidecar, from 0. */
 export function nameOf(index: number): string {
   return `sidecar-${index}`;
 }

@@ -1,4 +1,6 @@
-/** What stands between a sidecar and its PostgreSQL, and breaks connections where it hurts: at a commit. */
+/**
+ * A proxy between a sidecar and its PostgreSQL that breaks connections at critical points, such as a commit.
+ */
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
@@ -15,7 +17,7 @@ export type Wire = {
   cutting: { how: Cut; every: number } | null;
   /** How many were. */
   readonly cuts: Readonly<Record<Cut, number>>;
-  /** True: nothing goes through any more and nobody is told, as with a network that lost its way. */
+  /** True: nothing passes any more and neither side is notified, as in a network that loses packets. */
   silent: boolean;
 };
 
@@ -37,7 +39,8 @@ export async function startWire(t: Test, databaseUrl: string): Promise<Wire> {
     };
     for (const socket of [client, database]) {
       open.add(socket);
-      // Messages go on one by one: without this each would wait for the one before to be acknowledged.
+      // Messages are passed one by one: without this each would wait for the acknowledgment of the previous
+      // one.
       socket.setNoDelay(true);
       socket.on('error', end).on('close', () => {
         open.delete(socket);
@@ -71,8 +74,8 @@ export async function startWire(t: Test, databaseUrl: string): Promise<Wire> {
 }
 
 /**
- * Finds the messages that commit: the simple query `commit`, which is how the driver ends a transaction, and the end of
- * the one statement by which the intake stores a batch, which is a transaction by itself.
+ * Finds the messages that commit: the simple query `commit`, which is how the driver ends a transaction, and
+ * the end of the single statement by which the intake stores a batch, which is a transaction of its own.
  */
 function commitFinder(): (message: Buffer) => boolean {
   const storing = new Set<string>();
