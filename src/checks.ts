@@ -1,9 +1,9 @@
-/** What readiness asks of a check, and what a check finds. Each domain module exports checks in these terms. */
+/** The types of readiness checks and their findings. Each domain module exports its checks in these terms. */
 import type { ReadinessLimits } from './config.ts';
 
 export type Question = {
   now: Date;
-  /** Checks that concern one employer look at this one; all without it. */
+  /** Limits checks of an employer to this one; all employers without it. */
   employerId?: string | undefined;
   /** Of the employer's employees only these; all without it. */
   employees?: ReadonlySet<string> | undefined;
@@ -13,8 +13,9 @@ export type Question = {
 export type EmployerQuestion = Question & { employerId: string };
 
 /**
- * One finding: an example for people, and how severe it is. `count` if it represents several. A finding that a person may
- * accept is recognized by its employee and ids: those of the events, versions or dates that it rests on.
+ * One finding: an example for people and its severity. `count` if it represents several. A finding that a
+ * person may accept is recognized by its employee and the ids of the events, versions or dates that it rests
+ * on.
  */
 export type Found = {
   example: string;
@@ -29,13 +30,13 @@ export type Check<Db, Asked = Question> = {
   id: string;
   /** Queries select only what is wrong, so that a healthy system responds quickly. */
   ask: (db: Db, question: Asked) => Promise<Found[]>;
-  /** What to do if something is found. */
+  /** The advice shown with findings. */
   advice: string;
-  /** What it means that nothing is found. */
+  /** The text shown without findings. */
   passed: string | ((db: Db, question: Asked) => Promise<string>);
 };
 
-/** Findings that one check looks for. The first ones need a person anyway. */
+/** The most findings of one check. More would not help the person who resolves them. */
 export const FOUND_AT_MOST = 1_000;
 
 export type CheckResult = {
@@ -43,7 +44,7 @@ export type CheckResult = {
   result: 'pass' | 'warn' | 'fail' | 'accepted';
   /** The number of findings, including accepted ones, up to `FOUND_AT_MOST`. */
   count: number;
-  /** What to do; for a passed check, what it means. */
+  /** The advice; for a passed check, the meaning of the result. */
   advice: string;
   examples: string[];
   /** Failures that a person accepted earlier and that rest on the same facts. They do not stop finalizing. */

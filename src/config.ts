@@ -1,4 +1,4 @@
-/** Environment -> frozen Config. The only reader of process.env's variables; every secret also as NAME_FILE. */
+/** Reads the configuration from environment variables. Every secret can also be given as NAME_FILE. */
 import {
   base64,
   bearer,
@@ -17,9 +17,9 @@ export { ConfigError } from './environment.ts';
 export type Config = {
   readonly environment: 'sandbox' | 'live';
   readonly benefits: BenefitsConfig;
-  /** `whsec_…`, each accepted: two while a rotation is under way. */
+  /** `whsec_…`; all are accepted. Two during a rotation. */
   readonly webhookSecrets: readonly string[];
-  /** The first seals, all open. */
+  /** The first one encrypts; all decrypt. */
   readonly dataKeys: readonly DataKey[];
   readonly databaseUrl: string;
   readonly receiver: Listener;
@@ -65,7 +65,7 @@ const API_TOKEN_LENGTH = 32;
 /** The provider retries an event for about 27 hours; within that time, its body is compared with the stored one. */
 const RETENTION_LEAST_MS = 2 * 86_400_000;
 
-/** The whole configuration, as `serve` needs it. Throws `ConfigError` at the first variable that is wrong. */
+/** Returns the whole configuration, for `serve`. Throws `ConfigError` for the first wrong variable. */
 export function readConfig(env: Environment): Config {
   return Object.freeze({
     environment: readEnvironment(env),
@@ -92,7 +92,7 @@ export function readBenefits(env: Environment): BenefitsConfig {
 }
 
 /**
- * The key to send now: read again from its file, so that a rotated key is taken up without a restart.
+ * Returns the current key, read again from its file, so that a rotated key is used without a restart.
  * Throws `ConfigError` while the file is missing, empty or malformed.
  */
 export function currentApiKey(benefits: BenefitsConfig): string {
@@ -138,7 +138,7 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
 }
 
 export function readDatabaseUrl(env: Environment): string {
-  // A secret where it holds a password.
+  // A secret, because it may contain a password.
   const url = secret(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db';
   if (!isDatabaseUrl(url)) {
     throw new ConfigError(
@@ -149,9 +149,9 @@ export function readDatabaseUrl(env: Environment): string {
   return url;
 }
 
-/** Whether it has the form of a `DATABASE_URL`. */
+/** Reports whether it has the form of a `DATABASE_URL`. */
 export function isDatabaseUrl(url: string): boolean {
-  // SQLite itself takes `:memory:` and `file:`; here they would become files of that name.
+  // SQLite accepts `:memory:` and `file:`, but here they would become files of that name.
   if (url.startsWith('sqlite:')) return /^sqlite:(?!\/\/|:|file:).+/.test(url);
   return /^postgres(ql)?:\/\/./.test(url) && URL.canParse(url);
 }
@@ -164,10 +164,10 @@ export function readApi(env: Environment): Config['api'] {
   return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) });
 }
 
-/** Both listeners. Throws `ConfigError` where they would take the same port of the same address. */
+/** Returns both listeners. Throws `ConfigError` if they use the same port of the same address. */
 export function readListeners(env: Environment): Pick<Config, 'receiver' | 'api'> {
   const [receiver, api] = [readReceiver(env), readApi(env)];
-  // Port 0 is any that is free: each gets another.
+  // Port 0 is any free port, so each gets its own.
   if (api.port !== 0 && api.port === receiver.port && overlap(api.host, receiver.host)) {
     throw new ConfigError(
       'API_PORT',
@@ -177,7 +177,7 @@ export function readListeners(env: Environment): Pick<Config, 'receiver' | 'api'
   return { receiver, api };
 }
 
-/** Whether a connection could be meant for both. Names other than localhost are not looked up. */
+/** Reports whether two hosts share an address. Names other than localhost are not resolved. */
 function overlap(one: string, other: string): boolean {
   const hosts = [one, other];
   if (one === other || hosts.includes('::')) return true;
@@ -229,7 +229,7 @@ function censusSource(env: Environment): CensusSource {
   if (text === 'push') return { kind: 'push' };
   if (/^dir:./.test(text)) return { kind: 'dir', path: text.slice('dir:'.length) };
   const url = address(text.replaceAll('{employer_id}', '1'));
-  // An id comes with an event: it may choose the path of the address, never the host that the token goes to.
+  // Events contain the id, so it may appear in the path but never choose the host that receives the token.
   const other = address(text.replaceAll('{employer_id}', '2'));
   const isPlaced = text.includes('{employer_id}') && url?.origin === other?.origin;
   if (isPlaced && url !== null) return { kind: 'http', url: encrypted(env, name, text) };
@@ -264,10 +264,11 @@ function encrypted(env: Environment, name: string, text: string): string {
 }
 
 /**
- * Whether an address sends keys and personal data unencrypted to another machine. Addresses of this machine are
- * `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`. The URL parser normalizes their other spellings.
+ * Reports whether an address sends keys and personal data unencrypted to another machine. Addresses of this
+ * machine are `localhost`, `*.localhost` (RFC 6761), 127.0.0.0/8 and `::1`. The URL parser normalizes their
+ * other spellings.
  */
-export function isPlainHttp(url: string): boolean {
+function isPlainHttp(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !/^(?:(?:.+\.)?localhost|127(?:\.\d+){3}|\[::1\])$/.test(hostname);
 }

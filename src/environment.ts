@@ -1,4 +1,4 @@
-/** Reading single variables of the environment: what every variable has in common, whatever it means. */
+/** Reads and checks single environment variables. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -15,7 +15,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** A whole number and a unit, such as `24h`, in milliseconds. */
+/** Returns a duration such as `24h` in milliseconds. */
 export function duration(env: Environment, name: string, otherwise: string): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(given(env, name) ?? otherwise) ?? [];
   if (count === undefined || unit === undefined || Number(count) === 0) {
@@ -24,7 +24,7 @@ export function duration(env: Environment, name: string, otherwise: string): num
   return Number(count) * (UNIT_MS[unit] as number);
 }
 
-/** One of `values`; without `otherwise` the variable is required. */
+/** Returns one of `values`. The variable is required without `otherwise`. */
 export function oneOf<T extends string>(
   env: Environment,
   name: string,
@@ -52,7 +52,7 @@ export function secret(env: Environment, name: string): string | undefined {
   return file === undefined ? value : readSecretFile(name, file);
 }
 
-/** More than any secret needs, and little enough to hold whatever file was named by mistake. */
+/** More than any secret needs, and small enough to read a file that was named by mistake. */
 const SECRET_FILE_KIB = 64;
 
 /**
@@ -97,7 +97,10 @@ function readRegular(path: string, most: number): Buffer | null {
   }
 }
 
-/** A variable set to nothing counts as not set, as compose files and shells leave it. */
+/**
+ * Returns a variable's value. An empty one counts as not set, because compose files and shells leave such
+ * variables.
+ */
 export function given(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value === '' ? undefined : value;
@@ -108,14 +111,17 @@ export function required(name: string, value: string | undefined): string {
   return value;
 }
 
-/** Characters that are valid in an Authorization header. Others would fail at the first request instead of the start. */
+/**
+ * Returns `text` if it is valid in an Authorization header. Otherwise the first request would fail instead of
+ * the start.
+ */
 export function bearer(name: string, text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text))
     throw new ConfigError(name, 'must be printable ASCII characters without spaces');
   return text;
 }
 
-/** Strict: Buffer would skip what is not base64 and decode the rest. */
+/** Decodes base64 strictly; null if it is invalid. Buffer would skip invalid characters. */
 export function base64(text: string): Uint8Array | null {
   if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text)) return null;
   const bytes = Buffer.from(text, 'base64');

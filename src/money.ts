@@ -25,6 +25,11 @@ export function isSameNumber(one: string, other: string): boolean {
   return a.units * 10n ** BigInt(b.decimals) === b.units * 10n ** BigInt(a.decimals);
 }
 
+/** Reports whether a contribution, a plain decimal as received, is zero. */
+export function isZero(contribution: string): boolean {
+  return !/[1-9]/.test(contribution);
+}
+
 export function times(value: Decimal, count: number): Decimal {
   return { units: value.units * BigInt(count), decimals: value.decimals };
 }

@@ -24,7 +24,7 @@ declare module 'fastify' {
     scope?: RouteScope;
   }
   interface FastifyRequest {
-    /** Null on public routes, and of a request without a token that counts. */
+    /** Null on public routes and for requests that are not authenticated. */
     caller: Caller | null;
     /** The cookie of a console session. Null if the request has a token. */
     session: string | null;
@@ -32,8 +32,9 @@ declare module 'fastify' {
 }
 
 /**
- * Where a person's session at the console is. Browsers keep cookies by host, whatever the port: two sidecars that are
- * reached by two ports of one machine, such as sandbox and live by a tunnel each, must not sign each other's people out.
+ * Returns the names of the session cookie. They contain the port, because browsers keep cookies by host: two
+ * sidecars on two ports of one machine, such as sandbox and live through tunnels, must not end each other's
+ * sessions.
  */
 export function sessionCookies({ headers }: FastifyRequest): { plain: string; secure: string } {
   const port = /:(\d{1,5})$/.exec(headers.host ?? '')?.[1] ?? 'default';
@@ -42,7 +43,7 @@ export function sessionCookies({ headers }: FastifyRequest): { plain: string; se
   return { plain, secure: `__Host-${plain}` };
 }
 
-/** Marks the requests of a page that refreshes, which don't keep a session from ending. */
+/** Marks automatic requests of a page that refreshes. They do not extend a session. */
 export const BACKGROUND_HEADER = 'x-background';
 
 /** The CSRF token that a session sends with requests that change something. */
@@ -76,8 +77,8 @@ export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
 }
 
 /**
- * The hook that runs before anything of a request is read. A token counts, or the session of a person at the console.
- * Throws 401 or 403 as a `Refusal`; an unknown path goes on to its 404.
+ * Returns the hook that authenticates a request before its body is read: by token, or by console session.
+ * Throws 401 or 403 as a `Refusal`. Requests to an unknown path pass, and get a 404.
  */
 export function createAuthorize(
   { db, now, firstToken }: { db: Db; now: Clock; firstToken: string | null },
@@ -107,8 +108,8 @@ export function createAuthorize(
 }
 
 /**
- * Whose session a request has, for an address that is not there, about which nobody is asked. False where it has none,
- * or one that does not count any more.
+ * Sets the caller of a request from its console session. For unknown paths, which the hook does not
+ * authenticate. Returns false without a valid session.
  */
 export async function knowPerson(
   request: FastifyRequest,
@@ -123,9 +124,10 @@ export async function knowPerson(
 }
 
 /**
- * The token of an Authorization header. Basic, with the token as its password, counts on the reference pages only:
- * a browser can't be told to send a bearer token with an address that is typed in. No other route takes it, because
- * a browser sends Basic along by itself, also with requests that another site set off.
+ * Returns the token of an Authorization header. Basic, with the token as its password, counts on the
+ * reference pages only, because a browser cannot send a bearer token for an address that is typed in. No
+ * other route accepts it, because browsers add Basic credentials automatically, even to requests that another
+ * site starts.
  */
 function tokenOf(header: string | undefined, basicToo: boolean): string | null {
   const [, scheme, credentials] = /^(\S+) +(\S+) *$/.exec(header ?? '') ?? [];
@@ -194,7 +196,7 @@ export function by({ caller }: FastifyRequest): { token?: string } {
   return caller === null ? {} : { token: caller.name };
 }
 
-/** Writes down that the caller is about to be shown personal data. When this throws, nothing may be shown. */
+/** Records that the caller is about to see personal data. If this throws, nothing may be shown. */
 export async function writeReadDown(
   { db, now }: ApiParts,
   { caller }: FastifyRequest,

@@ -12,11 +12,11 @@ import { invalid, Refusal } from './problem.ts';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
-/** Some editors put it before a text; JSON has none (RFC 8259, 8.1). */
+/** Some editors write it before a text. JSON must not have it (RFC 8259, 8.1). */
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
 export function readJsonBodies(app: FastifyInstance): void {
-  // A few compressed bytes could be gigabytes: nothing is ever inflated.
+  // Bodies are never decompressed, because a few bytes could become gigabytes.
   app.addHook('onRequest', async ({ headers }) => {
     if ((headers['content-encoding'] ?? 'identity') === 'identity') return;
     throw new Refusal('unsupported-media-type', 'send the body without a content encoding');

@@ -9,7 +9,7 @@ import { type Api, named } from './schemas.ts';
 type Document = { paths?: Record<string, Record<string, Operation>>; components?: object };
 type Operation = { responses?: Record<string, unknown>; 'x-refuses'?: readonly RefusalCode[] };
 
-/** Scripts, styles and pictures come from this listener only, and nothing may put the page into a frame. */
+/** Allows scripts, styles and images from this listener only, and no frames. */
 const DOCS_POLICY = [
   "default-src 'none'",
   "script-src 'self'",
@@ -44,7 +44,7 @@ const TAGS = [
   { name: 'Reference', description: 'This document.' },
 ];
 
-/** Before the routes: it sees each as it is declared. */
+/** Registers the reference. Call it before the routes, because it collects each when it is declared. */
 export function collectRoutes(app: Api, version: string): void {
   app.register(swagger, {
     // Schemas keep their names in the document.
@@ -106,7 +106,7 @@ export function referenceRoutes(app: Api): void {
   });
 }
 
-/** The refusals of each operation, and the rules in words where a schema has no description of its own. */
+/** Adds the refusals of each operation, and rules as descriptions of schemas that have none. */
 function finish(document: Document): Document {
   const responses = Object.fromEntries(
     Object.keys(REFUSALS).map((code) => [code, response(code as RefusalCode)]),
@@ -131,7 +131,7 @@ function response(code: RefusalCode): object {
   };
 }
 
-/** `rule` is our own annotation, and `instant` our own name of a format: the reference has words for them. */
+/** Replaces `rule` and the format `instant`, which are our own, with standard keywords. */
 function tellRules(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(tellRules);
   if (typeof value !== 'object' || value === null) return value;

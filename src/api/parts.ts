@@ -16,20 +16,20 @@ export type ApiParts = ReadinessLimits & {
   readonly now: Clock;
   readonly log: Log;
   readonly encryptor: Encryptor;
-  /** The configuration's `API_TOKEN`, allowed everything; null: none. */
+  /** The configuration's `API_TOKEN`, which has every scope; null without one. */
   readonly firstToken: string | null;
-  /** Where censuses come from: payroll brings them, or they are fetched when the service asks for one. */
+  /** The census source: payroll stages censuses, or each sync fetches one. */
   readonly censusFrom: CensusFrom;
   /** The package version, shown in the API reference. */
   readonly version: string;
-  /** Why this process can't commit now; null when it can. */
+  /** Returns why this process cannot commit now; null if it can. */
   readonly whyNotReady: () => Promise<NotReady | null>;
   /** Returns the counts of the other threads. Rejects with the code THREAD_SILENT. */
   readonly receiving: () => Promise<Receiving>;
-  /** The counts of this thread and its work. */
+  /** Returns the counts of this thread and its work. */
   readonly thread: () => ThreadCounts;
   readonly counts: PrivateCounts;
-  /** From which on requests are refused. */
+  /** The load above which requests are refused. */
   readonly pressure: PressureLimits;
   /** Called when events are pending again. */
   readonly wakeApply: () => void;

@@ -1,5 +1,5 @@
 /**
- * Refuses requests while the private side has more to do than it can, before the receiver suffers: the two share the
+ * Refuses requests while the API thread is overloaded, before the receiver suffers: the two share the
  * machine's cores, its memory and the database (bench/findings.md).
  */
 import { getHeapStatistics } from 'node:v8';
@@ -12,37 +12,37 @@ import type { Api } from './schemas.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Answered however much there is to do: what tells how this process is. */
+    /** The route responds under any load, because it reports the state of this process. */
     alwaysAnswered?: boolean;
   }
 }
 
 /**
- * By how much timers may fire late, on average over a second: each turn of the thread takes so long then, and a request
- * takes several. The largest run alone, a file of all its lines, or twenty callers who page as quickly as they can, stay
- * below 100 ms on two cores (bench/findings.md).
+ * The average delay of timers over a second. A request takes several turns of the event loop, each this late.
+ * The largest run, a file of all its lines, or twenty callers who page as fast as they can stay below 100 ms
+ * on two cores (bench/findings.md).
  */
 const LOOP_DELAY_MS = 500;
 /**
- * Connections up to which none is refused for that: more than payroll's programs and people have. With fewer the thread
- * is late because the machine is, or has one long work, and to refuse would help nobody. Connections, because what
- * they ask waits on them, where nobody can count it, until the thread has time.
+ * With at most this many connections, more than payroll's programs and people have, no request is refused for
+ * delay: the machine is slow or has one long task, and refusing requests would not help. Connections are
+ * counted because requests cannot be counted until the thread reads them.
  */
 const FEW_CONNECTIONS = 64;
-/** Of the memory that V8 gives this thread. Where it ends the process does, and the receiver with it. */
+/** The share of this thread's V8 heap in use. A full heap ends the process, and with it the receiver. */
 const HEAP_SHARE = 0.85;
-/** How often it is looked at: a single slow query, which a second has room for, is no pressure. */
+/** How often the load is measured. A single slow query fits into this time and is no overload. */
 const LOOK_EVERY_MS = 1_000;
-/** The next look has been by then. */
+/** The load has been measured again by then. */
 const RETRY_AFTER_SECONDS = 2;
 
 /**
- * From which on requests are refused: milliseconds that timers fire late while there are more than so many connections,
- * and bytes in use. 0 milliseconds or bytes: not looked at.
+ * The load above which requests are refused: the delay of timers in milliseconds while there are more than
+ * `connections` connections, or the bytes of heap in use. 0 milliseconds or bytes disable that limit.
  */
 export type PressureLimits = { loopDelayMs: number; connections: number; heapBytes: number };
 
-/** Those of the thread that calls it. */
+/** Returns the limits of the calling thread. */
 export function pressureLimits(): PressureLimits {
   return {
     loopDelayMs: LOOP_DELAY_MS,
@@ -51,7 +51,10 @@ export function pressureLimits(): PressureLimits {
   };
 }
 
-/** There was too much to do. Told once a second, and counted: a flood must not flood the log. */
+/**
+ * The refusal of an overloaded thread. It is counted and logged once a second, so that a flood cannot fill
+ * the log.
+ */
 export class Shed extends Refusal {
   constructor(
     detail = 'Too many requests at once. Send the request again later.',
@@ -61,7 +64,7 @@ export class Shed extends Refusal {
   }
 }
 
-/** To be called before anything else is done with a request: what is refused should cost nothing. */
+/** Adds the load limits. Call it before other hooks, because a refused request should cost nothing. */
 export function shedLoad(
   app: Api,
   { log, counts, pressure }: { log: Log; counts: PrivateCounts; pressure: PressureLimits },
@@ -82,7 +85,7 @@ export function shedLoad(
     sampleInterval: LOOK_EVERY_MS,
     pressureHandler: async (request) => {
       if (request.routeOptions.config.alwaysAnswered === true) return;
-      // It looks at the delay first, and collecting garbage in a full memory makes a thread late, too.
+      // The plugin checks the delay first, and garbage collection in a full heap also delays the thread.
       const isFull = pressure.heapBytes > 0 && app.memoryUsage().heapUsed > pressure.heapBytes;
       if (!isFull && connections <= pressure.connections) return;
       const reason = isFull ? 'heap' : 'event-loop';

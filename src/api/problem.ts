@@ -30,7 +30,7 @@ export type RefusalCode = keyof typeof REFUSALS;
 export class Refusal extends Error {
   readonly code: RefusalCode;
   readonly errors: readonly Problem[];
-  /** All problems, where there were more than `errors` names. */
+  /** The number of all problems, which may be more than `errors` holds. */
   readonly errorCount: number;
   readonly headers: Readonly<Record<string, string>>;
 
@@ -67,7 +67,7 @@ export function broken(
   return new Refusal(code, left > 0 ? `${first}; and ${left} more` : first, { errors: named, errorCount });
 }
 
-/** An unknown id: the answer does not repeat it. */
+/** Returns the refusal of an unknown id, without repeating the id. */
 export function notFound(what: string): Refusal {
   return new Refusal('not-found', `There is no ${what} with this ID.`);
 }

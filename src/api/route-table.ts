@@ -1,4 +1,4 @@
-/** Every route of the listener as it was declared: what the scopes, the 405 and the reference are made from. */
+/** Every declared route of the listener: the source of the scopes, the 405 responses and the reference. */
 import type { RouteOptions } from 'fastify';
 import type { RouteScope } from './auth.ts';
 import type { RefusalCode } from './problem.ts';
@@ -9,7 +9,7 @@ declare module 'fastify' {
     refuses?: readonly RefusalCode[];
   }
   interface FastifySchema {
-    /** For the reference: every refusal that the route may answer. */
+    /** For the reference: every refusal that the route may return. */
     'x-refuses'?: readonly RefusalCode[];
   }
 }
@@ -23,7 +23,7 @@ export type RouteTable = {
   readonly routes: readonly DeclaredRoute[];
   /** Checks every route before it is added. Throws if it declares no scope, which stops the start. */
   declare(route: RouteOptions & { routePath?: string; path?: string; prefix?: string }): void;
-  /** The methods that a path of a request has; none when the path is unknown. */
+  /** Returns the methods of a request's path; empty if the path is unknown. */
   methodsOf(path: string): string[];
 };
 

@@ -11,7 +11,7 @@ import { REASONS } from '../payroll/runs/population.ts';
 import { amountField, Totals } from '../payroll/runs/totals.ts';
 import { TREATMENTS } from '../payroll/settings/codes.ts';
 import { COLLECTIONS, OPTIONS } from '../payroll/settings/policy.ts';
-import { ownInstant } from './schemas.ts';
+import { oneOfDescribed, ownInstant } from './schemas.ts';
 
 /** The descriptions of a run's fields, shared by requests and responses. */
 const WORDS: Readonly<Record<keyof Run, string>> = {
@@ -183,7 +183,7 @@ const {
   ...STORED
 } = PayrollRun.properties;
 
-/** All of a run but what an open one would have to be computed for. */
+/** A run without the fields for which an open run must be computed. */
 export const PayrollRunOutline = closed(
   {
     ...STORED,
@@ -193,7 +193,7 @@ export const PayrollRunOutline = closed(
   'A payroll run as created, with its state.',
 );
 
-/** Without what would have to be computed, and without its lists of ids. */
+/** The same, also without the lists of ids. */
 export const PayrollRunSummary = closed(
   {
     ...RunId.properties,
@@ -265,13 +265,9 @@ export const Line = closed(
   'One deduction from one paycheck.',
 );
 
-/** The contract has checked it, and a line says it as a text. */
+/** The type of a line's text that the contract has checked. */
 function oneOfText(values: readonly string[], description: string) {
   return Type.Unsafe<string>(oneOfDescribed(values, description));
-}
-
-function oneOfDescribed<const Values extends readonly string[]>(values: Values, description: string) {
-  return { ...oneOf(values), description };
 }
 
 export const PayrollRunPreview = closed(

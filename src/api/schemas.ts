@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
-import { closed, nullable } from '../contract/fields.ts';
+import { closed, nullable, oneOf } from '../contract/fields.ts';
 import { toInstant } from '../contract/instant.ts';
 
 /** A Fastify whose handlers are typed by their routes' TypeBox schemas. */
@@ -16,7 +16,7 @@ export type Api = FastifyInstance<
   TypeBoxTypeProvider
 >;
 
-/** Rows of a page when the caller names no number. */
+/** The number of rows on a page without `limit`. */
 export const LIMIT_DEFAULT = 100;
 /** A page with this many deductions is about 500 KB and takes a few tens of milliseconds to read. */
 const LIMIT_MAX = 1_000;
@@ -39,7 +39,7 @@ export const cursor = Type.Optional(
   }),
 );
 
-/** An instant as callers give it. */
+/** Returns the schema of an instant in a request. */
 export const instant = (description: string) =>
   Type.String({
     format: 'instant',
@@ -47,15 +47,29 @@ export const instant = (description: string) =>
     description,
   });
 
-/** An instant as our own columns have it, in milliseconds UTC; finer digits are cut. For a checked text. */
+/** Returns a checked instant as the columns store it: in UTC, cut to milliseconds. */
 export function toMilliseconds(text: string): string {
   return `${(toInstant(text) as string).slice(0, 23)}Z`;
 }
 
-/** An instant of ours. */
+/** Returns the schema of an instant that the sidecar formatted. */
 export const ownInstant = (description: string) => Type.String({ description });
 
-/** One thing that is wrong: where, and which rule. */
+export const nullableText = (description: string) => nullable(Type.String({ description }));
+
+export function oneOfDescribed<const Values extends readonly string[]>(values: Values, description: string) {
+  return { ...oneOf(values), description };
+}
+
+export const REASON_MAX_CHARACTERS = 500;
+
+/** Returns the schema of the reason that a person gives for an action. */
+export const reasonField = (
+  description: string,
+  rule = `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
+) => Type.String({ pattern: '\\S', maxLength: REASON_MAX_CHARACTERS, rule, description });
+
+/** A problem: the path of the field and the rule that it breaks. */
 export const FieldProblem = closed({ path: Type.String(), rule: Type.String() });
 
 /** A page of a list. */
@@ -71,8 +85,8 @@ export const pageOf = <const S extends TSchema>(row: S) =>
   );
 
 /**
- * Gives a schema a name in the reference and answers what points to it there. Answers only: requests are checked
- * by the schema itself.
+ * Names a schema in the reference and returns a pointer to it for response schemas. Request schemas must not
+ * use the pointer, because requests are checked by the schema itself.
  */
 export function named<const S extends TSchema>(app: Api, name: string, schema: S) {
   app.addSchema({ ...schema, $id: name });

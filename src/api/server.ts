@@ -48,11 +48,11 @@ import { compileValidator } from './validation.ts';
 export const BODY_LIMIT_BYTES = 256 * 1024;
 /** An id in a path: 255 characters, each up to 12 when percent-encoded. */
 const PATH_PARAMETER_MAX_LENGTH = 255 * 12;
-/** Between the first byte of a request and the end of its headers. */
+/** The longest time from the first byte of a request to the end of its headers. */
 const HEADERS_TIMEOUT_MS = 5_000;
-/** Between the first byte of a request and the end of its body: a census of 256 MiB over a slow network. */
+/** The same to the end of its body: a census of 256 MiB over a slow network. */
 const REQUEST_TIMEOUT_MS = 10 * 60_000;
-/** An idle connection. A census is added to the roster before its response is sent. */
+/** The longest idle time of a connection. A census is added to the roster before its response is sent. */
 const IDLE_TIMEOUT_MS = 5 * 60_000;
 /** How often these limits are checked. */
 const TIMEOUT_CHECK_MS = 1_000;
@@ -63,7 +63,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /** Every route as declared, for the tests that go through all of them. */
     routeTable: RouteTable;
-    /** For the console's page to sign in. */
+    /** Used by the console's sign-in page. */
     failedAttempt: FailedAttempt;
     /** Responds to a signed-in person whose page does not exist; null for other callers. The console sets it. */
     unknownPage: ((request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply | null>) | null;
@@ -201,8 +201,8 @@ export const RUN_ROUTES: Readonly<Record<string, RunWork>> = {
 /** Unknown paths are counted under one name, because a caller can invent any number of them. */
 const NO_ROUTE = 'none';
 
-/** Counts each answer of the listener, until its last byte. */
-export function measureRequests(app: Api, counts: PrivateCounts): void {
+/** Counts each response of the listener and its time to the last byte. */
+function measureRequests(app: Api, counts: PrivateCounts): void {
   app.addHook('onResponse', async ({ method, routeOptions }, reply) => {
     const route = routeOptions.url === undefined ? NO_ROUTE : `${method} ${routeOptions.url}`;
     const seconds = reply.elapsedTime / 1_000;

@@ -1,4 +1,4 @@
-/** Checks the parts of a request by the routes' schemas, in the contract's own words. */
+/** Checks the parts of a request against the route's schemas, with the contract's error messages. */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
 import { compile, fieldPath, givenFieldPath, type Problem } from '../contract/check.ts';
@@ -13,7 +13,7 @@ const NAMES: Readonly<Record<string, string>> = {
   body: 'is not a field of this request',
 };
 
-/** More digits than any number of a query has, fewer than a number loses precision at. */
+/** More digits than a query needs, and few enough for a number to hold exactly. */
 const WHOLE_NUMBER = /^-?\d{1,15}$/;
 
 /**
@@ -34,12 +34,12 @@ export const compileValidator: FastifySchemaCompiler<TSchema> = ({ schema, httpP
   };
 };
 
-/** For routes whose bodies a room checks itself, and says more of each field than a schema can. */
+/** For routes whose bodies a domain module checks, with better messages than a schema has. */
 export const exceptBody: FastifySchemaCompiler<TSchema> = (part) =>
   part.httpPart === 'body' ? () => true : compileValidator(part);
 
 /**
- * For routes whose body may be left out, which is then an empty one. Headers are looked at by the handler: each
+ * For routes whose body is optional; without one it is `{}`. The handler checks headers, because every
  * request has some that no schema names.
  */
 export const bodyMayBeLeftOut: FastifySchemaCompiler<TSchema> = (part) => {
@@ -75,7 +75,7 @@ function fromText(part: Part, properties: Properties): Record<string, unknown> {
   );
 }
 
-/** A text that is no such value stays a text, which the check then refuses. */
+/** Returns text that cannot be parsed unchanged, so that the check refuses it. */
 function parsed(text: string, type: unknown): unknown {
   if (type === 'integer') return WHOLE_NUMBER.test(text) ? Number(text) : text;
   if (type === 'boolean') return text === 'true' ? true : text === 'false' ? false : text;

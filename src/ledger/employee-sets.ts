@@ -37,13 +37,13 @@ export const sharedEmployees = follow({
   holds: sql`(select count(*) from roster where roster.employee_id = named.employee_id) > 1`,
 });
 
-/** Returns the first `FOLLOWED_AT_MOST` employees of the set, ordered by id. */
+/** A function that returns the first `FOLLOWED_AT_MOST` employees of a set, ordered by id. */
 type Followed = (db: Db) => Promise<readonly string[]>;
 
 function follow(rule: Rule): Followed {
   const keptOf = new WeakMap<Db, Kept>();
   return async (db) => {
-    // Read before the set, so that what is added meanwhile is checked again next time.
+    // The position is read first, so that employees added during the scan are checked next time.
     const position = await readPosition(db);
     const kept = keptOf.get(db);
     const isNear =

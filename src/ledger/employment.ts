@@ -192,7 +192,7 @@ function withTermination(spells: readonly Spell[], termination_date: string): re
   return spell === undefined ? [ended, ...spells] : spells.with(index, ended);
 }
 
-/** A census lists active employees, so it contradicts a termination that lies before its receipt date. */
+/** A census lists active employees, so it contradicts a termination before its receipt date. */
 function withoutPastTermination(spells: readonly Spell[], receiptDate: string): readonly Spell[] {
   const last = spells.at(-1);
   if (last === undefined || last.termination_date === null || last.termination_date >= receiptDate)

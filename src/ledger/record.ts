@@ -87,8 +87,8 @@ async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promis
 }
 
 /**
- * Returns what events tie with that are not newer than their deduction's latest state: by tie key, the
- * content of the version with the greatest position at the same event time.
+ * Returns, by tie key, the content that events tie with: that of the version with the greatest position at
+ * the same event time. Events newer than their deduction's latest state have none.
  */
 async function contentsTied(
   trx: Trx,

@@ -18,7 +18,7 @@ const ATTRIBUTES = ['hire_date', 'termination_date', ...DATED, 'effective_on'] a
 const FIELDS = ['employee_id', 'employer_id', ...ATTRIBUTES] as const;
 const SELECTED = ['position', ...FIELDS, 'source', 'recorded_at'] as const;
 
-/** What a source states about an employment. A missing attribute stays unchanged. */
+/** A source's statement about an employment. It leaves a missing attribute unchanged. */
 export type NewFact = Pick<RosterFact, 'employee_id' | 'employer_id'> &
   Partial<Pick<RosterFact, (typeof ATTRIBUTES)[number]>>;
 
@@ -272,7 +272,7 @@ async function sharedAfter(db: Db, employeeId: string): Promise<string[]> {
   return rows.map(({ employee_id }) => employee_id);
 }
 
-/** JSON keeps the two ids apart whatever characters they hold. */
+/** JSON keeps the two ids separate, whatever characters they contain. */
 function keyOf(row: { employee_id: string; employer_id: string }): string {
   return JSON.stringify([row.employee_id, row.employer_id]);
 }

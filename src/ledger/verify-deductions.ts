@@ -177,7 +177,7 @@ export async function pairsUnlisted<P extends Pair>(db: Db, pairs: readonly P[])
   return pairs.filter((pair) => !listed.has(keyOf(pair)));
 }
 
-/** JSON keeps the two ids apart whatever characters they hold. */
+/** JSON keeps the two ids separate, whatever characters they contain. */
 function keyOf({ employee_id, deduction_id }: Pair): string {
   return JSON.stringify([employee_id, deduction_id]);
 }

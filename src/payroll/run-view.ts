@@ -6,7 +6,7 @@ import type { Line } from './calculation/line.ts';
 import { readTaken } from './reconciliation/taken.ts';
 import { planOfBasis, planWith, runUnder } from './runs/basis.ts';
 import type { Run, StatedRun } from './runs/body.ts';
-import { bodyOf, frozenOf, type RunRow, type RunView, type StoredRun } from './runs/store.ts';
+import { bodyOf, type Frozen, frozenOf, type RunRow, type RunView, type StoredRun } from './runs/store.ts';
 import type { Totals } from './runs/totals.ts';
 import { OPTIONS, readPolicies } from './settings/policy.ts';
 import { readSchedules } from './settings/schedules.ts';
@@ -26,19 +26,31 @@ export type PayrollRunPreview = Awaited<ReturnType<typeof viewPreview>>;
 
 /** Returns a stored run with its computed values. */
 export async function viewStoredRun(db: Db, view: RunView, stored: StoredRun) {
-  return { ...(await outlineOf(db, stored)), ...(await computedOf(db, view)) };
+  const frozen = finalOf(stored);
+  return { ...(await outlinedOf(db, stored, frozen)), ...(await computedOf(db, view, frozen)) };
 }
 
 /** Returns a stored run without its computed values. */
-export async function outlineOf(db: Db, stored: StoredRun) {
+export function outlineOf(db: Db, stored: StoredRun) {
+  return outlinedOf(db, stored, finalOf(stored));
+}
+
+/** Returns what a finalized or voided run keeps, which may be megabytes; null for an open run. */
+function finalOf(stored: StoredRun): Frozen | null {
+  return stored.state === 'open' ? null : frozenOf(stored);
+}
+
+async function outlinedOf(db: Db, stored: StoredRun, frozen: Frozen | null) {
+  const stated = bodyOf(stored);
+  const run = frozen?.basis.run ?? runUnder(stated, await readPolicies(db, stored.employer_id));
   return {
     run_id: stored.run_id,
-    ...fieldsOf(await effectiveRun(db, stored), bodyOf(stored)),
+    ...fieldsOf(run, stated),
     ...lifeOf(stored),
     etag: stored.etag,
     totals: totalsOf(stored),
     accept_reason: stored.accept_reason,
-    accepted_checks: stored.state === 'open' ? [] : [...frozenOf(stored).accepted_checks],
+    accepted_checks: [...(frozen?.accepted_checks ?? [])],
     void_reason: stored.void_reason,
     taken_reports: await readTaken(db, stored.run_id),
   };
@@ -48,16 +60,14 @@ export async function outlineOf(db: Db, stored: StoredRun) {
 export async function viewPreview(db: Db, view: RunView, stated: StatedRun, lines: readonly Line[] | null) {
   return {
     ...fieldsOf(view.run, stated),
-    ...(await computedOf(db, view)),
+    ...(await computedOf(db, view, null)),
     lines: lines === null ? null : [...lines],
   };
 }
 
-async function computedOf(db: Db, { run, stored, ...view }: RunView) {
+async function computedOf(db: Db, { run, ...view }: RunView, frozen: Frozen | null) {
   const plan =
-    stored === null || stored.state === 'open'
-      ? planWith(run, await readSchedules(db, run.employer_id))
-      : planOfBasis(frozenOf(stored).basis);
+    frozen === null ? planWith(run, await readSchedules(db, run.employer_id)) : planOfBasis(frozen.basis);
   return {
     pay_dates_used: plan.dates === null ? null : [...plan.dates],
     calendar_assumed: plan.calendarAssumed,
@@ -92,11 +102,6 @@ export function viewRunSummary(stored: RunRow) {
 
 function totalsOf({ totals }: RunRow): Totals | null {
   return totals === null ? null : (JSON.parse(totals) as Totals);
-}
-
-async function effectiveRun(db: Db, stored: StoredRun): Promise<Run> {
-  if (stored.state !== 'open') return frozenOf(stored).basis.run;
-  return runUnder(bodyOf(stored), await readPolicies(db, stored.employer_id));
 }
 
 /** Returns the run with its effective options, and the names of those that it states itself. */

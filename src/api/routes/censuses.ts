@@ -107,7 +107,7 @@ const BODY_IN_WORDS =
   'row per employee, an empty cell for an absent field, and the organization as JSON in the header ' +
   '`Census-Organization`. At most 256 MiB.';
 
-/** An employer's census: brought by payroll, checked as a whole, kept encrypted until the service asks. */
+/** Stages and validates the census of an employer. */
 export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   passStreams(app, Object.values(CENSUS_TYPES));
   const limited = limitReads(CENSUSES_AT_ONCE, 'censuses', log);
@@ -122,7 +122,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
       Type.String({ description: 'The organization as JSON. Required with CSV.' }),
     ),
   });
-  // The body is a stream, which the census room reads and checks row by row.
+  // The body is a stream that the census module reads and checks row by row.
   const validatorCompiler: typeof compileValidator = (part) =>
     part.httpPart === 'params' ? compileValidator(part) : () => true;
 
@@ -229,7 +229,10 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
   stagedCensusListRoutes(app, parts);
 }
 
-/** The body's bytes. When some are missing the connection is cut: half a census must not look like a whole one. */
+/**
+ * Yields the body. Throws if bytes are missing, which cuts the connection: half a census must not look
+ * complete.
+ */
 async function* whole(body: {
   length: number;
   chunks: AsyncIterable<Uint8Array>;
@@ -287,7 +290,7 @@ const pageWithSource = (row: TSchema) =>
 
 const position = cursorOf('censuses', Type.String());
 
-/** Which employers have a staged census, how old and how large it is. Nothing here is personal data. */
+/** Lists the staged censuses with their age and size, without personal data. */
 function stagedCensusListRoutes(app: Api, { db, censusFrom }: ApiParts): void {
   app.get(
     '/v1/censuses',

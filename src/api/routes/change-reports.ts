@@ -16,7 +16,7 @@ import { broken, invalid, Refusal } from '../problem.ts';
 import { type Api, FieldProblem, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 
-/** RFC draft-ietf-httpapi-idempotency-key-header, as field names reach us. */
+/** draft-ietf-httpapi-idempotency-key-header, in lower case as Node provides header names. */
 const KEY_HEADER = 'idempotency-key';
 
 const Receipt = closed(
@@ -48,7 +48,7 @@ const DESCRIPTION =
   'they were accepted. With an `Idempotency-Key`, the same change always returns the first response, and a different ' +
   'change with the same key is a 409. Without a key, each request is a separate change.';
 
-/** Payroll reports a change; from the 202 on it is the sidecar's to deliver. */
+/** Accepts single changes. With the 202, the sidecar takes over their delivery. */
 export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend }: ApiParts): void {
   const groupCommit = createGroupCommit({ db, encryptor, now });
   const Named = named(app, 'ChangeReceipt', Receipt);
@@ -63,7 +63,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
       `/v1/employee-changes/${kind}`,
       {
         config: { scope: 'changes:write', refuses: ['invalid-request', 'conflict', 'change-refused'] },
-        // The employment room checks the body, and the handler the one header.
+        // The employment module checks the body, and the handler checks the header.
         validatorCompiler: (part) => (part.httpPart === 'headers' ? () => true : exceptBody(part)),
         schema: {
           ...OPERATIONS[kind],
@@ -107,7 +107,7 @@ function usedBefore(): Refusal {
 }
 
 /** A batch is held in memory while it is accepted; 10,000 changes take about 5 MB. */
-export const BATCH_BYTES_MAX = 16 * 1024 * 1024;
+const BATCH_BYTES_MAX = 16 * 1024 * 1024;
 /** Batches read at the same time, each about 100 MB. They wait for the one ledger anyway. */
 const BATCHES_AT_ONCE = 3;
 
@@ -140,7 +140,7 @@ const Line = Type.Union(
   ),
 );
 
-/** Many changes in one request. A context of its own: a body is read when it is its turn. */
+/** Accepts many changes in one request. It needs its own context, because the body is a stream. */
 export function changeBatchRoutes(app: Api, parts: ApiParts): void {
   passStreams(app, BATCH_TYPES);
   const limited = limitReads(BATCHES_AT_ONCE, 'batches of changes', parts.log);

@@ -30,9 +30,10 @@ import {
   named,
   ownInstant,
   pageOf,
+  REASON_MAX_CHARACTERS,
+  reasonField,
   toMilliseconds,
 } from '../schemas.ts';
-import { REASON_MAX_CHARACTERS } from './events.ts';
 
 const STATE = {
   ...Deduction.properties,
@@ -63,12 +64,10 @@ const Decision = closed(
       ...oneOf(START_DECISIONS),
       description: '`keep`: the version applies until the next one starts. `drop`: it counts as never sent.',
     },
-    reason: Type.String({
-      pattern: '\\S',
-      maxLength: REASON_MAX_CHARACTERS,
-      rule: `must give the reason, in at most ${REASON_MAX_CHARACTERS} characters`,
-      description: 'The reason, which is kept with the decision.',
-    }),
+    reason: reasonField(
+      'The reason, which is kept with the decision.',
+      `must give the reason, in at most ${REASON_MAX_CHARACTERS} characters`,
+    ),
   },
   'A decision on a start that was moved together with other contents.',
 );
@@ -84,7 +83,7 @@ const StartDecision = closed(
   'A recorded decision.',
 );
 
-export const VersionOfDeduction = closed(
+const VersionOfDeduction = closed(
   {
     ...STATE,
     event_id: Type.String({ description: 'The event that recorded the version.' }),
@@ -101,7 +100,7 @@ export const VersionOfDeduction = closed(
   },
   'A version of a deduction.',
 );
-export type VersionOfDeduction = Static<typeof VersionOfDeduction>;
+type VersionOfDeduction = Static<typeof VersionOfDeduction>;
 
 /** Where a page of a deduction's versions ended: a position of the ledger. */
 const versionPosition = cursorOf('versions-of-deduction', Type.Integer({ minimum: 1 }));
@@ -111,7 +110,7 @@ const DeductionId = closed({
   deduction_id: { ...identifier, description: 'The deduction ID of the benefits service.' },
 });
 
-/** The state of another day, or of an earlier knowledge. */
+/** The parameters for the state on another date or at an earlier time. */
 const THEN = {
   on: Type.Optional({
     ...day,
@@ -282,7 +281,7 @@ const FeedQuery = closed({
   limit,
 });
 
-/** The change feed: what happened to any deduction since a position. */
+/** The change feed: the versions of all deductions after a position. */
 function deductionVersionRoutes(app: Api, { db, now }: ApiParts): void {
   app.get(
     '/v1/deduction-versions',

@@ -23,14 +23,15 @@ import {
   LIMIT_DEFAULT,
   limit,
   named,
+  nullableText,
   ownInstant,
   pageOf,
+  reasonField,
   toMilliseconds,
 } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 
 const STATES = ['pending', 'sending', 'delivered', 'rejected', 'cancelled'] as const;
-const nullableText = (description: string) => nullable(Type.String({ description }));
 const status = nullable(
   Type.Integer({ description: 'The HTTP status of the response. Null if there was none.' }),
 );
@@ -66,9 +67,9 @@ const SUMMARY = {
   effective_on: nullableText('The date from which the change applies to payroll, if the caller stated one.'),
 };
 
-export const ChangeSummary = closed(SUMMARY, 'An employment change, without its contents.');
-export type ChangeSummary = Static<typeof ChangeSummary>;
-/** The name of `ChangeSummary` in the reference, for the routes that answer it. */
+const ChangeSummary = closed(SUMMARY, 'An employment change, without its contents.');
+type ChangeSummary = Static<typeof ChangeSummary>;
+/** The name of `ChangeSummary` in the reference, for the routes that return it. */
 export const Summary = Type.Unsafe<ChangeSummary>({ $ref: 'AcceptedChange#' });
 
 const AttemptShown = closed({
@@ -100,7 +101,7 @@ const WholeChange = closed(
   'An employment change and its attempts.',
 );
 
-export const ChangeId = closed({ change_id: Type.String({ minLength: 1, maxLength: 255 }) });
+const ChangeId = closed({ change_id: Type.String({ minLength: 1, maxLength: 255 }) });
 
 const ChangeQuery = closed({
   state: Type.Optional(oneOf(STATES)),
@@ -195,8 +196,6 @@ function filterOf({ state, employee_id, kind, from, until }: Static<typeof Chang
   };
 }
 
-export const REASON_MAX_CHARACTERS = 500;
-
 const Retrying = closed(
   {
     force: Type.Optional(
@@ -212,12 +211,7 @@ const Retrying = closed(
 
 const Cancelling = closed(
   {
-    reason: Type.String({
-      pattern: '\\S',
-      maxLength: REASON_MAX_CHARACTERS,
-      rule: `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
-      description: 'The reason for the cancellation. It is stored with the change.',
-    }),
+    reason: reasonField('The reason for the cancellation. It is stored with the change.'),
   },
   'Why.',
 );

@@ -19,15 +19,13 @@ import { arrearsOfEmployee } from '../../payroll/reconciliation/arrears-of-emplo
 import { mayAlso } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { notFound } from '../problem.ts';
-import { type Api, named, ownInstant } from '../schemas.ts';
+import { type Api, named, nullableText, ownInstant } from '../schemas.ts';
 import { Summary } from './employee-changes.ts';
 
-/** Entries shown of each list, which the cursor continues. An employee has a handful. */
+/** Deductions and changes shown, each list with a cursor for the rest. An employee has a handful. */
 const SHOWN = 100;
 /** Reports on one employee: one for each census that stated something new, over decades. */
 const FACTS_SHOWN = 1_000;
-
-const nullableText = (description: string) => nullable(Type.String({ description }));
 
 const Fact = closed(
   {

@@ -29,12 +29,12 @@ import {
   LIMIT_DEFAULT,
   limit,
   named,
+  nullableText,
   ownInstant,
   pageOf,
+  reasonField,
   toMilliseconds,
 } from '../schemas.ts';
-
-const nullableText = (description: string) => nullable(Type.String({ description }));
 
 const SUMMARY = {
   event_id: Type.String({ description: 'The unique delivery ID of the event.' }),
@@ -94,8 +94,8 @@ const WholeEvent = closed(
   'An event with its body and result.',
 );
 
-/** Which events; the same for looking and for reprocessing. */
-export const EVENT_FILTER = {
+/** The parameters that select events, in a list and for reprocessing. */
+const EVENT_FILTER = {
   event_type: Type.Optional(
     Type.String({ minLength: 1, maxLength: 255, description: 'Only events of this type.' }),
   ),
@@ -122,9 +122,9 @@ const EventQuery = closed({
   limit,
 });
 
-export const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength: 255 }) });
-/** The name of `EventSummary` in the reference, for the routes that answer it. */
-export const Summary = Type.Unsafe<EventView>({ $ref: 'Event#' });
+const EventId = closed({ event_id: Type.String({ minLength: 1, maxLength: 255 }) });
+/** The name of `EventSummary` in the reference. */
+const Summary = Type.Unsafe<EventView>({ $ref: 'Event#' });
 
 export function eventRoutes(app: Api, parts: ApiParts): void {
   const { db } = parts;
@@ -179,8 +179,8 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
   eventReprocessingRoutes(app, parts);
 }
 
-/** The part of a filter that looking and reprocessing share, for the inbox. */
-export function filterOf(given: { event_type?: string; from?: string; until?: string }): EventFilter {
+/** Returns the inbox filter of the parameters in `EVENT_FILTER`. */
+function filterOf(given: { event_type?: string; from?: string; until?: string }): EventFilter {
   const { event_type, from, until } = given;
   return {
     eventType: event_type,
@@ -203,15 +203,8 @@ function ledToOf({ version, sync }: EventEffects): Static<typeof WholeEvent>['le
   };
 }
 
-export const REASON_MAX_CHARACTERS = 500;
-
 const Dismissal = closed({
-  reason: Type.String({
-    pattern: '\\S',
-    maxLength: REASON_MAX_CHARACTERS,
-    rule: 'must contain text',
-    description: 'The reason for the dismissal. It is stored with the event.',
-  }),
+  reason: reasonField('The reason for the dismissal. It is stored with the event.', 'must contain text'),
 });
 
 /** Manual actions on one event. An event never takes effect twice. */
@@ -289,7 +282,7 @@ const Reprocessing = Type.Object(
   },
 );
 
-/** Many events are applied again, after an upgrade or an outage. */
+/** Reprocesses many events, after an upgrade or an outage. */
 function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void {
   app.post(
     '/v1/events/reprocess',

@@ -6,10 +6,10 @@ import type { Api } from '../schemas.ts';
 
 const RETRY_AFTER_SECONDS = 1;
 
-/** An answer without a body. */
+/** Returns the schema of a response without a body. */
 const nothing = (description: string) => Type.Unsafe<undefined>({ type: 'null', description });
 
-/** Why it can't commit, in words. On the private listener only: the public one says that it can't, and no more. */
+/** Why the process cannot commit. The public listener does not show the reason. */
 const WHY: Readonly<Record<NotReady, string>> = {
   locked: 'another process or thread holds the write lock of the database',
   'disk-full': 'the disk of the database is full: free some space',
@@ -21,7 +21,7 @@ const WHY: Readonly<Record<NotReady, string>> = {
 /** Liveness, readiness of the process, and metrics. Public: no token, and no stored data. */
 export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
   let told: NotReady | null = null;
-  /** Once for each cause, however often it is asked: to answer 503 is the work of this route, not its failure. */
+  /** Logs each new cause once, however often the route is called. */
   const tell = (why: NotReady | null): void => {
     if (why === told) return;
     told = why;

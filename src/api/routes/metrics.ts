@@ -8,7 +8,7 @@ import { createExposition, EXPOSITION_TYPE } from '../../telemetry/exposition.ts
 import type { ApiParts } from '../parts.ts';
 import type { Api } from '../schemas.ts';
 
-/** For Prometheus, and whatever else reads its format. */
+/** Exports metrics in the Prometheus format. */
 export function metricsRoutes(app: Api, parts: ApiParts): void {
   const { db, now, version, whyNotReady, receiving, thread, counts } = parts;
   const expose = createExposition();

@@ -33,7 +33,7 @@ import { storedRun, withEtag } from './payroll-runs.ts';
 const JSON_TYPE = 'application/json';
 const CSV_TYPE = 'text/csv';
 const NDJSON_TYPE = 'application/x-ndjson';
-/** The first is what a caller gets who does not say. */
+/** The first one is the default. */
 const OFFERED = [JSON_TYPE, CSV_TYPE, NDJSON_TYPE] as const;
 
 const LineQuery = closed({
@@ -60,7 +60,7 @@ const linePosition = cursorOf(
 
 const LinePage = pageOf(Type.Unsafe<Static<typeof LineSchema>>({ $ref: 'Line#' }));
 
-/** The lines of a run: in pages, or as one file that is written while it is computed. */
+/** Lists the lines of a run in pages, or streams them as one file while they are computed. */
 export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/lines',
@@ -130,7 +130,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
   }
 }
 
-/** The lines that a query wants, of each employee in their order; who has none of them is passed over. */
+/** Yields the lines that match a query, and skips employees without any. */
 async function* wantedOf(
   pages: AsyncIterable<LinesOfEmployee[]>,
   { kind, change, flag }: LineQuery,
@@ -165,7 +165,10 @@ function assertWhole(query: LineQuery): void {
   if (given.length > 0) throw invalid(given.map((path) => ({ path, rule })));
 }
 
-/** The lines page by page. The first page is here already: what can't be computed is refused, not begun. */
+/**
+ * Returns the lines after reading their first page, so that a run that cannot be computed is refused before
+ * the response starts.
+ */
 async function begun(
   pages: AsyncGenerator<LinesOfEmployee[]>,
   broken: (error: unknown) => void,
@@ -186,7 +189,7 @@ function linesIn(page: readonly LinesOfEmployee[]): Line[] {
   return page.flatMap((employee) => employee.lines);
 }
 
-/** One JSON text a line. A reader that is slow is waited for. */
+/** Returns one JSON text per line, as fast as the reader reads. */
 function ndjsonOf(pages: AsyncIterable<Line[]>): Readable {
   async function* texts(): AsyncGenerator<string> {
     for await (const lines of pages) yield lines.map((line) => `${JSON.stringify(line)}\n`).join('');
@@ -369,7 +372,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
   );
 }
 
-/** A body of rows, as each of its content types has it. */
+/** Returns the schema of a body of rows in each of its content types. */
 function bodyOf(row: TSchema) {
   return Type.Unsafe<unknown>({
     content: {

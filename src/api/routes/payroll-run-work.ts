@@ -13,21 +13,12 @@ import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
 import { invalid, Refusal } from '../problem.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
-import type { Api } from '../schemas.ts';
+import { type Api, reasonField } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 import { noRun, notOpen, RunAnswer, storedRun, withEtag } from './payroll-runs.ts';
 
-const REASON_MAX_CHARACTERS = 500;
 /** No check has a longer id, and an error quotes it. */
 const CHECK_ID_MAX_CHARACTERS = 100;
-
-const reason = (description: string) =>
-  Type.String({
-    pattern: '\\S',
-    maxLength: REASON_MAX_CHARACTERS,
-    rule: `must say why, in at most ${REASON_MAX_CHARACTERS} characters`,
-    description,
-  });
 
 const Finalizing = closed(
   {
@@ -40,14 +31,16 @@ const Finalizing = closed(
           'The failed checks whose findings are accepted. Send the ETag of the readiness report that was reviewed as `If-Match`.',
       }),
     ),
-    reason: Type.Optional(reason('Why the findings are accepted. Kept with the run and with each finding.')),
+    reason: Type.Optional(
+      reasonField('Why the findings are accepted. Kept with the run and with each finding.'),
+    ),
   },
   'Optional.',
 );
 type Finalizing = Static<typeof Finalizing>;
 
 const Voiding = closed(
-  { reason: reason('The reason for voiding the run. It is stored with the run.') },
+  { reason: reasonField('The reason for voiding the run. It is stored with the run.') },
   'Why.',
 );
 
@@ -176,13 +169,13 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
   }
 }
 
-/** The answer has the ETag of the lines as they are by now, so that they can be reviewed. */
+/** Returns a refusal with the current ETag of the lines, so that they can be reviewed again. */
 function stale(etag: string): Refusal {
   const detail = `the lines changed since they were reviewed: review them, then send their ETag, "${etag}" by now`;
   return new Refusal('precondition-failed', detail, { headers: { etag: `"${etag}"` } });
 }
 
-/** Why a route that needs a finalized run refuses this one. */
+/** Returns the refusal of a run that is not finalized. */
 export function notFinalized({ state }: StoredRun): Refusal {
   const todo = state === 'open' ? 'finalize it first' : 'create another run';
   return new Refusal('conflict', `the run is ${state}: ${todo}`);
@@ -196,7 +189,7 @@ function notReady({ checks }: ReadinessReport): Refusal {
   });
 }
 
-/** The response has the ETag of the present readiness report. */
+/** Returns a refusal with the current ETag of the readiness report. */
 function failuresChanged({ etag }: ReadinessReport): Refusal {
   const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
   return new Refusal('precondition-failed', detail, { headers: { etag: `"${etag}"` } });

@@ -26,7 +26,7 @@ import { type Api, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schema
 import { compileValidator, exceptBody } from '../validation.ts';
 import type { Readiness } from './readiness.ts';
 
-/** A run that names all 100,000 employees of an employer twice, by ids of 36 characters. */
+/** Enough for a run that names all 100,000 employees of an employer twice, with ids of 36 characters. */
 export const RUN_BYTES_MAX = 8 * 1024 * 1024;
 
 const RunQuery = closed({
@@ -36,13 +36,13 @@ const RunQuery = closed({
   limit,
 });
 
-/** The names of the schemas in the reference, for the routes that answer them. */
+/** The name of `PayrollRun` in the reference, for the routes that return it. */
 export const RunAnswer = Type.Unsafe<PayrollRun>({ $ref: 'PayrollRun#' });
 
 const COMPUTED_FIRST =
   'The run is computed before it is stored. If it cannot be computed, the response names the fields to change and nothing is stored.';
 
-/** Payroll runs: put, seen, listed, removed while they are open. */
+/** Creates, previews, lists and shows runs, and deletes open ones. */
 export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   named(app, 'Totals', Totals);
   named(app, 'Line', Line);
@@ -198,7 +198,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   );
 }
 
-/** The run of the path. Throws 404 as a `Refusal`. */
+/** Returns the run with the id. Throws 404 as a `Refusal`. */
 export async function storedRun(db: ApiParts['db'], runId: string): Promise<StoredRun> {
   const stored = await findRun(db, runId);
   if (stored === null) throw noRun();
@@ -213,14 +213,14 @@ export function notOpen(): Refusal {
   return new Refusal('conflict', 'The run is no longer open. Void it and create another one.');
 }
 
-/** The ETag of a run's lines as the header has it: in quotes. */
+/** Sets the ETag header to that of a run's lines, in quotes. */
 export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
   return reply.header('etag', `"${etag}"`);
 }
 
 const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });
 
-/** The run that a body asks for. Throws 422 as a `Refusal`, which names each field. */
+/** Returns the run that a body defines. Throws 422 as a `Refusal` that names each wrong field. */
 function runIn(body: unknown): StatedRun {
   const checked = checkBody(body) as { error?: Refusal };
   if (checked.error !== undefined) throw broken('run-refused', checked.error.errors);
@@ -252,7 +252,7 @@ const Verification = closed(
   'The result of recomputing a finalized run.',
 );
 
-/** Whether a run can be trusted: before it is finalized, and ever after. */
+/** Checks the readiness of an open run, and verifies a finalized one. */
 export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfterMs }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/readiness',

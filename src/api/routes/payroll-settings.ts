@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
-import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
+import { closed, day, identifier, nullable } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { codesOf, putCodes, readCodes, SIDES, TREATMENTS } from '../../payroll/settings/codes.ts';
@@ -10,7 +10,7 @@ import { putSchedules, readSchedules, schedulesOf } from '../../payroll/settings
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
 import { broken } from '../problem.ts';
-import { type Api, named, ownInstant } from '../schemas.ts';
+import { type Api, named, oneOfDescribed, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 import { EmployerId } from './censuses.ts';
 
@@ -18,13 +18,13 @@ export { CODES_MAX } from '../../payroll/settings/codes.ts';
 export { DATES_MAX } from '../../payroll/settings/schedules.ts';
 
 /** The limit covers the largest payrolls; a date with its period takes about 90 bytes. */
-export const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
+const SETTINGS_BYTES_MAX = 8 * 1024 * 1024;
 
 const PaySchedules = closed(
   {
     schedules: Type.Array(
       closed({
-        pay_frequency: { ...oneOf(PAY_FREQUENCIES), description: 'The pay frequency of the runs.' },
+        pay_frequency: oneOfDescribed(PAY_FREQUENCIES, 'The pay frequency of the runs.'),
         pay_group: Type.Optional(
           nullable({
             ...identifier,
@@ -51,20 +51,14 @@ const PayrollCodes = closed(
   {
     codes: Type.Array(
       closed({
-        line_of_coverage: { ...oneOf(LINES_OF_COVERAGE), description: 'The line of coverage.' },
+        line_of_coverage: oneOfDescribed(LINES_OF_COVERAGE, 'The line of coverage.'),
         taxability: Type.Optional(
-          nullable({
-            ...oneOf(TAXABILITIES),
-            description: 'The taxability. Null: lines without a code of their own.',
-          }),
+          nullable(oneOfDescribed(TAXABILITIES, 'The taxability. Null: lines without a code of their own.')),
         ),
-        side: { ...oneOf(SIDES), description: 'The contribution: employee or employer.' },
+        side: oneOfDescribed(SIDES, 'The contribution: employee or employer.'),
         code: Type.String({ description: 'The payroll code.' }),
         treatment: Type.Optional(
-          nullable({
-            ...oneOf(TREATMENTS),
-            description: 'How payroll treats the employer amount. Null if not stated.',
-          }),
+          nullable(oneOfDescribed(TREATMENTS, 'How payroll treats the employer amount. Null if not stated.')),
         ),
       }),
       { description: 'Empty if there are none.' },
@@ -74,21 +68,19 @@ const PayrollCodes = closed(
 );
 type PayrollCodes = Static<typeof PayrollCodes>;
 
-const described = <const Values extends readonly string[]>(values: Values, description: string) => ({
-  ...oneOf(values),
-  description,
-});
-
 const POLICY_OPTIONS = {
-  scheme: described(SCHEMES, 'How the amount of a year is divided among checks. Default `annualized`.'),
-  remainder: described(REMAINDERS, 'Which check takes the remaining cents. Default `last`.'),
-  extra_paycheck: described(
+  scheme: oneOfDescribed(SCHEMES, 'How the amount of a year is divided among checks. Default `annualized`.'),
+  remainder: oneOfDescribed(REMAINDERS, 'Which check takes the remaining cents. Default `last`.'),
+  extra_paycheck: oneOfDescribed(
     EXTRA_PAYCHECKS,
     'Whether checks beyond the usual number per year take a contribution. Default `take`.',
   ),
-  applies_on: described(APPLIES_ON, 'The date on which a deduction must be in effect. Default `pay_date`.'),
-  adjustments: described(COLLECTIONS, 'Differences of earlier runs. Default `report`.'),
-  arrears: described(COLLECTIONS, 'Amounts not taken in earlier runs. Default `report`.'),
+  applies_on: oneOfDescribed(
+    APPLIES_ON,
+    'The date on which a deduction must be in effect. Default `pay_date`.',
+  ),
+  adjustments: oneOfDescribed(COLLECTIONS, 'Differences of earlier runs. Default `report`.'),
+  arrears: oneOfDescribed(COLLECTIONS, 'Amounts not taken in earlier runs. Default `report`.'),
 };
 const effectiveFrom = { ...day, description: 'Runs with this pay date or a later one use the version.' };
 

@@ -5,10 +5,13 @@ import { PERIODS_PER_YEAR } from './pay-dates.ts';
 import type { Plan } from './plan.ts';
 import { type Share, shareOfYear, totalOf } from './shares.ts';
 
-/** Rises with every change that can move a cent or change a flag. A finalized run records the one that computed it. */
+/**
+ * The version of the rules: raise it with every change that can move a cent or change a flag. Finalized runs
+ * record it.
+ */
 export const RULES_VERSION = '2';
 
-/** A deduction's state as far as its amounts are concerned. */
+/** The fields of a deduction that determine its amounts. */
 export type Contribution = {
   /** Exact decimals as received: 150, 150.0, +150.00. */
   member_contribution: string;
@@ -32,14 +35,14 @@ export type Amounts = {
 type Side = { amount: string; explanation: string; isZero: boolean; isNegative: boolean };
 
 /**
- * Different sides remembered for one run: the plans, tiers and ages of a large employer have fewer amounts. Beyond
- * that the memory begins anew, so that a run of any size needs little.
+ * The most sides remembered for one run. The plans, tiers and ages of a large employer have fewer amounts. A
+ * full memory is cleared, so that it stays small for a run of any size.
  */
 const SIDES_REMEMBERED = 10_000;
 
 /**
- * The amounts of a run's lines, one deduction at a time; the answer depends on nothing but the deduction and the plan.
- * Many deductions have the same contribution: each is computed once.
+ * Returns a function that computes the amounts of one deduction from its contribution and the plan. Many
+ * deductions have the same contribution, so its sides are remembered.
  */
 export function calculator(plan: Plan): (contribution: Contribution) => Amounts {
   const remembered = new Map<string, Side>();
@@ -85,7 +88,7 @@ function compute(contribution: Decimal, period: PayFrequency, plan: Plan): Side 
   };
 }
 
-/** Takes the contribution as it is, whatever the scheme and the remainder. */
+/** Returns the contribution itself, rounded. The scheme and the remainder do not apply. */
 function ownShare(contribution: Decimal, { run, placeInYear }: Plan): Share {
   const most = PERIODS_PER_YEAR[run.pay_frequency];
   if (run.extra_paycheck === 'skip' && placeInYear !== null && placeInYear > most) {
@@ -101,7 +104,7 @@ function yearShare(contribution: Decimal, period: PayFrequency, plan: Plan): Sha
   return { amount, working: ` × ${periods} = ${printReadable(year)} a year${working}` };
 }
 
-/** Joins the member's side and the employer's. A side that contributes nothing is left out. */
+/** Joins the explanations of both sides, without a side that contributes nothing. */
 function explain(member: Side, employer: Side): string {
   if (employer.isZero) return member.explanation;
   if (member.isZero) return `employer ${employer.explanation}`;

@@ -2,7 +2,7 @@
 import type { PayFrequency } from '../../contract/employee.ts';
 import { AMOUNT_FLAGS } from './amounts.ts';
 
-/** No amount; of a line, with its two decimals. */
+/** The amount zero, as lines store it. */
 export const NOTHING = '0.00';
 
 export const LINE_KINDS = ['regular', 'adjustment', 'arrears'] as const;
@@ -16,7 +16,7 @@ export type Change = (typeof CHANGES)[number];
 export const AMOUNT_CHANGES = ['same', 'rounding', 'calendar', 'changed'] as const;
 export type AmountChange = (typeof AMOUNT_CHANGES)[number];
 
-/** Conditions to review: those of the arithmetic, and: */
+/** Conditions to review. */
 export const FLAGS = [
   ...AMOUNT_FLAGS,
   /** The newest census lacks the employee, and no termination is known. */
@@ -35,7 +35,7 @@ export const FLAGS = [
   'overlap',
   /** The first or last line of a deduction that is not in effect on all checks of the cycle. */
   'partial_cycle',
-  /** Of a run of another tax year. */
+  /** The line settles a run of another tax year. */
   'prior_year',
   /** Shown, but not deducted. */
   'reported',
@@ -93,7 +93,7 @@ export function lineKey({
   return adjustment_for === null ? own : `${own} ${adjustment_for} ${line_of_coverage} ${taxability}`;
 }
 
-/** Returns whether the line is deducted. */
+/** Reports whether the line is deducted. */
 export function isIncluded(line: Pick<Line, 'flags'>): boolean {
   return !line.flags.includes('reported');
 }

@@ -4,7 +4,7 @@ import type { Problem } from '../../contract/check.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';
 
-/** P of payroll.md. Always these: how many pay dates a year really has is for the run's own calendar to say. */
+/** P of payroll.md. The number of pay dates that a calendar year really has is in the run's own calendar. */
 export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
   monthly: 12,
   semimonthly: 24,
@@ -12,12 +12,15 @@ export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {
   weekly: 52,
 };
 
-/** Pay dates that a year may have more or less than periods: New Year's bank holidays move one in or out. */
+/**
+ * How many more or fewer pay dates than periods a year may have: bank holidays at New Year move one in or
+ * out.
+ */
 const DATES_MOVED_MAX = 1;
 
 /**
- * The most days from one pay date to the next. A longer time is nearer to two periods than to one: then no bank
- * holiday moved a date, one is missing.
+ * The most days from one pay date to the next. A longer time is closer to two periods than to one, so a date
+ * is missing and was not just moved by a bank holiday.
  */
 const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
   weekly: 10,
@@ -26,7 +29,10 @@ const DAYS_BETWEEN_MAX: Readonly<Record<PayFrequency, number>> = {
   monthly: 45,
 };
 
-/** Days of a step. The other frequencies have no even step: without a list their dates are not known. */
+/**
+ * The days between pay dates. The other frequencies have no fixed step, so their dates are unknown without a
+ * list.
+ */
 const STEP_DAYS: Readonly<Partial<Record<PayFrequency, number>>> = { weekly: 7, biweekly: 14 };
 
 export const MONTH_NAMES = [
@@ -47,8 +53,8 @@ export const MONTH_NAMES = [
 export const REAL_DAY_RULE = 'must be a real date, YYYY-MM-DD';
 
 /**
- * What is wrong with a list of the pay dates of one year, the first thing only; null when it can be counted on: each
- * is a day of the year and later than the one before, and together they cover the year.
+ * Returns the first problem of a list of the pay dates of one year, or null: each must be a day of the year,
+ * later than the one before, and together they must cover the year.
  *
  * @param path names the list in the problem
  */
@@ -72,14 +78,16 @@ export function monthWithoutDate(dates: readonly string[]): string | null {
   return MONTH_NAMES.find((_, index) => !months.has(index + 1)) ?? null;
 }
 
-/** The dates of a list that lie next to a day that is not in it, before and after: one or two of a list of some. */
+/** Returns the dates of a list just before and just after a day that is not in it. */
 export function nearestDates(dates: readonly string[], day: string): string[] {
   const before = dates.findLast((date) => date < day);
   const after = dates.find((date) => date > day);
   return [before, after].filter((date) => date !== undefined);
 }
 
-/** The dates of the day's year in even steps both ways from it; null for a frequency that has no even step. */
+/**
+ * Returns the dates of the day's year in fixed steps from the day; null for a frequency without a fixed step.
+ */
 export function steppedDates(day: string, frequency: PayFrequency): string[] | null {
   const days = STEP_DAYS[frequency];
   if (days === undefined) return null;

@@ -12,7 +12,7 @@ import {
   yearOf,
 } from './pay-dates.ts';
 
-// The first value of each list is the default.
+// In each list, the first value is the default.
 
 export const SCHEMES = ['annualized', 'month-even', 'first-checks'] as const;
 export type Scheme = (typeof SCHEMES)[number];

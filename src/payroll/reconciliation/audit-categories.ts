@@ -1,7 +1,7 @@
 /** The categories of an audit: rows that match, are on one side only, or differ. Pure. */
 import { amountOf } from '../../money.ts';
 
-/** Rows of payroll's file name what they are for by one or several of these. */
+/** The fields by which rows of payroll's file name their deductions: one or several. */
 export const NAMING = ['deduction_id', 'payroll_code', 'line_of_coverage'] as const;
 export type Naming = (typeof NAMING)[number];
 
@@ -25,7 +25,7 @@ export type AuditTotals = {
 export type Category = AuditTotals & { rows: AuditRow[] };
 
 export type Audit = {
-  /** The fields by which rows name what they are for, and by which sums are compared. */
+  /** The fields by which rows name their deductions, and by which sums are compared. */
   compared_by: Naming[];
   /** The file has the employer's side of at least one row. Otherwise that side is not compared. */
   employer_compared: boolean;
@@ -38,10 +38,11 @@ export type Audit = {
 };
 
 export const AUDIT_ROWS_NAMED = 1_000;
+
 /** The amounts of one side for an employee: sums of all rows or lines that are for the same. */
 export type Amounts = { member: bigint; employer: bigint | null };
 
-/** JSON keeps the parts apart whatever characters they hold. */
+/** JSON keeps the parts separate, whatever characters they contain. */
 export function keyOf(
   employeeId: string,
   names: readonly Naming[],

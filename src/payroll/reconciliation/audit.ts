@@ -38,10 +38,10 @@ export const AUDIT_ROWS_MAX = 500_000;
 const ROWS_AT_ONCE = 1_000;
 
 /**
- * Compares the rows of payroll's file with a run, given by its pages of lines; lines that are only reported are no
- * part of it. Rows that the file has several of are added up, and so are lines where the file is coarser. The
- * employer's side is compared where the file gives it. What is zero and has no counterpart is no difference. One row
- * that is wrong refuses the file, and no page is read.
+ * Compares the rows of payroll's file with the lines of a run, except those that are only reported. Rows for
+ * the same are added up, and so are lines if the file is coarser. The employer's side is compared if the file
+ * has it. A zero without a counterpart is not a difference. One wrong row refuses the file, and then no page
+ * of the run is read.
  */
 export async function auditRun(
   db: Db,

@@ -1,5 +1,4 @@
-/** Failures of readiness that people accepted when they finalized a run: remembered until what they rest on changes. */
-
+/** Readiness failures that people accepted when finalizing a run, remembered until their facts change. */
 import type { Failure, FindAcceptance } from '../../checks.ts';
 import { insertMany } from '../../database/bulk.ts';
 import type { Db, Trx } from '../../database/tables.ts';

@@ -192,22 +192,14 @@ function differencesOf(
   carrier: Carrier,
 ): Line[] {
   const dueBucket = due.state === null ? null : bucketOf(due.state);
+  const dueElsewhere: Due =
+    due.state === null
+      ? due
+      : { ...nothingDue(earlier), because: 'nothing is due under this line of coverage and taxability' };
   const buckets = new Set([...(dueBucket === null ? [] : [dueBucket]), ...settled.keys()]);
   return [...buckets].flatMap((bucket) => {
-    const isDue = bucket === dueBucket;
-    const line = differenceLine(
-      earlier,
-      isDue
-        ? due
-        : {
-            ...nothingDue(earlier),
-            because:
-              due.state === null ? due.because : 'nothing is due under this line of coverage and taxability',
-          },
-      settled.get(bucket),
-      carrier,
-    );
-    return line === null ? [] : [line];
+    const dueHere = bucket === dueBucket ? due : dueElsewhere;
+    return differenceLine(earlier, dueHere, settled.get(bucket), carrier) ?? [];
   });
 }
 
@@ -248,8 +240,10 @@ function workingOf(side: string, now: Cents, finalized: Cents, since: Cents, lef
   return `; ${side}${amountOf(now)} due, ${amountOf(finalized)} finalized${adjusted}: ${amountOf(left)}`;
 }
 
-/** Flags whose lines are shown and never taken. */
-const REPORTED_ONLY: readonly Flag[] = ['prior_year', 'missed_check_partial'];
+/** Reports whether a line with these flags is shown and never taken. */
+export function isReportedOnly(flags: readonly Flag[]): boolean {
+  return flags.includes('prior_year') || flags.includes('missed_check_partial');
+}
 
 /** Adds to the adjustments of one employee the direction of their pre-tax net, and marks those that are only reported. */
 export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
@@ -261,9 +255,9 @@ export function marked(lines: readonly Line[], flags: readonly Flag[]): Line[] {
   return lines.map((line) => {
     const net = nets.get(netOf(line) ?? '') ?? 0n;
     const retro: Flag[] = net === 0n ? [] : [net < 0n ? 'retro_refund' : 'retro_pre_tax'];
-    const all = new Set<Flag>([...line.flags, ...retro, ...flags]);
-    if (REPORTED_ONLY.some((flag) => all.has(flag))) all.add('reported');
-    return { ...line, flags: [...all] };
+    const all = [...line.flags, ...retro, ...flags];
+    if (isReportedOnly(all)) all.push('reported');
+    return { ...line, flags: [...new Set(all)] };
   });
 }
 

@@ -4,8 +4,7 @@ import { readPosition } from '../../database/newest.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
-import type { PayrollCode } from '../settings/codes.ts';
-import { readCodes } from '../settings/codes.ts';
+import { type PayrollCode, readCodes } from '../settings/codes.ts';
 import { OPTIONS, type Options, optionsOn, type PolicyVersion, readPolicies } from '../settings/policy.ts';
 import { readSchedules, type Schedule } from '../settings/schedules.ts';
 import type { Run, StatedRun } from './body.ts';
@@ -38,9 +37,9 @@ export class RunRefused extends Error {
 }
 
 /**
- * The schedule that a run's pay date is one of: that of its pay group. A named group without one of its own goes by
- * the schedule that names none, and a run without a group by the only one of its frequency. Null: there is none, or
- * it is not certain which.
+ * Returns the schedule of a run's pay group. A group without a schedule uses the one that names no group, and
+ * a run without a group uses the only schedule of its frequency. Null if there is none, or several are
+ * possible.
  */
 export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule | null {
   const { pay_frequency, pay_group } = run;

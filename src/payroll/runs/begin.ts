@@ -1,21 +1,20 @@
 /** Creates and previews runs. A run is stored only if it can be computed. */
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
-import { RULES_VERSION } from '../calculation/amounts.ts';
 import type { Line } from '../calculation/line.ts';
-import { RunRefused, resolveBasis } from './basis.ts';
+import { RunRefused } from './basis.ts';
 import type { StatedRun } from './body.ts';
 import { isKnownEmployer, unknownIds } from './known-ids.ts';
-import { findRun, previewRun, putRun, type RunView, type StoredRun, summarize, viewRun } from './store.ts';
+import { findRun, previewRun, putRun, type RunView, type StoredRun, viewRun } from './store.ts';
 
 export type Begun =
   | { outcome: 'created' | 'same'; view: RunView; stored: StoredRun }
-  /** Another body is kept under the id. */
+  /** Another body is stored under the id. */
   | { outcome: 'different' };
 
 /**
- * Keeps a run that is asked for, and shows it. The same body under the same id again is `same`, whatever became of the
- * run. Throws `RunRefused` when it can't be computed or nothing is known of its employer: then nothing is kept.
+ * Computes a run and stores it. The same body under the same id is `same`, whatever the state of the stored
+ * run. Throws `RunRefused` and stores nothing if the run cannot be computed or its employer is unknown.
  */
 export async function beginRun(db: Db, runId: string, run: StatedRun, now: string): Promise<Begun> {
   const known = await findRun(db, runId);
@@ -27,7 +26,7 @@ export async function beginRun(db: Db, runId: string, run: StatedRun, now: strin
     stored: (await findRun(trx, runId)) as StoredRun,
   }));
   // Otherwise another caller created one while this one was computed.
-  return outcome === 'created' ? { outcome, view: { ...view, stored }, stored } : shown(db, stored, run);
+  return outcome === 'created' ? { outcome, view, stored } : shown(db, stored, run);
 }
 
 async function shown(db: Db, stored: StoredRun, run: StatedRun): Promise<Begun> {
@@ -35,7 +34,7 @@ async function shown(db: Db, stored: StoredRun, run: StatedRun): Promise<Begun> 
   return { outcome: 'same', view: await viewRun(db, stored), stored };
 }
 
-/** The lines that a preview shows. */
+/** The most lines that a preview shows. */
 export const PREVIEWED_LINES = 500;
 
 /**
@@ -47,20 +46,10 @@ export async function previewWithLines(
   run: StatedRun,
 ): Promise<{ view: RunView; lines: Line[] | null }> {
   await assertKnown(db, run);
-  const basis = await resolveBasis(db, null, run);
   const lines: Line[] | null = run.employee_ids === null ? null : [];
-  const { totals, etag, outcome } = await summarize(db, basis, (some) => {
+  const view = await previewRun(db, null, run, (some) => {
     if (lines !== null && lines.length < PREVIEWED_LINES) lines.push(...some);
   });
-  const view = {
-    run: basis.run,
-    stored: null,
-    position: basis.position,
-    rulesVersion: RULES_VERSION,
-    totals,
-    etag,
-    outcome,
-  };
   return { view, lines: lines?.slice(0, PREVIEWED_LINES) ?? null };
 }
 

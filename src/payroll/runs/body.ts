@@ -1,4 +1,4 @@
-/** The body of a payroll run: what payroll asks for, "Payroll run" of the design. Pure. */
+/** The body of a payroll run: "Payroll run" of the design. Pure. */
 import Type, { type Static } from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
@@ -11,7 +11,7 @@ export type RunKind = (typeof KINDS)[number];
 /** Clients remove a path segment of one or two dots from a URL. */
 export const RUN_ID_PATTERN = '^(?!\\.{1,2}$)[A-Za-z0-9._-]{1,128}$';
 
-/** The most ids of a list: a large employer's employees; beyond that the run is narrowed by its pay group. */
+/** The most ids in a list: the employees of a large employer. Select more by pay group. */
 const LIST_MAX = 100_000;
 /** More regular pay dates than any calendar year has. */
 const PAY_DATES_MAX = 60;
@@ -57,7 +57,10 @@ export const RunBody = Type.Object(
 );
 export type RunBody = Static<typeof RunBody>;
 
-/** A body with its defaults filled in, but for the options. Lists of ids are sorted: their order means nothing. Null: not narrowed. */
+/**
+ * A body with its defaults, except the options. Lists of ids are sorted, because their order means nothing.
+ * Null: no limit.
+ */
 type RunFields = {
   employer_id: string;
   kind: RunKind;
@@ -80,7 +83,7 @@ export type StatedRun = RunFields & { [Name in keyof Options]: Options[Name] | n
 /** A run with its effective options. */
 export type Run = RunFields & Options;
 
-export const runBody = compile(RunBody);
+const runBody = compile(RunBody);
 
 /** Returns the run that a body defines, or its problems, without reading any schedule. */
 export function runOf(body: unknown): { ok: true; run: StatedRun } | { ok: false; problems: Problem[] } {
@@ -122,7 +125,7 @@ function contradictions({ period_start, period_end, kind, employee_ids }: RunBod
   return problems;
 }
 
-/** The day on which a deduction must be effective to be taken. */
+/** Returns the day on which a deduction must be in effect to be taken. */
 export function dayOfRun(run: Run): string {
   return run[run.applies_on];
 }

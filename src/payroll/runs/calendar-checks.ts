@@ -17,7 +17,7 @@ export type RunQuestion = EmployerQuestion & {
   summary: Summary;
 };
 
-/** The pay dates that shares are counted in were stepped. */
+/** Warns if the pay dates by which amounts are divided were stepped from the run's own. */
 async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> {
   const { dates, calendarAssumed: isAssumed } = planOfBasis(basis);
   if (!isAssumed || dates === null) return [];
@@ -27,8 +27,8 @@ async function calendarAssumed(_: Db, { basis }: RunQuestion): Promise<Found[]> 
 }
 
 /**
- * Finalized regular runs that pay some of the same days to some of the same people: a run without a pay group is for
- * all groups. An off-cycle run lies in the period of a regular one by its nature.
+ * Fails for each finalized regular run that pays some of the same days to some of the same employees. A run
+ * without a pay group is for all groups. Off-cycle runs always share the period of a regular run.
  */
 async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): Promise<Found[]> {
   if (run.kind === 'off_cycle') return [];
@@ -54,7 +54,7 @@ async function periodsOverlap(db: Db, { runId, basis: { run } }: RunQuestion): P
   return others.map((other) => fail(`${other.run_id}: ${other.period_start} to ${other.period_end}`));
 }
 
-/** The employer's schedule has the pay date, and other days for it to pay. */
+/** Warns if the employer's schedule has another pay period for the pay date. */
 async function periodDiffers(db: Db, { basis: { run } }: RunQuestion): Promise<Found[]> {
   if (run.kind === 'off_cycle') return [];
   const schedule = scheduleOf(run, await readSchedules(db, run.employer_id));
@@ -64,6 +64,7 @@ async function periodDiffers(db: Db, { basis: { run } }: RunQuestion): Promise<F
   if (period_start === run.period_start && period_end === run.period_end) return [];
   return [{ example: `${run.pay_date} pays ${period_start} to ${period_end}`, result: 'warn' }];
 }
+
 /** Fails if today's pay dates give the previous run of the year another N or k than the run froze. */
 async function calendarDiffers(db: Db, { basis }: RunQuestion): Promise<Found[]> {
   const previous = await previousOfYear(db, basis);
@@ -125,6 +126,7 @@ async function previousOfYear(db: Db, { run, previous }: Basis) {
   const [frozen] = await frozenRuns(db, [previous]);
   return frozen !== undefined && yearOf(frozen.basis.run.pay_date) === yearOf(run.pay_date) ? frozen : null;
 }
+
 export const PERIODS_OVERLAP: Check<Db, RunQuestion> = {
   id: 'periods-overlap',
   ask: periodsOverlap,

@@ -1,4 +1,4 @@
-/** A run against the previous run of its employer, frequency and pay group. Pure. */
+/** Compares a run with the previous run of its employer, frequency and pay group. Pure. */
 import Type, { type Static } from 'typebox';
 import { closed } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';
@@ -114,7 +114,9 @@ export function createComparison(previousRunId: string): {
   };
 }
 
-/** Employees come in the order of their ids, and sorting is stable: equal differences keep that order. */
+/**
+ * Returns the largest differences; equal ones stay in the order of employee ids, because sorting is stable.
+ */
 function largest(movers: readonly Mover[]): Mover[] {
   const size = ({ before, now }: Mover) => (now > before ? now - before : before - now);
   return movers

@@ -103,7 +103,9 @@ function scopeOf({ run, schedules }: Basis): Scope {
   };
 }
 
-/** Returns, by employee, the pairs of runs of which one settled something for the other. */
+/**
+ * Returns, by employee, the ids of the runs that settled an earlier run, and of the runs that they settled.
+ */
 function settledByEmployee(rows: readonly FrozenRun[]): Map<string, Set<string>> {
   const byEmployee = new Map<string, Set<string>>();
   for (const { run_id, settled } of rows) {
@@ -136,7 +138,7 @@ export async function* computeRun(
   }
 }
 
-/** One employee, and what the lines are made from. */
+/** An employee and the inputs of their lines. */
 type Read = Debtor & { previous: Previous | null; runs: readonly Earlier[] };
 type ReadPage = { all: readonly Read[]; frozen: ReadonlyMap<string, FrozenRow[]> };
 
@@ -236,7 +238,10 @@ const UNCLEAR: ReadonlySet<string> = new Set([
   'not_selected',
 ]);
 
-/** Reports whether a line that is no longer there has stopped. An off-cycle run does not stop what it does not take. */
+/**
+ * Reports whether a line missing from the run has stopped. An off-cycle run does not stop the lines it does
+ * not take.
+ */
 function mayStop({ basis: { run } }: Inputs, membership: Membership): boolean {
   return run.kind === 'regular' && (membership.isIn || !UNCLEAR.has(membership.why));
 }
@@ -278,7 +283,7 @@ function rulesOf(basis: Basis): LineRules {
   };
 }
 
-export type FrozenRun = {
+type FrozenRun = {
   run_id: string;
   freeze_id: string;
   basis: Basis;
@@ -300,7 +305,7 @@ export async function settledBy(
     .orderBy('run_id')
     .execute();
   const settling: string[] = [];
-  // One at a time: what a run was computed from may be megabytes.
+  // One at a time, because a frozen basis may be megabytes.
   for (const other of finalized) {
     const [frozen] = await frozenRuns(db, [other.run_id]);
     if (frozen?.settled.some(([settled]) => settled === run_id)) settling.push(other.run_id);
@@ -308,7 +313,7 @@ export async function settledBy(
   return settling;
 }
 
-/** Returns what finalized and voided runs were computed from, and the employees for whom they settled something. */
+/** Returns the basis of finalized and voided runs, and the employees for whom they settled something. */
 export async function frozenRuns(db: Db | Trx, runIds: readonly string[]): Promise<FrozenRun[]> {
   if (runIds.length === 0) return [];
   const rows = await db

@@ -4,17 +4,17 @@ import { harmless } from '../../formats/csv.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { Run } from './body.ts';
 
-/** A run that lines are of; a preview has no id. */
+/** The run of the lines. A preview has no id. */
 export type RunOfLines = Pick<Run, 'period_start' | 'period_end' | 'pay_date'> & { run_id?: string };
 
 type Column = {
   readonly name: string;
-  /** Numbers stay numbers: their texts are decimals, or were checked to be. */
+  /** The text is a number and is written unchanged. Other texts are made harmless for spreadsheets. */
   readonly isNumber?: true;
   readonly of: (line: Line, run: RunOfLines) => string | null;
 };
 
-/** The columns, in their order. They are a format that payroll reads: new ones come at the end. */
+/** The columns, in order. Payroll systems read this format, so new columns are added at the end. */
 const COLUMNS: readonly Column[] = [
   { name: 'run_id', of: (_, run) => run.run_id ?? null },
   { name: 'period_start', of: (_, run) => run.period_start },
@@ -53,8 +53,8 @@ export const CSV_COLUMNS: readonly string[] = COLUMNS.map((column) => column.nam
 const OPTIONS = { record_delimiter: '\r\n', quote_record_delimiter: true, eof: true } as const;
 
 /**
- * The lines of a run as CSV, in UTF-8, made a page at a time as the reader asks for it: memory stays flat however many
- * there are. Ends with the error that the pages end with.
+ * Returns the lines of a run as CSV in UTF-8. Each page is formatted when the reader requests it, so memory
+ * stays flat. Fails with the error of the pages.
  */
 export function csvOfLines(run: RunOfLines, pages: AsyncIterable<readonly Line[]>): Readable {
   return Readable.from(texts(run, pages), { objectMode: false });

@@ -39,13 +39,13 @@ export type Finalized =
   /** Another finalized regular run of the employer, frequency and pay group has the pay date. */
   | { outcome: 'date-taken'; by: string };
 
-/** Lines of a process that died are older than this; a freeze takes seconds. */
+/** A freeze takes seconds. Lines of one that began earlier than this were left by a process that died. */
 const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
 /**
- * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one small
- * transaction makes the run final, unless the employer's payroll changed meanwhile. Throws `RunRefused`.
- * People finalize through the gate of finalize-gate.ts; without one nothing is asked.
+ * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one
+ * small transaction makes the run final, unless the employer's payroll changed meanwhile. Without a gate no
+ * readiness is checked: callers use `finalizeChecked`. Throws `RunRefused`.
  */
 export async function finalizeRun(
   db: Db,
@@ -91,9 +91,9 @@ export async function finalizeRun(
   return { outcome: 'finalized', stored: (await findRun(db, runId)) as StoredRun };
 }
 
-async function undone(db: Db, freezeId: string, answer: Finalized): Promise<Finalized> {
+async function undone(db: Db, freezeId: string, outcome: Finalized): Promise<Finalized> {
   await dropLines(db, freezeId);
-  return answer;
+  return outcome;
 }
 
 /** Another caller finalized or removed the run, took its pay date, or changed the data it is computed from. */
@@ -181,7 +181,7 @@ async function flip(
 ): Promise<boolean> {
   await changePayroll(trx);
   if (!(await isStill(trx, runId, basis))) return false;
-  // A freeze that took longer than any does may have been taken for one that was left behind.
+  // Another process may have removed the lines of a freeze that took too long, as if it were abandoned.
   if ((await rowsOf(trx, freezeId)) !== rows) return false;
   const { totals, etag, outcome } = summary;
   const accepted = new Set(failures.map(({ checkId }) => checkId));
@@ -199,7 +199,7 @@ async function flip(
       frozen,
       frozen_hash: hashOf(frozen),
       totals: JSON.stringify(totals),
-      // A reason that was not needed is not kept: the run was ready.
+      // A run that was ready needs no reason.
       accept_reason: failures.length > 0 ? (accept?.reason ?? null) : null,
     })
     .where('run_id', '=', runId)
@@ -211,8 +211,8 @@ async function flip(
 }
 
 /**
- * Whether the run is still open and would be computed from the same. That the ledger went on does not matter: the
- * lines are those of the position that is frozen with them. Nor do the runs and settings of other employers.
+ * Reports whether the run is still open and has the same basis. Newer ledger positions do not matter, because
+ * the lines are those of the frozen position. Neither do the runs and settings of other employers.
  */
 async function isStill(trx: Trx, runId: string, basis: Basis): Promise<boolean> {
   const stored = await findRun(trx, runId);

@@ -1,8 +1,7 @@
-/** A deduction as a run knows it: its versions, what people decided about them, and which of them count. */
+/** A deduction as a run knows it: its versions, the decisions on them, and which versions count. */
 import type { RunVersion } from '../../ledger/history.ts';
 import { appliesOn, type StartDecision, stateOn, type Timeline, timelineOf } from '../../ledger/state.ts';
 
-/** One deduction as far as a run knows it. */
 export type History = {
   deductionId: string;
   /** Oldest position first, at least one. */

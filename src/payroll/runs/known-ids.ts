@@ -1,4 +1,4 @@
-/** Whether the ids that a run names are known here. A mistyped id would otherwise make a run without employees. */
+/** Checks that the ids in a run are known. Otherwise a mistyped id would create a run without employees. */
 import { hasCensusSyncs } from '../../census/syncs.ts';
 import type { Problem } from '../../contract/check.ts';
 import type { Db } from '../../database/tables.ts';

@@ -12,8 +12,8 @@ export type LinesOfEmployee = { employeeId: string; lines: Line[] };
 export type LineCursor = { employeeId: string; position: number };
 
 /**
- * The lines of a run from behind a cursor, and the position that they are computed at: all pages of a list stand at
- * that of its first, whatever comes in meanwhile. Throws `RunRefused` when an open run can't be computed.
+ * Returns the lines of a run after a cursor and their ledger position: all pages of a list are computed at
+ * the position of its first page. Throws `RunRefused` if an open run cannot be computed.
  */
 export async function linesOfRun(
   db: Db,
@@ -27,9 +27,17 @@ export async function linesOfRun(
       pages: readFrozenLines(db, stored.freeze_id as string, after),
     };
   }
-  const now = await resolveBasis(db, stored.run_id, bodyOf(stored));
-  const basis = { ...now, position: cursor?.position ?? now.position };
+  const basis = await basisAt(db, stored, cursor?.position ?? null);
   return { position: basis.position, pages: computedPages(db, basis, { after }) };
+}
+
+/**
+ * Returns the basis of an open run at the position where a list of its lines began; at the newest one if it
+ * begins.
+ */
+async function basisAt(db: Db, stored: StoredRun, position: number | null): Promise<Basis> {
+  const basis = await resolveBasis(db, stored.run_id, bodyOf(stored));
+  return position === null ? basis : { ...basis, position };
 }
 
 /** Computes the lines of a basis page by page, after an employee. `only` limits it to these employees. */
@@ -47,8 +55,8 @@ export async function* computedPages(
 export type LinePosition = LineCursor & { given: number };
 
 /**
- * The next lines of a list that goes on behind `from`, at most `limit`. `next` continues it; null when no line is left.
- * Reads no further than it must.
+ * Returns the next lines of a list after `from`, at most `limit`, and reads no more pages than that takes.
+ * `next` continues the list; null if no line is left.
  */
 export async function linesBehind(
   pages: AsyncIterable<LinesOfEmployee[]>,
@@ -71,8 +79,8 @@ export async function linesBehind(
 }
 
 /**
- * The lines that one employee has in a run, as `linesOfRun` answers those of all: with what it costs to compute one.
- * `position` is where a list of them began. Throws `RunRefused` when an open run can't be computed.
+ * Returns the lines of one employee as `linesOfRun` does, without computing the other employees. `position`
+ * is that of the list's first page. Throws `RunRefused` if an open run cannot be computed.
  */
 export async function linesOfOne(
   db: Db,
@@ -82,12 +90,8 @@ export async function linesOfOne(
 ): Promise<{ position: number; pages: AsyncGenerator<LinesOfEmployee[]> }> {
   if (stored.state !== 'open')
     return { position: stored.position as number, pages: frozenOfOne(db, stored, employeeId) };
-  const now = await resolveBasis(db, stored.run_id, bodyOf(stored));
-  const basis = { ...now, position: position ?? now.position };
-  return {
-    position: basis.position,
-    pages: computedPages(db, basis, { only: [employeeId] }),
-  };
+  const basis = await basisAt(db, stored, position);
+  return { position: basis.position, pages: computedPages(db, basis, { only: [employeeId] }) };
 }
 
 async function* frozenOfOne(

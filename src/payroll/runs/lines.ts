@@ -9,7 +9,7 @@ import {
 } from '../../ledger/employment.ts';
 import type { RunVersion } from '../../ledger/history.ts';
 import { hasSameElection } from '../../ledger/state.ts';
-import { difference } from '../../money.ts';
+import { difference, isZero } from '../../money.ts';
 import { type Amounts, type Contribution, cycleTotal } from '../calculation/amounts.ts';
 import { type AmountChange, type Flag, type Line, NOTHING } from '../calculation/line.ts';
 import { isPartialCycle, type Plan } from '../calculation/plan.ts';
@@ -72,7 +72,7 @@ export function regularLines(
     line.flags.push(...rosterFlags(employment, state, rules.run));
     lines.push(line);
     // A deduction whose amounts became zero has ended (field notes): it does not overlap the one that follows it.
-    if (isZero(state)) continue;
+    if (isZero(state.member_contribution) && isZero(state.employer_contribution)) continue;
     const rival = coverages.get(line.line_of_coverage);
     if (rival !== undefined) {
       for (const one of [rival, line]) if (!one.flags.includes('overlap')) one.flags.push('overlap');
@@ -80,11 +80,6 @@ export function regularLines(
     coverages.set(line.line_of_coverage, line);
   }
   return lines;
-}
-
-/** Reports whether neither side contributes anything. A plain decimal is zero if it has no other digit. */
-function isZero({ member_contribution, employer_contribution }: RunVersion): boolean {
-  return !/[1-9]/.test(member_contribution) && !/[1-9]/.test(employer_contribution);
 }
 
 /** Written as one literal: a large run makes tens of thousands, and copies cost more than the arithmetic. */
@@ -143,7 +138,10 @@ function withAmountChange(
   };
 }
 
-/** Of the same election: only cents moved, the calendar is another one, or the policy is. */
+/**
+ * Returns why the amounts of the same election differ: by a cent of rounding, by the calendar, or by the
+ * policy.
+ */
 function calendarChange(line: Line, rules: LineRules, previous: Previous): AmountChange {
   const [now, then] = [rules.run, previous.rules.run];
   const isSamePolicy = (['scheme', 'remainder', 'extra_paycheck', 'applies_on'] as const).every(
@@ -177,7 +175,7 @@ export function contentOf(state: RunVersion, { codesOf }: Pick<LineRules, 'codes
   };
 }
 
-/** The lines of the previous run that payroll still takes, by deduction. */
+/** Returns the lines of the previous run that payroll still takes, by deduction. */
 function lastingLines(previous: Previous | null): Map<string, Line> {
   const lasting = new Map<string, Line>();
   for (const line of previous?.lines ?? []) {
@@ -188,8 +186,9 @@ function lastingLines(previous: Previous | null): Map<string, Line> {
 }
 
 /**
- * Returns one line of 0.00 for each deduction of the previous run that is not among these lines, so that a payroll
- * with standing deductions stops it. An employee who is paid elsewhere now has moved; the deduction has not ended.
+ * Returns one line of 0.00 for each deduction of the previous run that is not among these lines, so that a
+ * payroll with standing deductions stops it. An employee of another frequency, group or employer now has
+ * moved; the deduction has not ended.
  */
 export function stoppedLines(
   lines: readonly Line[],
@@ -238,7 +237,7 @@ function movedTo(membership: Membership, employments: readonly Employment[], run
   }
 }
 
-/** The roster's reasons against a deduction. */
+/** Returns the flags by which the roster questions a deduction. */
 function rosterFlags(employment: Employment, { ends_on }: RunVersion, run: Run): Flag[] {
   const termination = spellOn(employment, run.period_end)?.termination_date ?? null;
   if (termination === null || termination > run.period_end)
@@ -248,7 +247,7 @@ function rosterFlags(employment: Employment, { ends_on }: RunVersion, run: Run):
   return ends_on > run.period_end ? ['coverage_beyond_last_check'] : [];
 }
 
-/** The last day of a day's month. */
+/** Returns the last day of a day's month. */
 function lastOfMonth(day: string): string {
   const [year, month] = [Number(day.slice(0, 4)), Number(day.slice(5, 7))];
   return new Date(Date.UTC(year, month, 0)).toISOString().slice(0, 'YYYY-MM-DD'.length);

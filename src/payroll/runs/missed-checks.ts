@@ -1,4 +1,4 @@
-/** Whether an employee missed the check of an earlier run: "Missed checks" of payroll.md. Pure. */
+/** Decides whether an employee missed the check of an earlier run: "Missed checks" of payroll.md. Pure. */
 import { IMPORTED } from '../../inbox/stored-body.ts';
 import { type Cents, centsOf } from '../../money.ts';
 import type { Flag, Line } from '../calculation/line.ts';
@@ -6,7 +6,7 @@ import type { Run } from './body.ts';
 import type { History } from './history.ts';
 import type { LineRules } from './lines.ts';
 
-/** A run that an employee is in: not voided, or the run at hand, with what it takes from the employee. */
+/** A run that an employee is in, not voided or the run at hand, with the employee's lines. */
 export type Attended = { rules: Pick<LineRules, 'run' | 'deductions'>; lines: readonly Line[] };
 
 /** A missed check, and what off-cycle runs of its pay period took of the deduction. */

@@ -12,7 +12,7 @@ import type { Run } from './body.ts';
 
 export type Membership = { isIn: true; employment: Employment } | { isIn: false; why: Reason };
 
-/** Why an employee is not in a run, in the order in which the reasons are looked for. */
+/** Why an employee is not in a run, in the order of the checks. */
 export const REASONS = [
   'other_employer',
   'two_employers',

@@ -146,10 +146,9 @@ export async function voidRun(
   return 'voided';
 }
 
-/** Returns the result of a run: computed now if it is open, otherwise as stored. */
+/** The result of a run: computed now if it is open, otherwise as stored. */
 export type RunView = {
   run: Run;
-  stored: StoredRun | null;
   position: number;
   rulesVersion: string;
   totals: Totals;
@@ -175,12 +174,10 @@ export function frozenOf(stored: StoredRun): Frozen {
 
 /** Returns the view of a stored run. Throws `RunRefused` if an open run can no longer be computed. */
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
-  const run = bodyOf(stored);
-  if (stored.state === 'open') return { ...(await previewRun(db, stored.run_id, run)), stored };
+  if (stored.state === 'open') return previewRun(db, stored.run_id, bodyOf(stored));
   const frozen = frozenOf(stored);
   return {
     run: frozen.basis.run,
-    stored,
     position: stored.position as number,
     rulesVersion: stored.rules_version as string,
     totals: JSON.parse(stored.totals as string) as Totals,
@@ -189,13 +186,17 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   };
 }
 
-/** Computes a run without storing anything. Throws `RunRefused`. */
-export async function previewRun(db: Db, runId: string | null, run: StatedRun): Promise<RunView> {
+/** Computes a run without storing anything. `onLines` as in `summarize`. Throws `RunRefused`. */
+export async function previewRun(
+  db: Db,
+  runId: string | null,
+  run: StatedRun,
+  onLines?: (lines: readonly Line[]) => void,
+): Promise<RunView> {
   const basis = await resolveBasis(db, runId, run);
-  const { totals, etag, outcome } = await summarize(db, basis);
+  const { totals, etag, outcome } = await summarize(db, basis, onLines);
   return {
     run: basis.run,
-    stored: null,
     position: basis.position,
     rulesVersion: RULES_VERSION,
     totals,

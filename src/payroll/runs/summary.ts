@@ -1,8 +1,10 @@
-/** A whole run at a glance: its totals, its ETag, its change against the previous run, and what readiness must name. */
-
+/**
+ * The summary of a run: its totals, its ETag, its comparison with the previous run, and the findings for
+ * readiness.
+ */
 import { createHash } from 'node:crypto';
 import { isActive, payFrequencyOn, payGroupOn, spellOn } from '../../ledger/employment.ts';
-import { total } from '../../money.ts';
+import { isZero, total } from '../../money.ts';
 import { isIncluded, type Line } from '../calculation/line.ts';
 import type { PayrollCode } from '../settings/codes.ts';
 import type { Basis } from './basis.ts';
@@ -83,7 +85,7 @@ export type Outcome = {
 export type Summary = { totals: Totals; etag: string; outcome: Outcome; notes: Notes };
 
 /**
- * Takes in the employees of an employer, in order. The ETag is a SHA-256 of every line, so that it changes with each of
+ * Adds up the employees of an employer, in order. The ETag is a SHA-256 of all lines: it changes with any of
  * them and with nothing else.
  */
 export function createSummary(basis: Basis): {
@@ -157,7 +159,7 @@ export function createSummary(basis: Basis): {
       const negative = taken.filter((line) => line.member_amount.startsWith('-'));
       note('negative_total', employeeId, negative.map(versionId), `${employeeId}: ${sum}`);
     }
-    // A line that stops has the code of the run that it stops.
+    // A line that stops keeps the code of the previous run.
     for (const line of regular) if (line.change !== 'ended' && line.change !== 'moved') missing.add(line);
   };
 
@@ -234,7 +236,6 @@ function createMissingCodes(codes: readonly PayrollCode[]): {
   };
 }
 
-/** Reports whether a contribution, a plain decimal as received, is not zero. */
 function isSome(contribution: string | null): boolean {
-  return contribution !== null && /[1-9]/.test(contribution);
+  return contribution !== null && !isZero(contribution);
 }

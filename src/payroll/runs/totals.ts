@@ -1,5 +1,4 @@
 /** The totals of a run. */
-
 import Type, { type Static } from 'typebox';
 import { closed } from '../../contract/fields.ts';
 import { amountOf, centsOf } from '../../money.ts';

@@ -7,6 +7,7 @@ import {
   type Carrier,
   type Earlier,
   frozenLinesOf,
+  isReportedOnly,
   isTouched,
   type Known,
   marked,
@@ -19,7 +20,7 @@ import type { LineRules } from './lines.ts';
 import { type Attended, overlaps } from './missed-checks.ts';
 import { isGone, type Membership } from './population.ts';
 
-/** The same for all employees. */
+/** The inputs of settling that are the same for all employees. */
 export type Settling = {
   rules: LineRules;
   /** The pay frequencies and groups of the employer's schedules. */
@@ -118,8 +119,6 @@ export function settlingLines(
 
 /** A refund needs no further paycheck: it can be paid to an employee whose termination was entered late. */
 function isOwedToEmployee(adjustments: readonly Line[]): boolean {
-  const taken = adjustments.filter(
-    ({ flags }) => !flags.includes('prior_year') && !flags.includes('missed_check_partial'),
-  );
+  const taken = adjustments.filter(({ flags }) => !isReportedOnly(flags));
   return total(taken.map((line) => line.member_amount)).startsWith('-');
 }

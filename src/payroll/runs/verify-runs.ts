@@ -13,7 +13,7 @@ import { verifyRun, whyOtherRules } from './verify.ts';
 
 /** IDs of runs read at once. Each run is then read separately, because its basis may be megabytes. */
 const RUNS_AT_ONCE = 500;
-/** Rows named of those that belong to no run. */
+/** The most rows reported that belong to no run. */
 const NAMED = 1_000;
 
 export type RunsVerified = {
@@ -23,7 +23,7 @@ export type RunsVerified = {
   otherRules: number;
 };
 
-/** Every run that is not open. */
+/** Verifies every run. Of an open run, only the body and its columns. */
 export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
   const verified: RunsVerified = { runs: 0, lines: 0, otherRules: 0 };
   for (let after = ''; ; ) {
@@ -54,7 +54,7 @@ async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: 
   if (body === null) return wrong('body', 'cannot be read');
   for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'is not that of its body');
   if (stored.state === 'open') {
-    // Of a finalized one the frozen basis tells.
+    // The frozen basis of a final run is compared with its body below.
     if (!isAsked(body)) wrong('body', 'is none that can be asked for');
     return;
   }
@@ -84,7 +84,10 @@ function isOf(run: Run, body: StatedRun): boolean {
   return isDeepStrictEqual(run, { ...body, ...Object.fromEntries(open) });
 }
 
-/** Whether it is what a body with these fields comes to: no field more or less, and no other word in any. */
+/**
+ * Reports whether a request could have produced the body: it has exactly the fields and values of a valid
+ * run.
+ */
 function isAsked(run: StatedRun): boolean {
   const given = Object.entries(run).filter(([, value]) => value !== null && !isDeepStrictEqual(value, []));
   const asked = runOf(Object.fromEntries(given));
@@ -100,7 +103,7 @@ async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verify
     for (const employee of page) summary.add(employee, JSON.stringify(employee.lines));
     on.looked(page.length);
   };
-  const { lines, differences, difference_count } = await verifyRun(db, stored, add);
+  const { lines, differences, difference_count } = await verifyRun(db, stored, frozen.basis, add);
   for (const { employee_id, line } of differences) {
     const field = line === null ? 'roster_position' : 'lines';
     const rule = `run ${stored.run_id} does not compute it so`;
@@ -124,7 +127,7 @@ function parsed<T>(read: () => T): T | null {
   }
 }
 
-/** Lines of no run. */
+/** Reports lines that belong to no run. */
 async function verifyLeft(db: Db, { tell }: Verifying): Promise<void> {
   const lines = await sql<{ freeze_id: string }>`
     select distinct freeze_id from run_employees

@@ -4,6 +4,7 @@ import type { Db } from '../../database/tables.ts';
 import { byBytes } from '../../database/text-order.ts';
 import { RULES_VERSION } from '../calculation/amounts.ts';
 import { type Line, lineKey } from '../calculation/line.ts';
+import type { Basis } from './basis.ts';
 import { computeRun, type EmployeeLines, inputsOf } from './compute.ts';
 import { type FrozenEmployee, readFrozenLines } from './reads.ts';
 import { frozenOf, type StoredRun } from './store.ts';
@@ -33,11 +34,15 @@ export function whyOtherRules({ rules_version }: StoredRun): string | null {
 /** Differences named: enough to find the cause. */
 const DIFFERENCES_NAMED = 100;
 
-/** Verifies a finalized or voided run. `computed` receives each computed page. */
+/**
+ * Verifies a finalized or voided run. `basis` is the one frozen with it, for a caller that has parsed it.
+ * `onPage` receives each computed page.
+ */
 export async function verifyRun(
   db: Db,
   stored: StoredRun,
-  computed: (page: readonly EmployeeLines[]) => void = () => {},
+  basis: Basis = frozenOf(stored).basis,
+  onPage: (page: readonly EmployeeLines[]) => void = () => {},
 ): Promise<Verification> {
   const result: Verification = { identical: true, lines: 0, differences: [], difference_count: 0 };
   const add = (difference: Difference): void => {
@@ -46,7 +51,7 @@ export async function verifyRun(
     if (result.differences.length < DIFFERENCES_NAMED) result.differences.push(difference);
   };
   const frozen = oneByOne(readFrozenLines(db, stored.freeze_id as string));
-  const again = oneByOne(recomputed(db, stored, computed));
+  const again = oneByOne(recomputed(db, basis, onPage));
   let [one, other] = [await frozen.next(), await again.next()];
   while (!one.done || !other.done) {
     const left = one.done ? null : one.value;
@@ -63,11 +68,11 @@ export async function verifyRun(
 
 async function* recomputed(
   db: Db,
-  stored: StoredRun,
-  computed: (page: readonly EmployeeLines[]) => void,
+  basis: Basis,
+  onPage: (page: readonly EmployeeLines[]) => void,
 ): AsyncGenerator<FrozenEmployee[]> {
-  for await (const page of computeRun(db, await inputsOf(db, frozenOf(stored).basis))) {
-    computed(page);
+  for await (const page of computeRun(db, await inputsOf(db, basis))) {
+    onPage(page);
     yield page
       .filter(({ membership, lines }) => membership.isIn || lines.length > 0)
       .map(({ employeeId, membership, lines }) => ({

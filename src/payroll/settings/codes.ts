@@ -1,5 +1,5 @@
 /** Payroll's own codes for deductions. Stored and read as a whole. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { nullable, oneOf } from '../../contract/fields.ts';
@@ -102,7 +102,7 @@ const CodeBody = Type.Object(
 );
 
 /** All codes of an employer; an empty list removes them. */
-export const CodesBody = Type.Object(
+const CodesBody = Type.Object(
   {
     codes: Type.Array(CodeBody, {
       maxItems: CODES_MAX,
@@ -111,7 +111,6 @@ export const CodesBody = Type.Object(
   },
   { additionalProperties: false },
 );
-export type CodesBody = Static<typeof CodesBody>;
 
 const codesBody = compile(CodesBody);
 

@@ -1,10 +1,9 @@
 import type { Db, Trx } from '../../database/tables.ts';
 
 /**
- * The number of changes to payroll: runs, reports, schedules, codes and policies. Its one row is also the lock that
- * serializes them: whatever is read after locking it stays the same until the transaction ends.
+ * Returns the number of changes to payroll: runs, reports, schedules, codes and policies. Its one row is also
+ * the lock that serializes them: whatever is read after locking it stays the same until the transaction ends.
  */
-
 export async function payrollChange(db: Db): Promise<number> {
   return (await db.selectFrom('payroll_head').select('change').executeTakeFirstOrThrow()).change;
 }

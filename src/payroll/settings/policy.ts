@@ -44,10 +44,7 @@ export function optionsOf(given: { readonly [Name in keyof Options]?: Options[Na
 export type Policy = Options & { effective_from: string };
 export type PolicyVersion = Policy & { version: number; created_at: string; created_by: string | null };
 
-export const PolicyBody = Type.Object(
-  { effective_from: day, ...OPTION_FIELDS },
-  { additionalProperties: false },
-);
+const PolicyBody = Type.Object({ effective_from: day, ...OPTION_FIELDS }, { additionalProperties: false });
 
 const policyBody = compile(PolicyBody);
 

@@ -1,5 +1,5 @@
 /** An employer's pay schedules: the pay dates of each frequency and pay group. Stored and read as a whole. */
-import Type, { type Static } from 'typebox';
+import Type from 'typebox';
 import { compile, type Problem } from '../../contract/check.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
@@ -80,7 +80,7 @@ const ScheduleBody = Type.Object(
 );
 
 /** All schedules of an employer; an empty list removes them. */
-export const SchedulesBody = Type.Object(
+const SchedulesBody = Type.Object(
   {
     schedules: Type.Array(ScheduleBody, {
       maxItems: SCHEDULES_MAX,
@@ -89,7 +89,6 @@ export const SchedulesBody = Type.Object(
   },
   { additionalProperties: false },
 );
-export type SchedulesBody = Static<typeof SchedulesBody>;
 
 const schedulesBody = compile(SchedulesBody);
 

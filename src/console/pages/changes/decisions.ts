@@ -1,7 +1,7 @@
 /** Actions on a change: retry it, release the changes waiting for it, or cancel it. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
-import { REASON_MAX_CHARACTERS } from '../../../api/routes/employee-changes.ts';
+import { REASON_MAX_CHARACTERS } from '../../../api/schemas.ts';
 import type { Schemas } from '../../../client.ts';
 import { ApiRefusal, need } from '../../api-client.ts';
 import { changePath } from '../../elements/links.ts';

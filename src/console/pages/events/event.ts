@@ -1,6 +1,6 @@
 /** One event: what was received, its result, what can be done about it, and its body. */
 import type { FastifyInstance } from 'fastify';
-import { REASON_MAX_CHARACTERS } from '../../../api/routes/events.ts';
+import { REASON_MAX_CHARACTERS } from '../../../api/schemas.ts';
 import type { Schemas } from '../../../client.ts';
 import { CENSUS_SYNC_COMPLETE } from '../../../contract/events.ts';
 import { need } from '../../api-client.ts';
