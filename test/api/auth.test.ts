@@ -32,38 +32,35 @@ t.test(
   },
 );
 
-t.test(
-  'without a token, or with one that does not count, no route but the public ones answers',
-  async (t) => {
-    let now = NOW;
-    const { app, call, db, tokenWith } = await start(t, { now: () => now });
-    const expired = await transact(db, (trx) =>
-      createToken(trx, { name: 'old', scopes: ['all'], expiresAt: NOW, now: new Date(0) }),
-    );
-    const revoked = await tokenWith('all');
-    await transact(db, (trx) => revokeToken(trx, 'token 1', NOW));
-    const given = {
-      none: null,
-      'an unknown one': `bsc_${'A'.repeat(43)}`,
-      'an expired one': expired.token,
-      'a revoked one': revoked,
-    };
-    for (const { methods, url, scope } of app.routeTable.routes) {
-      // Too many failed attempts in one minute would be refused with 429.
-      now = new Date(now.getTime() + 60_000);
-      for (const [name, token] of Object.entries(given)) {
-        const { status, headers } = await call({ method: methods[0] as 'GET', url: addressOf(url), token });
-        if (scope === 'public') {
-          t.equal(status, 200, `${url} is public`);
-          continue;
-        }
-        t.equal(status, 401, `${name}: ${methods[0]} ${url}`);
-        t.match(headers['www-authenticate'], /^Bearer realm="benefits-sidecar"/);
-        t.equal(/error="invalid_token"/.test(String(headers['www-authenticate'])), token !== null);
+t.test('without a valid token only the public routes respond', async (t) => {
+  let now = NOW;
+  const { app, call, db, tokenWith } = await start(t, { now: () => now });
+  const expired = await transact(db, (trx) =>
+    createToken(trx, { name: 'old', scopes: ['all'], expiresAt: NOW, now: new Date(0) }),
+  );
+  const revoked = await tokenWith('all');
+  await transact(db, (trx) => revokeToken(trx, 'token 1', NOW));
+  const given = {
+    none: null,
+    'an unknown one': `bsc_${'A'.repeat(43)}`,
+    'an expired one': expired.token,
+    'a revoked one': revoked,
+  };
+  for (const { methods, url, scope } of app.routeTable.routes) {
+    // Too many failed attempts in one minute would be refused with 429.
+    now = new Date(now.getTime() + 60_000);
+    for (const [name, token] of Object.entries(given)) {
+      const { status, headers } = await call({ method: methods[0] as 'GET', url: addressOf(url), token });
+      if (scope === 'public') {
+        t.equal(status, 200, `${url} is public`);
+        continue;
       }
+      t.equal(status, 401, `${name}: ${methods[0]} ${url}`);
+      t.match(headers['www-authenticate'], /^Bearer realm="benefits-sidecar"/);
+      t.equal(/error="invalid_token"/.test(String(headers['www-authenticate'])), token !== null);
     }
-  },
-);
+  }
+});
 
 t.test('public are livez and readyz, by declaration', async (t) => {
   const { app } = await start(t);

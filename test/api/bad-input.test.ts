@@ -4,7 +4,7 @@ import { CASES } from './bad-input-cases.ts';
 import { deductionOf, deliver, eventOf } from './deliver.ts';
 import { type Request, start } from './start.ts';
 
-t.test('bad input is told in problem+json, by field and rule, and never a 5xx', async (t) => {
+t.test('bad input is problem+json by field and rule, and never a 5xx', async (t) => {
   const { call, logged } = await start(t);
   for (const [name, { status, errors, detail, ...request }] of Object.entries(CASES)) {
     const answer = await call(request);

@@ -6,18 +6,15 @@ import { start } from './start.ts';
 
 const cursor = cursorOf('fruits', Type.Object({ name: Type.String(), at: Type.Integer() }));
 
-t.test(
-  'a cursor holds its position, whatever characters that has, as text that a query needs not encode',
-  async (t) => {
-    for (const name of ['', 'ü/🙂 +&=?', '"\\', 'x'.repeat(255)]) {
-      const text = cursor.encode({ name, at: 7 }) as string;
-      t.match(text, /^[A-Za-z0-9_-]+$/);
-      t.strictSame(cursor.decode(text), { name, at: 7 });
-    }
-    t.equal(cursor.encode(null), null);
-    t.equal(cursor.decode(undefined), undefined);
-  },
-);
+t.test('a cursor holds a position of any characters as text that needs no encoding in a query', async (t) => {
+  for (const name of ['', 'ü/🙂 +&=?', '"\\', 'x'.repeat(255)]) {
+    const text = cursor.encode({ name, at: 7 }) as string;
+    t.match(text, /^[A-Za-z0-9_-]+$/);
+    t.strictSame(cursor.decode(text), { name, at: 7 });
+  }
+  t.equal(cursor.encode(null), null);
+  t.equal(cursor.decode(undefined), undefined);
+});
 
 t.test('an invalid cursor is rejected by the name of the parameter', async (t) => {
   const other = cursorOf('stones', Type.Object({ name: Type.String(), at: Type.Integer() }));

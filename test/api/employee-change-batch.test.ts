@@ -49,7 +49,7 @@ t.test('an array is answered with a result for each change, in their order', asy
   t.match(running.logged, [{ fields: { count: 4, token: 'API_TOKEN' } }]);
 });
 
-t.test('a line that is bad harms no other, and says why', async (t) => {
+t.test('a bad line affects no other, and has its problems', async (t) => {
   const running = await start(t);
   const good = JSON.stringify(leave);
   const text = [
@@ -155,7 +155,7 @@ t.test('10,000 changes are accepted, one more are refused as a whole', async (t)
   t.equal((await accepted(running)).length, 10_000);
 });
 
-t.test('what is no batch is refused as a whole, and nothing of it accepted', async (t) => {
+t.test('a malformed batch is refused as a whole', async (t) => {
   const running = await start(t);
   const line = JSON.stringify(leave);
   const cases: [string, unknown, Record<string, string>, number][] = [

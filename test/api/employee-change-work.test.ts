@@ -55,7 +55,7 @@ t.test('changes are listed newest first, by state, employee, kind and time, page
   t.match(rest, { data: [{ change_id: ids[0] }], next_cursor: null });
 });
 
-t.test('a change is shown with its attempts and what is in its way, and without what it says', async (t) => {
+t.test('a change is shown with its attempts and what blocks it, without its contents', async (t) => {
   const running = await staged(t);
   const { db, call, answers, says, send, logged } = running;
   const id = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -83,7 +83,7 @@ t.test('a change is shown with its attempts and what is in its way, and without 
 });
 
 t.test(
-  'what a change says is shown to who may read personal data, its SSN masked, and written down',
+  'the contents of a change need the scope for personal data, mask the SSN, and are recorded',
   async (t) => {
     const running = await staged(t);
     const { db, call, answers, says, send, logged, tokenWith } = running;
@@ -117,7 +117,7 @@ t.test(
   },
 );
 
-t.test('without the scope for personal data nothing of it is shown, found or written down', async (t) => {
+t.test('without the scope for personal data no contents are shown, found or recorded', async (t) => {
   const running = await staged(t);
   const { db, call, tokenWith } = running;
   const id = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -133,7 +133,7 @@ t.test('without the scope for personal data nothing of it is shown, found or wri
   t.strictSame(await readsOf(running), [], 'nor of what there is not');
 });
 
-t.test('what can not be written down is not shown', async (t) => {
+t.test('contents are not shown if the read cannot be recorded', async (t) => {
   const running = await staged(t);
   const id = await report(running.db, 'new-hire', 'e', { fields: HIRE });
   const other = await start(t, { db: running.db.withPlugin(REFUSES_READS), encryptor, now: () => START });
@@ -154,7 +154,7 @@ t.test('an erased body is null, with the reason', async (t) => {
   t.match(await shown(given), { body: null, body_absent: 'erased: the change was cancelled' });
 });
 
-t.test('a rejected change is retried, before what waits behind it', async (t) => {
+t.test('a rejected change is retried before the changes that wait for it', async (t) => {
   const running = await staged(t);
   const { db, answers, send, received, woken, logged } = running;
   const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -188,7 +188,7 @@ t.test('a retry that may undo a newer change is refused, unless forced', async (
   t.match(await post(running, `${old}/retry`, { force: true }), { status: 202, json: { state: 'pending' } });
 });
 
-t.test('a change is cancelled with a reason that is kept, and what waits behind it goes out', async (t) => {
+t.test('a change is canceled with a reason, and the changes that wait for it are sent', async (t) => {
   const running = await staged(t);
   const { db, answers, send, received, woken } = running;
   const hire = await report(db, 'new-hire', 'e', { fields: HIRE });
@@ -223,7 +223,7 @@ t.test('released, a rejected new hire stays rejected and holds nothing', async (
   t.match(await post(running, `${hire}/release`), { status: 409, json: { detail: /holds nothing back/ } });
 });
 
-t.test('what is no change, or unknown, is 404; a wrong body names its fields', async (t) => {
+t.test('an unknown change is 404, and a wrong body names its fields', async (t) => {
   const running = await staged(t);
   const census = await oweCensus(running.db);
   for (const id of ['unknown', census, 'a%2Fb']) {

@@ -15,7 +15,7 @@ const BODIES: Record<ChangeKind, { employee_id: string }> = {
 const post = ({ call }: Running, kind: ChangeKind, body: unknown, headers: Record<string, string> = {}) =>
   call({ method: 'POST', url: `/v1/employee-changes/${kind}`, body, headers });
 
-t.test('each of the four is accepted, owed to the service and told to the send loop', async (t) => {
+t.test('each kind of change is accepted, queued and signaled to the send loop', async (t) => {
   const running = await start(t);
   for (const [index, kind] of CHANGE_KINDS.entries()) {
     const { status, json } = await post(running, kind, BODIES[kind]);
@@ -44,7 +44,7 @@ t.test('each of the four is accepted, owed to the service and told to the send l
   );
 });
 
-t.test('the same key with the same change is answered as the first time', async (t) => {
+t.test('the same key with the same change returns the first response', async (t) => {
   const running = await start(t);
   const headers = { 'idempotency-key': 'hire-1' };
   const first = await post(running, 'new-hire', newHire, headers);
@@ -58,7 +58,7 @@ t.test('the same key with the same change is answered as the first time', async 
   t.equal((await running.call({ url: '/v1/employee-changes' })).json.data.length, 1);
 });
 
-t.test('the same key with another change is refused with 409, and the first one stands', async (t) => {
+t.test('the same key with another change is 409, and the first change remains', async (t) => {
   const running = await start(t);
   const headers = { 'idempotency-key': 'k' };
   await post(running, 'termination', termination, headers);
@@ -86,7 +86,7 @@ t.test('without a key each request is a change of its own', async (t) => {
   t.not(one.json.change_id, other.json.change_id);
 });
 
-t.test('a key that is none is refused by name', async (t) => {
+t.test('an invalid key is refused by name', async (t) => {
   const running = await start(t);
   const keys = ['', 'k'.repeat(256), 'k'.repeat(1024), 'two words', 'k\u00e9', 'a, b'];
   for (const key of keys) {
@@ -160,7 +160,7 @@ t.test('29 February is a day in leap years only', async (t) => {
   }
 });
 
-t.test('what is no JSON in UTF-8, or may be read in two ways, is refused', async (t) => {
+t.test('a body that is not JSON in UTF-8, or is ambiguous, is refused', async (t) => {
   const running = await start(t);
   const text = JSON.stringify(termination);
   const utf16 = Buffer.from(text, 'utf16le');
@@ -199,7 +199,7 @@ t.test('ids may hold slashes, spaces, dots and any letter', async (t) => {
   }
 });
 
-t.test('deductions of an unknown employee match by themselves when the employee is hired', async (t) => {
+t.test('deductions of an unknown employee match automatically when the employee is hired', async (t) => {
   const running = await start(t);
   await deliver(running.db, [deductionOf('e1', { id: 'd1', employee_id: 'emp-1' })]);
   const matched = async (is: boolean) =>
@@ -210,19 +210,16 @@ t.test('deductions of an unknown employee match by themselves when the employee 
   t.match(await matched(true), [{ id: 'd1', employer_id: newHire.employer_id }]);
 });
 
-t.test(
-  'the employer is passed on when given, and no personal value stands in an answer or the log',
-  async (t) => {
-    const running = await start(t);
-    const canary = 'canary-7f3a';
-    const { text } = await post(running, 'new-hire', {
-      ...newHire,
-      ssn: canary,
-      employer: canary,
-      first_name: canary,
-    });
-    const bad = await post(running, 'new-hire', { ...newHire, dob: canary, [canary]: canary, email: canary });
-    t.equal(bad.status, 422);
-    t.notMatch(text + bad.text + JSON.stringify(running.logged), canary);
-  },
-);
+t.test('the employer is forwarded if given, and no personal value is in a response or the log', async (t) => {
+  const running = await start(t);
+  const canary = 'canary-7f3a';
+  const { text } = await post(running, 'new-hire', {
+    ...newHire,
+    ssn: canary,
+    employer: canary,
+    first_name: canary,
+  });
+  const bad = await post(running, 'new-hire', { ...newHire, dob: canary, [canary]: canary, email: canary });
+  t.equal(bad.status, 422);
+  t.notMatch(text + bad.text + JSON.stringify(running.logged), canary);
+});

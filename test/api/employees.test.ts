@@ -58,7 +58,7 @@ t.test('an employee is shown with the history of the roster, deductions, changes
   t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });
 });
 
-t.test('arrears are what the report that stands leaves, less what later runs collected', async (t) => {
+t.test('arrears are the amount left by the last report, less what later runs collected', async (t) => {
   const payroll = await startPayroll(t, { encryptor });
   const { db, finalized, post } = payroll;
   const arrears = async () =>
@@ -103,7 +103,7 @@ t.test('any id that payroll gives is found, percent-encoded', async (t) => {
   }
 });
 
-t.test('whoever has a fact, a deduction or a change is known; anybody else is 404', async (t) => {
+t.test('an employee with a fact, a deduction or a change is known; any other is 404', async (t) => {
   const running = await start(t, { encryptor });
   const { db, tokenWith } = running;
   await deliver(db, [deductionOf('evt-1', { employee_id: 'deducted' })]);
@@ -122,7 +122,7 @@ t.test('whoever has a fact, a deduction or a change is known; anybody else is 40
   );
 });
 
-t.test('of many deductions and changes the first are shown, and their lists go on', async (t) => {
+t.test('the first of many deductions and changes are shown, and cursors continue their lists', async (t) => {
   const running = await start(t, { encryptor });
   const { db, call } = running;
   const many = Array.from({ length: 130 }, (_, index) => index);

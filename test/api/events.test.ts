@@ -40,7 +40,7 @@ t.test('events are listed newest first, by state, type and time, without their b
   t.match(json.data[0].reason, /member_contribution/);
 });
 
-t.test('pages of events go on where the one before ended, also while events come in', async (t) => {
+t.test('each page of events continues the previous one, also while events arrive', async (t) => {
   const running = await start(t);
   const many = Array.from({ length: 25 }, (_, index) => eventOf(`e${index}`, 'x', {}));
   await deliver(running.db, many);
@@ -55,7 +55,7 @@ t.test('pages of events go on where the one before ended, also while events come
   t.strictSame(seen, many.map(({ eventId }) => eventId).reverse());
 });
 
-t.test('one event has its body, character for character, and what came under its id besides', async (t) => {
+t.test('one event has its exact body, and other bodies received under its id', async (t) => {
   const { call, db } = await start(t);
   const first: Delivery = {
     eventId: 'e/1 ü',
@@ -91,7 +91,7 @@ t.test('events with another body under their id are listed until that is dismiss
   t.strictSame(await list(running, 'conflict=true'), []);
 });
 
-t.test('an event tells what it did: the version it added, or the census sync it asked for', async (t) => {
+t.test('an event shows its result: the version it added or the census sync it requested', async (t) => {
   const { call, db } = await start(t);
   const at = '2026-01-20T00:00:00.000Z';
   await deliver(
@@ -127,7 +127,7 @@ t.test('an event tells what it did: the version it added, or the census sync it 
   });
 });
 
-t.test('events are found by time wherever they lie, also where a clock is a little behind', async (t) => {
+t.test('events are found by time, also if a clock is slightly behind', async (t) => {
   const running = await start(t);
   const begin = Date.parse('2026-01-10T00:00:00Z');
   // Every fourth comes by a receiver whose clock is half a minute behind.
@@ -186,7 +186,7 @@ t.test('many are reprocessed by state, type and time', async (t) => {
   t.equal(woken.apply, 2);
 });
 
-t.test('more than one step of events is reprocessed, none that came after the request', async (t) => {
+t.test('several batches of events are reprocessed, but none received after the request', async (t) => {
   const running = await start(t);
   const many = Array.from({ length: 1_201 }, (_, index) => eventOf(`e${index}`, 'x', {}));
   await deliver(running.db, many);
@@ -225,7 +225,7 @@ t.test(
   },
 );
 
-t.test('what asks for nobody can not be dismissed', async (t) => {
+t.test('an event that needs no decision cannot be dismissed', async (t) => {
   const running = await start(t);
   await oneOfEach(running);
   const dismiss = async (id: string) =>
@@ -250,7 +250,7 @@ t.test('a conflict is dismissed with its event', async (t) => {
   t.equal(await check(), 'pass');
 });
 
-t.test('an event without its body says why, and is not applied again', async (t) => {
+t.test('an event without its body has the reason, and is not applied again', async (t) => {
   const { call, db, url } = await start(t);
   await deliver(db, [deductionOf('old', { id: 'd1' })], '2025-01-10T00:00:00.000Z');
   await deliver(db, [deductionOf('new', { id: 'd2' })]);

@@ -4,7 +4,7 @@ import { start } from './start.ts';
 
 const SSN = '123-45-6789';
 
-t.test('a database that can not do its work answers 503 and says when to come back', async (t) => {
+t.test('an unavailable database is 503 with Retry-After', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
   for (const error of [new LockTimeout(3_000), full]) {
     const { call, logged } = await start(t, { whyNotReady: () => Promise.reject(error) });
@@ -36,13 +36,13 @@ t.test(
   },
 );
 
-t.test('a thrown thing that is no error is 500 too', async (t) => {
+t.test('a thrown value that is not an Error is 500 too', async (t) => {
   const { call, logged } = await start(t, { whyNotReady: () => Promise.reject({ ssn: SSN }) });
   t.equal((await call({ url: '/readyz' })).status, 500);
   t.notMatch(JSON.stringify(logged), SSN);
 });
 
-t.test('when the storage failed for good the process is told to end', async (t) => {
+t.test('a permanent storage failure ends the process', async (t) => {
   const told: unknown[] = [];
   const corrupt = Object.assign(new Error('disk image is malformed'), { code: 'SQLITE_CORRUPT' });
   const { call } = await start(t, {
@@ -53,7 +53,7 @@ t.test('when the storage failed for good the process is told to end', async (t) 
   t.strictSame(told, [corrupt]);
 });
 
-t.test('not ready is 503, and told to the log once for each cause', async (t) => {
+t.test('not ready is 503, and logged once for each cause', async (t) => {
   let why: 'locked' | 'disk-full' | null = 'locked';
   const { call, logged } = await start(t, { whyNotReady: async () => why });
   const ready = async () => (await call({ url: '/readyz' })).status;

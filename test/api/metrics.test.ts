@@ -12,7 +12,7 @@ async function scraped({ call }: Running) {
   return { headers, ...read(text) };
 }
 
-t.test('requests are told by their route as it is declared, never by an id', async (t) => {
+t.test('requests are counted by declared route, never by id', async (t) => {
   const running = await start(t);
   const { call } = running;
   for (const id of ['d1', 'd2', 'd3']) await call({ url: `/v1/deductions/${id}` });
@@ -26,7 +26,7 @@ t.test('requests are told by their route as it is declared, never by an id', asy
   t.notMatch(metrics.text, /d1|secret-of-someone/);
 });
 
-t.test('work on runs is told by its kind, and each kind is a route that there is', async (t) => {
+t.test('work on runs is counted by kind, and each kind is a declared route', async (t) => {
   const running = await start(t);
   const routes = running.app.routeTable.routes.flatMap(({ methods, url }) =>
     methods.map((one) => `${one} ${url}`),
@@ -64,7 +64,7 @@ t.test(
   },
 );
 
-t.test('a process that can not commit says so, and what was counted', async (t) => {
+t.test('a process that cannot commit reports it with its counts', async (t) => {
   const running = await start(t, { whyNotReady: async () => 'disk-full' });
   t.equal((await scraped(running)).of('ready'), 0);
   const { status, json } = await running.call({ url: '/readyz', token: null });
@@ -72,7 +72,7 @@ t.test('a process that can not commit says so, and what was counted', async (t) 
   t.match(json.detail, 'the disk of the database is full');
 });
 
-t.test('while the database does not answer, the rest is told', async (t) => {
+t.test('while the database does not respond, the other metrics are exported', async (t) => {
   const running = await start(t);
   const db = new Proxy(running.db, {
     get: (target, name) => {

@@ -33,7 +33,7 @@ t.test('the reference is OpenAPI 3.1 and has every route of the listener, and no
   );
 });
 
-t.test('every operation says what it is, who may call it and what it answers', async (t) => {
+t.test('every operation has a summary, its scope and its responses', async (t) => {
   const { app, call } = await start(t);
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
   const tags = reference.tags.map((tag: { name: string }) => tag.name);
@@ -74,7 +74,7 @@ t.test('every operation says what it is, who may call it and what it answers', a
   }
 });
 
-t.test('every reference in the document leads somewhere, and its schemas are JSON Schema', async (t) => {
+t.test('every reference in the document resolves, and its schemas are JSON Schema', async (t) => {
   const { call } = await start(t);
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
   const whole = resolve(reference, reference);
@@ -108,7 +108,7 @@ t.test('a deduction in the reference has the fields of the contract', async (t) 
   t.equal(Deduction.properties.line_of_coverage.enum.length, 20);
 });
 
-t.test('every field of a payroll run, its lines and what belongs to it says what it is', async (t) => {
+t.test('every field of a payroll run, its lines and its parts has a description', async (t) => {
   const { call } = await start(t);
   const { paths, components } = (await call({ url: '/openapi.json' })).json;
   const names = [
@@ -133,7 +133,7 @@ t.test('every field of a payroll run, its lines and what belongs to it says what
   t.strictSame(Object.keys(lines), ['application/json', 'text/csv', 'application/x-ndjson']);
 });
 
-t.test('the page and all that it loads come from here', async (t) => {
+t.test('the page and everything it loads are served by the listener', async (t) => {
   const { call } = await start(t);
   const { text, headers } = await call({ url: '/docs' });
   const policy = String(headers['content-security-policy']);

@@ -305,7 +305,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-t.test('what a payroll gets wrong is told by field and rule, and nothing is half done', async (t) => {
+t.test('wrong payroll input is refused by field and rule, and nothing is half done', async (t) => {
   const { call, db, put: putRun, finalized, logged } = await startPayroll(t);
   await putRun('open', bodyOn('2026-07-31'));
   await finalized('final');
@@ -337,14 +337,14 @@ t.test('what a payroll gets wrong is told by field and rule, and nothing is half
   t.equal(logged.length, told, 'none of them is a failure of ours');
 });
 
-t.test('a byte-order mark before a file is no part of it', async (t) => {
+t.test('a byte-order mark before a file is ignored', async (t) => {
   const { finalized, post } = await startPayroll(t);
   await finalized('r');
   const { status } = await post('/r/taken', '\uFEFFemployee_id,amount\nemp-1,60', CSV);
   t.equal(status, 200);
 });
 
-t.test('no value that could be personal is in an answer or the log', async (t) => {
+t.test('no value that could be personal is in a response or the log', async (t) => {
   const { call, finalized, logged } = await startPayroll(t);
   await finalized('final');
   const canary = 'canary-7f3a';

@@ -65,7 +65,7 @@ async function ask(port: number, accept: string): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => asked.on('error', reject).once('response', resolve));
 }
 
-t.test('a reader that is slow is waited for: what it does not take is not read', async (t) => {
+t.test('nothing is read ahead of a slow reader', async (t) => {
   const { port, reads } = await listening(t, 6_000);
   for (const accept of ['text/csv', 'application/x-ndjson']) {
     const before = reads();
@@ -80,7 +80,7 @@ t.test('a reader that is slow is waited for: what it does not take is not read',
   }
 });
 
-t.test('a reader that goes away stops the reading, and is no failure of ours', async (t) => {
+t.test('a reader that disconnects stops the reading, which is not logged as a failure', async (t) => {
   const { port, reads, logged } = await listening(t, 4_000);
   const lines = logged.length;
   const response = await ask(port, 'text/csv');
@@ -91,7 +91,7 @@ t.test('a reader that goes away stops the reading, and is no failure of ours', a
 });
 
 t.test(
-  'a file that breaks off is cut, so that half of it does not look like the whole, and the log says why',
+  'a file that fails midway is cut, so that half of it does not look complete, and the cause is logged',
   async (t) => {
     const { port, logged } = await listening(t, 600, (reads) => {
       if (reads > 1) throw new Error('gone');

@@ -9,7 +9,7 @@ const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
 const quoted = (etag: string) => ({ 'if-match': `"${etag}"` });
 
-t.test('a run is finalized by the ETag that was reviewed, and stands from then on', async (t) => {
+t.test('a run is finalized with the reviewed ETag, and remains final', async (t) => {
   const { put, post, get, db, logged } = await startPayroll(t);
   const { etag } = (await put('r')).json;
   const { status, json, headers } = await post('/r/finalize', undefined, quoted(etag));
@@ -24,7 +24,7 @@ t.test('a run is finalized by the ETag that was reviewed, and stands from then o
   t.strictSame((await get('/r')).json, json);
 });
 
-t.test('without If-Match, or with *, whatever the lines are is finalized', async (t) => {
+t.test('without If-Match, or with *, the current lines are finalized', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('one');
   t.equal((await post('/one/finalize')).status, 200);
@@ -47,7 +47,7 @@ t.test('a stale If-Match is 412 with the present ETag, and nothing is frozen', a
   t.equal((await post('/r/finalize', {}, { 'if-match': String(headers.etag) })).status, 200);
 });
 
-t.test('an ETag counts with its quotes or without, a weak one never, and two are refused', async (t) => {
+t.test('an ETag matches with or without quotes, a weak one never, and two are refused', async (t) => {
   const { put, post } = await startPayroll(t);
   const { etag } = (await put('r')).json;
   t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
@@ -148,7 +148,7 @@ t.test('a pay date is taken once for each pay group, and the run that has it is 
   t.match(json.detail, /the run first is finalized for this pay date/);
 });
 
-t.test('what payroll changes while a run is frozen makes it stop', async (t) => {
+t.test('a payroll change during finalizing stops it', async (t) => {
   const payroll = await startPayroll(t);
   const { put } = payroll;
   await put('r');
@@ -185,7 +185,7 @@ t.test('a voided run stays readable with its reason, and frees its pay date', as
   t.equal((await post('/again/finalize')).status, 200);
 });
 
-t.test('only a finalized run is voided, and once', async (t) => {
+t.test('only a finalized run can be voided, and only once', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const open = await post('/r/void', { reason: 'x' });
@@ -198,7 +198,7 @@ t.test('only a finalized run is voided, and once', async (t) => {
   t.match(twice.json.detail, 'the run is voided');
 });
 
-t.test('readiness of a run says every check, and what it says stops finalizing', async (t) => {
+t.test('readiness of a run has every check, and a failed check stops finalizing', async (t) => {
   const { put, get, db } = await startPayroll(t);
   await put('r');
   const ready = (await get('/r/readiness')).json;
@@ -214,7 +214,7 @@ t.test('readiness of a run says every check, and what it says stops finalizing',
   );
 });
 
-t.test('readiness is asked of an open run, and proof of one that is not', async (t) => {
+t.test('readiness is for an open run, and verification for any other', async (t) => {
   const { put, post, get } = await startPayroll(t);
   await put('r');
   const early = await get('/r/verify');
@@ -242,7 +242,7 @@ t.test('a run that was finalized by the rules of another release is not verified
 });
 
 t.test(
-  'a finalized run is proved from the ledger, whatever came in since; what was tampered with is named',
+  'a finalized run is verified from the ledger, whatever arrived since; tampered lines are named',
   async (t) => {
     const { finalized, get, db } = await startPayroll(t);
     await finalized('r');

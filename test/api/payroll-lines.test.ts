@@ -90,7 +90,7 @@ t.test('pages of any size have each line once, also where they end inside an emp
   }
 });
 
-t.test('all pages stand at the position of the first, whatever comes in meanwhile', async (t) => {
+t.test('all pages are computed at the position of the first, whatever arrives meanwhile', async (t) => {
   const payroll = await startPayroll(t);
   const { db, put, get } = payroll;
   await several(db);
@@ -120,7 +120,7 @@ t.test('a list that began before the run was finalized at another position is be
   t.match(json.detail, /was finalized while the list was read/);
 });
 
-t.test('the lines of one employee are asked for alone', async (t) => {
+t.test('the lines of one employee can be requested', async (t) => {
   const payroll = await startPayroll(t);
   await several(payroll.db);
   await payroll.put('r');
@@ -134,7 +134,7 @@ t.test('the lines of one employee are asked for alone', async (t) => {
   }
 });
 
-t.test('the same lines come as CSV and as newline-delimited JSON, whole', async (t) => {
+t.test('the same lines are available as CSV and as newline-delimited JSON', async (t) => {
   const payroll = await startPayroll(t);
   const { get, post, put } = payroll;
   await several(payroll.db);
@@ -166,7 +166,7 @@ t.test('the same lines come as CSV and as newline-delimited JSON, whole', async 
   }
 });
 
-t.test('lines that are frozen have the ETag of their run, in every content type', async (t) => {
+t.test('frozen lines have the ETag of their run, in every content type', async (t) => {
   const { finalized, get } = await startPayroll(t);
   const { etag } = (await finalized('r')).json;
   for (const more of [{}, CSV, NDJSON]) t.equal((await get('/r/lines', more)).headers.etag, `"${etag}"`);
@@ -181,7 +181,7 @@ t.test('a run without lines is an empty page, a header, an empty text', async (t
   t.equal((await get('/r/lines', NDJSON)).text, '');
 });
 
-t.test('a type that is not offered is 406, and a page of a file is not asked for', async (t) => {
+t.test('a type that is not offered is 406, and a file has no pages', async (t) => {
   const { put, get } = await startPayroll(t);
   await put('r');
   const html = await get('/r/lines', { headers: { accept: 'text/html' } });
@@ -196,7 +196,7 @@ t.test('a type that is not offered is 406, and a page of a file is not asked for
   t.equal((await get('/r/lines', { method: 'HEAD' })).status, 405, 'no route has HEAD but those of files');
 });
 
-t.test('a file of a run that can not be computed any more is refused before it begins', async (t) => {
+t.test('a file of a run that can no longer be computed is refused before it begins', async (t) => {
   const { put, get, call } = await startPayroll(t);
   await put('r');
   const moved = { pay_frequency: 'biweekly', pay_dates: bodyDates(1) };
@@ -209,7 +209,7 @@ t.test('a file of a run that can not be computed any more is refused before it b
   }
 });
 
-t.test('lines of a kind, a change or a flag are asked for, in pages and as a file', async (t) => {
+t.test('lines are filtered by kind, change or flag, in pages and as a file', async (t) => {
   const payroll = await startPayroll(t);
   const { db, put, get, post, finalized } = payroll;
   await finalized('before', bodyOn('2026-07-03'));

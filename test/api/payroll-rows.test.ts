@@ -55,7 +55,7 @@ t.test('only what a finalized run took is reported', async (t) => {
   t.match(voided.json.detail, 'the run is voided');
 });
 
-t.test('rows that are wrong are named, and nothing of the report is recorded', async (t) => {
+t.test('wrong rows are named, and the report is not recorded', async (t) => {
   const { finalized, post, get, db } = await startPayroll(t);
   await finalized('r');
   const lines = [
@@ -115,7 +115,7 @@ async function audited({ post }: Payroll, type: keyof typeof AUDIT) {
 }
 
 t.test(
-  "payroll's own file is compared in heaps, with an open run and a finalized one, in every type",
+  "payroll's own file is compared by category, with an open run and a finalized one, in every type",
   async (t) => {
     const payroll = await startPayroll(t);
     const { put, post, db, logged } = payroll;

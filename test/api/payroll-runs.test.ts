@@ -21,7 +21,7 @@ const DEFAULTS = {
   stated_options: [],
 };
 
-t.test('what a run was put with is answered without computing it', async (t) => {
+t.test('the request and state of a run are returned without computing it', async (t) => {
   const { put, get, post } = await startPayroll(t);
   const put1 = (await put('r', { employee_ids: ['emp-2', 'emp-1'], arrears: 'include' })).json;
   const open = (await get('/r/outline')).json;
@@ -33,7 +33,7 @@ t.test('what a run was put with is answered without computing it', async (t) => 
   t.equal((await get('/nobody/outline')).status, 404);
 });
 
-t.test('a run that is put answers its defaults, what it comes to, and its ETag', async (t) => {
+t.test('a created run is returned with its defaults, totals and ETag', async (t) => {
   const { put, logged } = await startPayroll(t);
   const { status, json, headers } = await put('2026-15');
   t.equal(status, 201);
@@ -100,7 +100,7 @@ t.test('another body under the same id is 409 and changes nothing', async (t) =>
   t.strictSame((await get('/r')).json, first.json);
 });
 
-t.test('a run that can not be computed is refused and not stored', async (t) => {
+t.test('a run that cannot be computed is refused and not stored', async (t) => {
   const { put, get } = await startPayroll(t);
   const refused = await put('r', { pay_date: '2026-07-18' });
   t.equal(refused.status, 422);
@@ -114,7 +114,7 @@ t.test('a run that can not be computed is refused and not stored', async (t) => 
   t.strictSame((await get('')).json, { data: [], next_cursor: null });
 });
 
-t.test('an open run is computed anew at each read, and its ETag changes with its lines', async (t) => {
+t.test('an open run is recomputed at each read, and its ETag changes with its lines', async (t) => {
   const { put, get, db } = await startPayroll(t);
   const before = (await put('r')).json;
   t.equal((await get('/r')).json.etag, before.etag, 'nothing new, the same ETag');
@@ -126,7 +126,7 @@ t.test('an open run is computed anew at each read, and its ETag changes with its
   t.ok(json.position > before.position);
 });
 
-t.test('a run whose dates nobody gave says that its calendar is assumed', async (t) => {
+t.test('a run without pay dates has an assumed calendar', async (t) => {
   const { db, call } = await startPayroll(t);
   await employ(db, 'emp-9', { employer_id: 'other', pay_frequency: 'weekly' });
   const body = {
@@ -195,7 +195,7 @@ t.test('an unknown run is 404 on every route that names one', async (t) => {
   t.equal((await post('/none/void', { reason: 'x' })).status, 404);
 });
 
-t.test('a preview comes to what the run would, and is kept nowhere', async (t) => {
+t.test('a preview equals the run and is not stored', async (t) => {
   const { put, post, get, logged } = await startPayroll(t);
   const preview = await post('/preview', bodyOn(PAY_DATE));
   t.equal(preview.status, 200);
@@ -252,7 +252,7 @@ t.test('a preview shows the first lines, and its totals say how many there are',
   t.equal(json.totals.lines, PREVIEWED_LINES + 1);
 });
 
-t.test('a large run names many employees in one body, and not without end', async (t) => {
+t.test('a large run may name many employees in one body, up to a limit', async (t) => {
   const { put, call } = await startPayroll(t);
   const employee_ids = Array.from({ length: 20_000 }, (_, at) => `employee-${`${at}`.padStart(26, '0')}`);
   const { status, json } = await put('r', { employee_ids: [...employee_ids, 'emp-1'] });

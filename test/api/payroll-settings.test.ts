@@ -5,13 +5,13 @@ import { bodyOn, PAY_DATE, startPayroll } from './payroll-stage.ts';
 const SCHEDULE = `/v1/employers/${EMPLOYER}/pay-schedule`;
 const CODES = `/v1/employers/${EMPLOYER}/payroll-codes`;
 
-t.test('an employer without settings has empty lists, whoever it is', async (t) => {
+t.test('any employer without settings has empty lists', async (t) => {
   const { call } = await startPayroll(t);
   t.strictSame((await call({ url: '/v1/employers/nobody/pay-schedule' })).json, { schedules: [] });
   t.strictSame((await call({ url: '/v1/employers/nobody/payroll-codes' })).json, { codes: [] });
 });
 
-t.test('pay schedules are put as a whole, and runs are computed by them at once', async (t) => {
+t.test('pay schedules are set as a whole, and runs use them at once', async (t) => {
   const { call, put, get, logged } = await startPayroll(t);
   await put('r');
   const rest = BIWEEKLY.map((date) => ({ ...date }));
@@ -44,7 +44,7 @@ t.test('pay schedules are put as a whole, and runs are computed by them at once'
   t.equal((await get('/r')).json.calendar_assumed, true);
 });
 
-t.test('payroll codes are put as a whole, and lines carry them at once', async (t) => {
+t.test('payroll codes are set as a whole, and lines have them at once', async (t) => {
   const { call, put, get, logged } = await startPayroll(t);
   await put('r');
   const codes = [
@@ -62,7 +62,7 @@ t.test('payroll codes are put as a whole, and lines carry them at once', async (
   t.match(logged.at(-1), { fields: { employer_id: EMPLOYER, count: 2 }, message: 'payroll codes were set' });
 });
 
-t.test('an employer of whom only payroll has said something is known', async (t) => {
+t.test('an employer with only payroll settings is known', async (t) => {
   const { call, put } = await startPayroll(t);
   t.equal((await put('r', { employer_id: 'new' })).status, 422);
   await call({

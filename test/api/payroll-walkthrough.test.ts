@@ -54,7 +54,7 @@ function requestOf([, ...given]: string[]): Request {
   return { ...request, method, ...(body !== undefined && { body }) };
 }
 
-t.test('the page on payroll runs can be followed, and the answers are those that it shows', async (t) => {
+t.test('the page on payroll runs can be followed, and the responses are those it shows', async (t) => {
   let now = DAY;
   const { call, db, tokenWith } = await start(t, { now: () => new Date(now) });
   const variables: Record<string, string> = {

@@ -5,7 +5,7 @@ import { report } from '../employment/stage.ts';
 import { encryptor, START } from '../outbox/parts.ts';
 import { start } from './start.ts';
 
-t.test('who reads a census back is written down; a census that there is not leaves nothing', async (t) => {
+t.test('each read of a census is recorded; a read of an unknown census is not', async (t) => {
   const { db, call, tokenWith } = await start(t, { encryptor, now: () => START });
   const url = '/v1/employers/acme%2F1/census';
   const token = await tokenWith('pii:read');

@@ -31,7 +31,7 @@ function busy(t: Test): () => void {
   return stop;
 }
 
-t.test('while the thread is late requests are refused, all but those that tell how it is', async (t) => {
+t.test('while the thread is late, all requests except health and metrics are refused', async (t) => {
   const { ask, status, logged } = await listen(t, { loopDelayMs: 20, connections: 0, heapBytes: 0 });
   const stop = busy(t);
   const refused = await eventually(
@@ -67,7 +67,7 @@ t.test('while the thread is late requests are refused, all but those that tell h
   );
 });
 
-t.test('few callers are answered however late the thread is', async (t) => {
+t.test('few callers are served however late the thread is', async (t) => {
   const { app, status } = await listen(t, { loopDelayMs: 20, connections: 8, heapBytes: 0 });
   const stop = busy(t);
   await eventually(
@@ -81,7 +81,7 @@ t.test('few callers are answered however late the thread is', async (t) => {
   stop();
 });
 
-t.test('when memory runs out requests are refused', async (t) => {
+t.test('requests are refused when memory runs out', async (t) => {
   const { status } = await listen(t, { loopDelayMs: 1, connections: 100, heapBytes: 1 });
   await eventually(
     'it refuses',

@@ -148,7 +148,7 @@ t.test('the same key with another effective date is another change', async (t) =
   }
 });
 
-t.test('an effective date that is no date is refused by name', async (t) => {
+t.test('an invalid effective date is refused by name', async (t) => {
   const { call, report } = await begin(t, '2026-03-01T09:00:00.000Z');
   const wrong = await report('demographic', { employee_id: 'emp-1', address, effective_on: 'soon' });
   t.equal(wrong.status, 422);

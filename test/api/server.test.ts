@@ -19,7 +19,7 @@ async function listen(t: Test): Promise<Running & { base: string; port: number }
   return { ...running, port, base: `http://127.0.0.1:${port}` };
 }
 
-t.test('over real HTTP a census of many chunks goes in as a stream and comes out whole', async (t) => {
+t.test('over real HTTP a census of many chunks is streamed in and out', async (t) => {
   const { base } = await listen(t);
   const employees = Array.from({ length: 3_000 }, (_, index) => ({ ...employee, employee_id: `e${index}` }));
   const text = JSON.stringify({ ...census, employees });
@@ -41,7 +41,7 @@ t.test('over real HTTP a census of many chunks goes in as a stream and comes out
   t.equal(await read.text(), text);
 });
 
-t.test('a census that says it is too large is refused before it is read', async (t) => {
+t.test('a census whose announced length is too large is refused before it is read', async (t) => {
   const { port } = await listen(t);
   const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
     const put = request({
@@ -156,7 +156,7 @@ t.test('uploads refused because three are under way are logged in one line with 
   );
 });
 
-t.test('an upload that breaks off leaves nothing behind and is no failure of ours', async (t) => {
+t.test('an aborted upload leaves nothing behind and is not logged as a failure', async (t) => {
   const { port, db, logged, app } = await listen(t);
   const reached = Promise.withResolvers<void>();
   app.server.on('request', (incoming) => incoming.once('data', () => reached.resolve()));
@@ -183,7 +183,7 @@ t.test('an upload that breaks off leaves nothing behind and is no failure of our
   t.strictSame(logged, []);
 });
 
-t.test('answers are for nobody to keep, and for no browser to take as a page', async (t) => {
+t.test('responses must not be cached, and no browser renders them as pages', async (t) => {
   const { base } = await listen(t);
   const { headers } = await fetch(`${base}/v1/deductions`, { headers: { authorization } });
   t.equal(headers.get('cache-control'), 'no-store');

@@ -69,13 +69,13 @@ t.test('a change is caught up from the day on which it starts', async (t) => {
   );
 });
 
-t.test('a deduction that began before anybody knew is caught up', async (t) => {
+t.test('a deduction that is reported after its start is caught up', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-30', { effective_start: '2026-01-17', line_of_coverage: 'dental' }, 'b'));
   t.strictSame(await adjustments(db), ['b r2 10.00 0.00 retro_pre_tax']);
 });
 
-t.test('one that ended before anybody knew is refunded', async (t) => {
+t.test('a deduction whose end is reported late is refunded', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-30', { effective_end: '2026-01-20' }));
   t.strictSame(await adjustments(db), ['a r2 -10.00 0.00 retro_refund']);
@@ -92,7 +92,7 @@ t.test('one that ended before anybody knew is refunded', async (t) => {
   ]);
 });
 
-t.test('a version that came late and is not the one of the day changes nothing', async (t) => {
+t.test('a late version that is not in effect on the day changes nothing', async (t) => {
   const db = await staged(t);
   await send(db, each('2025-11-01', { member_contribution: '99' }));
   t.strictSame(await adjustments(db), []);
@@ -100,14 +100,14 @@ t.test('a version that came late and is not the one of the day changes nothing',
   t.strictSame(await adjustments(db), [], 'nor one with the same amounts');
 });
 
-t.test('a version that came late and is the one of the day does', async (t) => {
+t.test('a late version that is in effect on the day is adjusted for', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-02-15', { member_contribution: '20', effective_start: '2026-02-15' }));
   await send(db, each('2026-01-10', { member_contribution: '11' }));
   t.strictSame(await adjustments(db), ['a r2 1.00 0.00 retro_pre_tax']);
 });
 
-t.test('it is a difference of rounded amounts, never a rounded difference', async (t) => {
+t.test('an adjustment is a difference of rounded amounts, never a rounded difference', async (t) => {
   // 120.00 / 26 = 4.615…, 120.24 / 26 = 4.624…, 120.48 / 26 = 4.633…: the exact differences would be 0.01 and 0.02.
   for (const [amount, expected] of [
     ['10.02', []],
@@ -122,7 +122,7 @@ t.test('it is a difference of rounded amounts, never a rounded difference', asyn
   }
 });
 
-t.test('what a later finalized run settled is settled', async (t) => {
+t.test('an amount that a later finalized run settled is not adjusted again', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -144,7 +144,7 @@ t.test('what a later finalized run settled is settled', async (t) => {
   );
 });
 
-t.test('what was only reported is not settled', async (t) => {
+t.test('an amount that was only reported is still due', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   await finalized(db, 'r3', body(3));
@@ -161,7 +161,7 @@ t.test('a void of the run that carried an adjustment makes it due again', async 
   t.strictSame(await adjustments(db, {}, 4), [], 'and nothing is due for a run that counts as nothing');
 });
 
-t.test('what a later run settled for a run that was voided since comes back', async (t) => {
+t.test('the amounts that a later run settled for a voided run are returned', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -174,7 +174,7 @@ t.test('what a later run settled for a run that was voided since comes back', as
   t.ok((await verified(db, 'r3')).identical, 'a void changes no finalized run');
 });
 
-t.test('what was settled of a deduction that is no more is paid back', async (t) => {
+t.test('the amount settled for a deduction that no longer exists is refunded', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { line_of_coverage: 'dental', effective_end: '2026-01-31' }, 'b'));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -182,7 +182,7 @@ t.test('what was settled of a deduction that is no more is paid back', async (t)
   t.strictSame(await adjustments(db, {}, 4), ['b r2 -10.00 0.00 retro_refund']);
 });
 
-t.test('what is paid back is paid back under the line of coverage that took it', async (t) => {
+t.test('a refund has the line of coverage under which the amount was taken', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { line_of_coverage: 'dental' }, 'b'));
   await finalized(db, 'r3', body(3, { adjustments: 'include' }));
@@ -225,7 +225,7 @@ t.test("an earlier run's amounts are by its own options, calendar, codes apart",
   );
 });
 
-t.test('the calendar of an earlier run is as frozen, whatever the schedule became', async (t) => {
+t.test('an earlier run keeps its frozen calendar when the schedule changes', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   await send(db, each('2025-12-01', { period: 'monthly', member_contribution: '270.00' }));
@@ -296,7 +296,7 @@ t.test('a run of the last tax year is only reported', async (t) => {
   );
 });
 
-t.test('what the last year should have taken is no part of the net of this one', async (t) => {
+t.test('adjustments for the previous year are not part of this year’s net', async (t) => {
   const db = await staged(t, []);
   await send(db, each('2025-12-01', { effective_end: '2025-12-31' }, 'b'));
   for (const place of [-1, 1]) await finalized(db, `r${place}`, body(place));
@@ -317,7 +317,7 @@ t.test('the year of a run is that of its pay date', async (t) => {
   t.strictSame(await adjustments(db), ['a r0 2.00 0.00 retro_pre_tax'], 'its period was in December');
 });
 
-t.test('of pre-tax lines for one coverage the net tells an increase from a refund', async (t) => {
+t.test('the net of the pre-tax lines of one coverage decides between increase and refund', async (t) => {
   const { db } = await scratch(t);
   await learn(db, employment('e'));
   const of = (line_of_coverage: string, taxability: string) => ({ line_of_coverage, taxability }) as Changes;
@@ -348,31 +348,24 @@ t.test('of pre-tax lines for one coverage the net tells an increase from a refun
   ]);
 });
 
-t.test(
-  'who has left has no paycheck to settle it on: reported by the runs of the same pay group',
-  async (t) => {
-    const db = await staged(t);
-    await learn(db, employment('e', { termination_date: '2026-01-20' }));
-    await send(
-      db,
-      each('2026-01-30', {
-        member_contribution: '12',
-        effective_start: '2026-01-17',
-        effective_end: '2026-01-31',
-      }),
-    );
-    const reported = ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax'];
-    const due = async (changes: Partial<RunBody>) => await adjustments(db, changes);
-    t.strictSame(await due({}), reported);
-    t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by the others');
-    t.strictSame(await due({ pay_group: 'north' }), []);
-    t.strictSame(
-      await due({ final_checks: ['e'] }),
-      ['a r2 2.00 0.00 retro_pre_tax'],
-      'a final check is one',
-    );
-  },
-);
+t.test('adjustments of an employee who left are reported by the runs of the same pay group', async (t) => {
+  const db = await staged(t);
+  await learn(db, employment('e', { termination_date: '2026-01-20' }));
+  await send(
+    db,
+    each('2026-01-30', {
+      member_contribution: '12',
+      effective_start: '2026-01-17',
+      effective_end: '2026-01-31',
+    }),
+  );
+  const reported = ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax'];
+  const due = async (changes: Partial<RunBody>) => await adjustments(db, changes);
+  t.strictSame(await due({}), reported);
+  t.strictSame(await due({ pay_frequency: 'weekly' }), [], 'not by the others');
+  t.strictSame(await due({ pay_group: 'north' }), []);
+  t.strictSame(await due({ final_checks: ['e'] }), ['a r2 2.00 0.00 retro_pre_tax'], 'a final check is one');
+});
 
 t.test(
   'a refund to an employee who left is in a run of the frequency or group that replaced theirs',
@@ -404,7 +397,7 @@ t.test(
   },
 );
 
-t.test('a run that told of who had left has nothing to settle with them', async (t) => {
+t.test('a run that only reported lines of an employee who left has nothing to settle', async (t) => {
   const db = await staged(t, [2]);
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
   await finalized(db, 'r3', body(3));
@@ -413,7 +406,7 @@ t.test('a run that told of who had left has nothing to settle with them', async 
   t.strictSame(await adjustments(db, {}, 4), ['a r2 2.00 0.00 no_further_paycheck reported retro_pre_tax']);
 });
 
-t.test('who has moved gets no adjustment from the new employer, and the old one reports it', async (t) => {
+t.test('after a move the old employer reports the adjustment, and the new one has none', async (t) => {
   const db = await staged(t, [2]);
   await learn(
     db,
@@ -425,14 +418,14 @@ t.test('who has moved gets no adjustment from the new employer, and the old one 
   t.strictSame(await adjustments(db, { employer_id: 'other' }), []);
 });
 
-t.test('who will be hired again has a check to wait for', async (t) => {
+t.test('an employee who will be rehired has a paycheck to settle on', async (t) => {
   const db = await staged(t, [2]);
   await learn(db, employment('e', { hire_date: '2026-05-01', termination_date: '2026-01-20' }));
   await send(db, each('2026-01-30', { member_contribution: '12' }));
   t.strictSame(await adjustments(db), []);
 });
 
-t.test('who is paid in another group now settles there, and is not told of twice', async (t) => {
+t.test('an employee who changed pay groups settles there, and is reported once', async (t) => {
   const db = await staged(t, [2]);
   await learn(db, employment('e', { pay_frequency: 'weekly', effective_on: '2026-02-01' }));
   await send(db, each('2026-01-30', { member_contribution: '12' }));
@@ -440,20 +433,23 @@ t.test('who is paid in another group now settles there, and is not told of twice
   t.strictSame(await adjustments(db, { pay_frequency: 'weekly' }), ['a r2 2.00 0.00 retro_pre_tax']);
 });
 
-t.test('a deduction that changed hands is refunded to the one and caught up by the other', async (t) => {
-  const db = await staged(t, [2]);
-  await send(db, each('2026-01-30', { employee_id: 'f' }));
-  const due = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
-  t.strictSame(
-    due.map((line) => [line.employee_id, line.member_amount]),
-    [
-      ['e', '-10.00'],
-      ['f', '10.00'],
-    ],
-  );
-});
+t.test(
+  'a deduction that moved to another employee is refunded to one and caught up by the other',
+  async (t) => {
+    const db = await staged(t, [2]);
+    await send(db, each('2026-01-30', { employee_id: 'f' }));
+    const due = await lines(db, body(3, { adjustments: 'include' }), 'adjustment');
+    t.strictSame(
+      due.map((line) => [line.employee_id, line.member_amount]),
+      [
+        ['e', '-10.00'],
+        ['f', '10.00'],
+      ],
+    );
+  },
+);
 
-t.test('a renewal and a change ahead are no refund', async (t) => {
+t.test('a renewal and a future change cause no refund', async (t) => {
   const db = await staged(t);
   await send(db, each('2026-01-20', { effective_end: '2026-01-31' }));
   await send(db, each('2026-01-20', { effective_start: '2026-02-01', member_contribution: '12' }));
@@ -486,7 +482,7 @@ t.test('a moved start with other contents is refunded once a person drops it', a
   t.strictSame(await adjustments(db), [], 'the last decision applies');
 });
 
-t.test('a corrected taxability gives a minus and a plus line', async (t) => {
+t.test('a corrected taxability gives a negative and a positive line', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { taxability: 'post_tax' }));
   const pair = async (place: number) =>
@@ -524,7 +520,7 @@ t.test('an off-cycle run is caught up for what it named', async (t) => {
   t.strictSame(await adjustments(db), ['a off 2.00 0.00 retro_pre_tax', 'c off 10.00 0.00 retro_pre_tax']);
 });
 
-t.test('an off-cycle run may settle: all it is asked for, or of what it names', async (t) => {
+t.test('an off-cycle run settles all deductions, or only those that it names', async (t) => {
   const db = await staged(t, [2]);
   await send(
     db,
@@ -538,7 +534,7 @@ t.test('an off-cycle run may settle: all it is asked for, or of what it names', 
   t.strictSame(await adjustments(db), []);
 });
 
-t.test('a flag of the amount by today stands on the difference', async (t) => {
+t.test('a difference has the flags of today’s amount', async (t) => {
   const db = await staged(t, [2]);
   await send(db, each('2026-01-30', { member_contribution: '-1.00', period: 'weekly' }));
   t.strictSame(await adjustments(db), ['a r2 -12.00 0.00 frequency_mismatch negative retro_refund']);
@@ -615,7 +611,7 @@ t.test('runs of another frequency that cover the period leave nothing missed', a
   t.strictSame(await missed(weeks), []);
 });
 
-t.test('of earlier runs only the employees are read of whom something became known since', async (t) => {
+t.test('only employees with news since an earlier run have its lines read', async (t) => {
   const { db } = await scratch(t);
   const ids = Array.from({ length: 20 }, (_, index) => `e${index}`);
   await learn(db, ...ids.map((id) => employment(id)));

@@ -128,7 +128,7 @@ const examples: Record<string, Example> = {
   },
 };
 
-t.test('every example of payroll.md comes to its cent', async (t) => {
+t.test('every example of payroll.md is computed to the cent', async (t) => {
   for (const [name, { member, period, run, dates, amounts }] of Object.entries(examples)) {
     for (const [place, amount] of Object.entries(amounts)) {
       const pay_date = dates?.[Number(place) - 1] ?? run.pay_date ?? '';
@@ -138,7 +138,7 @@ t.test('every example of payroll.md comes to its cent', async (t) => {
   }
 });
 
-t.test('an extra paycheck is skipped where the run says so, and only for its own period', async (t) => {
+t.test('an extra paycheck is skipped if the run has the option, and only for its own period', async (t) => {
   const check = (place: number, extra_paycheck: 'take' | 'skip', period: PayFrequency = 'biweekly') => {
     const run = {
       pay_date: BIWEEKLY_THURSDAYS[place - 1] as string,
@@ -178,7 +178,7 @@ t.test('the sides are rounded separately', async (t) => {
   t.strictSame([member_amount, employer_amount], ['0.02', '0.05']);
 });
 
-t.test('without a list of pay dates the remainder is none, whatever the run says', async (t) => {
+t.test('without a list of pay dates the remainder is always none', async (t) => {
   const amount = (pay_date: string) => amountsOf({ pay_date }, contribution('150', 'monthly')).member_amount;
   t.strictSame([amount('2026-01-02'), amount('2026-12-18')], ['69.23', '69.23'], 'stepped');
   const unknown = { pay_frequency: 'semimonthly', pay_date: '2026-12-31', pay_dates: null } as const;

@@ -207,7 +207,7 @@ t.test("the employer's side is compared where the file gives it", async (t) => {
   t.strictSame(counts(await audited(db, lines, row({ employer_amount: '4.99' }))), [0, 1, 0, 1, 0]);
 });
 
-t.test('what is zero and has no counterpart is no difference', async (t) => {
+t.test('a zero without a counterpart is not a difference', async (t) => {
   const db = await employer(t);
   const lines = [
     lineOf({ deduction_id: 'ended', member_amount: '0.00', employer_amount: '0.00', change: 'ended' }),
@@ -223,7 +223,7 @@ t.test('what is zero and has no counterpart is no difference', async (t) => {
   t.strictSame(counts(audit), [4, 0, 0, 0, 0]);
 });
 
-t.test('lines that are only reported are no part of the run', async (t) => {
+t.test('lines that are only reported are not compared', async (t) => {
   const db = await employer(t);
   const lines = [lineOf({ flags: ['reported'] })];
   const audit = await audited(db, lines, {
@@ -234,7 +234,7 @@ t.test('lines that are only reported are no part of the run', async (t) => {
   t.strictSame(counts(audit), [0, 0, 1, 0, 0]);
 });
 
-t.test('ids with any characters stay apart', async (t) => {
+t.test('ids with any characters stay separate', async (t) => {
   const db = await employer(t);
   const lines = [
     lineOf({ employee_id: 'emp-1', deduction_id: '","x' }),
@@ -249,7 +249,7 @@ t.test('ids with any characters stay apart', async (t) => {
   t.strictSame(counts(audit), [2, 0, 0, 0, 0]);
 });
 
-t.test('each row that is wrong is named, and no line is looked at', async (t) => {
+t.test('each wrong row is named, and no line is read', async (t) => {
   const db = await employer(t);
   const rule = 'must be an amount such as 12.34 or -5: at most 2 decimals, no other signs';
   const rows = [
@@ -281,7 +281,7 @@ t.test('each row that is wrong is named, and no line is looked at', async (t) =>
   t.match(empty, { problems: [{ path: 'lines', rule: 'must have at least 1 element' }], problem_count: 1 });
 });
 
-t.test('more rows than memory is meant for are refused', async (t) => {
+t.test('more rows than the limit are refused', async (t) => {
   const db = await employer(t);
   let given = 0;
   function* many() {
@@ -363,7 +363,7 @@ const someRows = fc.array(
 );
 
 t.test(
-  'each employee and deduction is in the category that a look at both sides says, and nothing is lost',
+  'each employee and deduction is in the category that comparing both sides gives, and none is lost',
   async (t) => {
     const db = await employer(t);
     await employ(db, 'emp-3');

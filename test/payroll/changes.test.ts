@@ -24,7 +24,7 @@ const told = ({ employee_id, deduction_id, member_amount, change, previous_amoun
 
 const changes = async (db: Db, given: RunBody) => (await lines(db, given, 'regular')).map(told);
 
-t.test('in the first run of all each line is new', async (t) => {
+t.test('in the first run each line is new', async (t) => {
   const db = await staged(t);
   t.strictSame(await changes(db, body(2)), ['e a 10.00 new ']);
 });
@@ -63,7 +63,7 @@ for (const [what, change] of fields) {
   });
 }
 
-t.test('a description, another spelling of the amount and a new version are none', async (t) => {
+t.test('a description, another spelling of the amount or a new version is not a change', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await send(db, each('a', '2026-01-30', { description: 'Gold', member_contribution: '10' }));
@@ -97,7 +97,7 @@ t.test('a line of 0.00 that ends has the same amounts', async (t) => {
   t.match(await lines(db, body(3)), [{ change: 'ended', amount_change: 'same', member_difference: '0.00' }]);
 });
 
-t.test('one that comes back after its end is new', async (t) => {
+t.test('a deduction that resumes after its end is new', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await send(db, each('a', '2026-01-30', { effective_end: '2026-01-31' }));
@@ -106,7 +106,7 @@ t.test('one that comes back after its end is new', async (t) => {
   t.strictSame(await changes(db, body(4)), ['e a 10.00 new ']);
 });
 
-t.test('a zero amount goes on as a line of 0.00', async (t) => {
+t.test('a deduction of zero remains a line of 0.00', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await send(db, each('a', '2026-01-30', { member_contribution: '0', effective_start: '2026-02-01' }));
@@ -115,7 +115,7 @@ t.test('a zero amount goes on as a line of 0.00', async (t) => {
   t.strictSame(await changes(db, body(4)), ['e a 0.00 same 0.00']);
 });
 
-t.test('an employee who left has each line ended once, though in the run no more', async (t) => {
+t.test('each line of an employee who left ends once', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await learn(db, employment('e', { termination_date: '2026-01-20' }));
@@ -124,7 +124,7 @@ t.test('an employee who left has each line ended once, though in the run no more
   t.strictSame(await changes(db, body(4)), []);
 });
 
-t.test('an employee who is paid elsewhere now has moved, which no end is', async (t) => {
+t.test('a change of frequency, group or employer is a move, not an end', async (t) => {
   const date = '2026-02-01';
   for (const [elsewhere, where] of [
     [{ pay_frequency: 'weekly', effective_on: date }, 'paid weekly now'],
@@ -201,21 +201,21 @@ t.test('a run is compared with the previous one by coverage, head count and larg
   });
 });
 
-t.test('who might belong to the run is not told to stop', async (t) => {
+t.test('lines of an employee who may belong to the run are not stopped', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await learn(db, employment('e', { employer_id: 'other' }));
   t.strictSame(await changes(db, body(3)), []);
 });
 
-t.test('a deduction that changed hands ends for the one and is new for the other', async (t) => {
+t.test('a deduction that moved to another employee ends for one and is new for the other', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r2', body(2));
   await send(db, each('a', '2026-01-30', { employee_id: 'f', effective_start: '2026-02-01' }));
   t.strictSame(await changes(db, body(3)), ['e a 0.00 ended 10.00', 'f a 10.00 new ']);
 });
 
-t.test('a run that was voided is not compared with', async (t) => {
+t.test('a voided run is not compared with', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r1', body(1));
   await send(db, each('a', '2026-01-16', { member_contribution: '12', effective_start: '2026-01-16' }));
@@ -225,7 +225,7 @@ t.test('a run that was voided is not compared with', async (t) => {
   t.strictSame(await changes(db, body(3)), ['e a 12.00 changed 10.00']);
 });
 
-t.test('a stop that a voided run told of is told again', async (t) => {
+t.test('a stop in a voided run is repeated', async (t) => {
   const db = await staged(t);
   await finalized(db, 'r1', body(1));
   await send(db, each('a', '2026-01-16', { effective_end: '2026-01-15' }));
@@ -235,7 +235,7 @@ t.test('a stop that a voided run told of is told again', async (t) => {
 });
 
 t.test(
-  'compared is the last regular run before the pay date, of the same frequency and pay group',
+  'the previous run is the last regular one before the pay date, of the same frequency and group',
   async (t) => {
     const db = await staged(t);
     await finalized(db, 'r1', body(1));
@@ -248,7 +248,7 @@ t.test(
   },
 );
 
-t.test('a run that is narrowed says nothing of what it leaves out', async (t) => {
+t.test('a narrowed run has no lines for the deductions and employees it leaves out', async (t) => {
   const db = await staged(t);
   await send(
     db,

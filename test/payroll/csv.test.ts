@@ -40,7 +40,7 @@ t.test('a header, then a record for each line, each ending with CRLF, over all p
   t.equal(await textOf(), `${CSV_COLUMNS.join()}\r\n`, 'a run without lines');
 });
 
-t.test('each column says what its name says', async (t) => {
+t.test('each column has the value of its name', async (t) => {
   const full = lineOf({
     payroll_code: 'MED',
     employer_payroll_code: 'MED-ER',
@@ -94,7 +94,7 @@ t.test('a preview has no run id', async (t) => {
   t.match(records(parts.join(''))[1]?.slice(0, 2), ['', RUN.period_start]);
 });
 
-t.test('a text that a spreadsheet would compute is made harmless, and a number stays one', async (t) => {
+t.test('text that a spreadsheet would compute is made harmless, and numbers stay numbers', async (t) => {
   const formulas = ['=1+1', '+1', '-1', '@sum', '\t=1', '\r=1', '\n=1', '＝1', "'=1"];
   for (const description of formulas) {
     const [cells] = await cellsOf(lineOf({ description, employee_id: description }));
@@ -114,7 +114,7 @@ t.test('a text that a spreadsheet would compute is made harmless, and a number s
   t.equal(cells.description, "it's 1-1=0");
 });
 
-t.test('every text comes back from its cell, through any reader and through our own', async () => {
+t.test('every text survives in its cell, for any reader and for our own', async () => {
   const texts = fc.string({ unit: fc.constantFrom(...'=+-@\'\t\r\n",; aë😀') });
   const columns = {
     list: 'lines',
@@ -139,7 +139,7 @@ async function* pagesAsBytes(text: string): AsyncGenerator<Uint8Array> {
   yield Buffer.from(text);
 }
 
-t.test('pages are asked for as the reader reads, and no further', async (t) => {
+t.test('pages are requested only as the reader reads', async (t) => {
   let given = 0;
   let isClosed = false;
   async function* endless(): AsyncGenerator<Line[]> {

@@ -50,7 +50,7 @@ t.test('a run that is ready is finalized, at the time of the request', async (t)
   t.strictSame(frozenOf(await run(db)).accepted_checks, []);
 });
 
-t.test('a warning stops nothing, and a reason that is not needed is not kept', async (t) => {
+t.test('a warning does not stop finalizing, and an unneeded reason is not stored', async (t) => {
   const db = await start(t);
   await schedules(db, []);
   t.match(await finalize(db, { accept: ['overlap'] }), { outcome: 'finalized' });
@@ -101,7 +101,7 @@ t.test('only the failures of the report whose ETag is sent are accepted', async 
   t.match(await accepting(db, ['overlap']), { outcome: 'finalized' });
 });
 
-t.test('an accepted failure stays accepted until what it rests on changes', async (t) => {
+t.test('an accepted failure stays accepted until its facts change', async (t) => {
   const db = await start(t);
   await overlap(db);
   await accepting(db, ['overlap']);

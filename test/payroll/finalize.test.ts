@@ -86,7 +86,7 @@ t.test(
   },
 );
 
-t.test('with the ETag that was reviewed it stands; with another one nothing is left of it', async (t) => {
+t.test('a run is finalized with the reviewed ETag; with another one nothing is stored', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const { etag } = await view(db, 'r');
@@ -103,7 +103,7 @@ t.test('with the ETag that was reviewed it stands; with another one nothing is l
   );
 });
 
-t.test('a run that is unknown, finalized or voided can not be finalized', async (t) => {
+t.test('an unknown, finalized or voided run cannot be finalized', async (t) => {
   const db = await staged(t);
   t.strictSame(await finalize(db, 'r'), { outcome: 'unknown' });
   await finalized(db, 'r', body(2));
@@ -145,7 +145,7 @@ t.test(
   },
 );
 
-t.test('a finalize that is repeated returns the run', async (t) => {
+t.test('a repeated finalize returns the run', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const { etag } = await view(db, 'r');
@@ -162,7 +162,7 @@ t.test('a finalize that is repeated returns the run', async (t) => {
   t.equal((await finalize(db, 'r', { ifMatch: etag, ...key })).outcome, 'not-open');
 });
 
-t.test('of two runs of one date that are finalized at once one stands', async (t) => {
+t.test('of two runs of one date finalized at once, one is final', async (t) => {
   const db = await staged(t);
   await put(db, 'one', body(2));
   await put(db, 'two', body(2, { extra_paycheck: 'skip' }));
@@ -172,7 +172,7 @@ t.test('of two runs of one date that are finalized at once one stands', async (t
   t.strictSame(await frozenRows(db), { freezes: 0, employees: [`${winner} e`, `${winner} f`] });
 });
 
-t.test('a run that is finalized twice at once stands once', async (t) => {
+t.test('a run that is finalized twice at once is final once', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const outcomes = await Promise.all([finalize(db, 'r'), finalize(db, 'r')]);
@@ -191,7 +191,7 @@ t.test('runs of two employers at once do not hinder each other', async (t) => {
   );
 });
 
-t.test('what comes into the ledger meanwhile is behind the position that is frozen', async (t) => {
+t.test('events recorded meanwhile have later positions than the frozen one', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const { etag, position } = await view(db, 'r');
@@ -286,7 +286,7 @@ t.test(
   },
 );
 
-t.test('what a process that died left behind is tidied by a later finalize', async (t) => {
+t.test('a later finalize removes what a process that died left behind', async (t) => {
   const db = await staged(t);
   const leave = (freeze_id: string, begun_at: string, rows: number) =>
     transact(db, async (trx) => {

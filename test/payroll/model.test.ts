@@ -79,7 +79,7 @@ function assertConserved(
   }
 }
 
-t.test('the order in which messages come never matters to a new run', async (t) => {
+t.test('the order of messages never matters to a new run', async (t) => {
   const { db } = await scratch(t);
   let worlds = 0;
   await fc.assert(

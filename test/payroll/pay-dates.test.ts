@@ -11,20 +11,17 @@ function told(dates: readonly string[], frequency: PayFrequency = 'biweekly', ye
   return problem === null ? '' : `${problem.path}: ${problem.rule}`;
 }
 
-t.test(
-  'a list of all pay dates of a year is one to count on, whatever day the year begins with',
-  async (t) => {
-    for (let year = 2020; year <= 2034; year += 1) {
-      for (const frequency of PAY_FREQUENCIES) {
-        const firsts = { weekly: 7, biweekly: 14, semimonthly: 1, monthly: 1 }[frequency];
-        for (let first = 1; first <= firsts; first += 1) {
-          const dates = yearOfDates(frequency, year, first);
-          t.equal(told(dates, frequency, String(year)), '', `${frequency} ${dates[0]}`);
-        }
+t.test('a list of all pay dates of a year is valid, on whatever day the year begins', async (t) => {
+  for (let year = 2020; year <= 2034; year += 1) {
+    for (const frequency of PAY_FREQUENCIES) {
+      const firsts = { weekly: 7, biweekly: 14, semimonthly: 1, monthly: 1 }[frequency];
+      for (let first = 1; first <= firsts; first += 1) {
+        const dates = yearOfDates(frequency, year, first);
+        t.equal(told(dates, frequency, String(year)), '', `${frequency} ${dates[0]}`);
       }
     }
-  },
-);
+  }
+});
 
 t.test('a pay date that bank holidays move does not break a list', async (t) => {
   t.equal(told(['2026-01-02', ...FRIDAYS.slice(1, -1), '2026-12-17']), '', 'within the year');
@@ -37,7 +34,7 @@ t.test('a pay date that bank holidays move does not break a list', async (t) => 
   t.equal(told(thanksgiving, 'weekly'), '');
 });
 
-t.test('a list is refused by its first date that is wrong', async (t) => {
+t.test('a list is refused with its first wrong date', async (t) => {
   const changed = (index: number, date: string) => FRIDAYS.with(index, date);
   t.equal(told(changed(3, '2026-02-30')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
   t.equal(told(changed(3, '2026-2-13')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
@@ -71,7 +68,7 @@ t.test('a list that does not cover the year is refused', async (t) => {
   }
 });
 
-t.test('a gap is a missing date when it is nearer to two periods than to one', async (t) => {
+t.test('a gap closer to two periods than to one is a missing date', async (t) => {
   const longest = { weekly: 10, biweekly: 21, semimonthly: 22, monthly: 45 };
   for (const frequency of PAY_FREQUENCIES) {
     const dates = yearOfDates(frequency, 2026, 5);

@@ -112,7 +112,7 @@ t.test('a run that is not on one of the pay dates is refused with those next to 
   );
 });
 
-t.test('a wrong day or list is refused by the name of its field', async (t) => {
+t.test('a wrong day or list is refused with the name of its field', async (t) => {
   t.equal(refusal({ pay_date: '2026-02-30' }), 'pay_date: must be a real date, YYYY-MM-DD');
   t.match(refusal({ pay_dates: FRIDAYS.with(4, 'x') }), /^pay_dates\[4\]: must be a real date/);
   t.match(refusal({ pay_dates: FRIDAYS.with(4, '2026-01-01') }), /^pay_dates\[4\]: must be later/);
@@ -120,7 +120,7 @@ t.test('a wrong day or list is refused by the name of its field', async (t) => {
   t.match(refusal({}, ['2026-03-27']), /^pay_schedule: must cover 2026/);
 });
 
-t.test('an off-cycle check is none of the pay dates: it has no place, and needs none of them', async (t) => {
+t.test('an off-cycle check has no place among the pay dates, and needs none', async (t) => {
   const offCycle = { kind: 'off_cycle', pay_date: '2026-07-08' } as const;
   const { k, N, placeInYear, calendarAssumed } = plan(offCycle, FRIDAYS);
   t.strictSame([k, N, placeInYear, calendarAssumed], [null, 26, null, false]);

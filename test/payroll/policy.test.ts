@@ -114,7 +114,7 @@ t.test('an option that differs from the policy needs a reason, also after the po
   t.match((await view(db, 'with-reason')).run, { scheme: 'month-even', policy_reason: /broker/ });
 });
 
-t.test('a finalized run keeps its options, whatever the policy becomes', async (t) => {
+t.test('a finalized run keeps its options when the policy changes', async (t) => {
   const db = await staged(t);
   await set(db, { scheme: 'month-even' });
   await finalized(db, 'r', body(2));
@@ -123,7 +123,7 @@ t.test('a finalized run keeps its options, whatever the policy becomes', async (
   t.match(await verified(db, 'r'), { identical: true });
 });
 
-t.test('a policy that changes while a run is finalized makes it stop', async (t) => {
+t.test('a policy change during finalizing stops it', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const gate: Gate = async () => {

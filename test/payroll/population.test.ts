@@ -141,7 +141,7 @@ t.test(
   },
 );
 
-t.test('employees come in the order of the bytes of their ids, as in every list', async (t) => {
+t.test('employees are in the byte order of their ids, as in every list', async (t) => {
   const ids = ['a', 'Z', 'ä', '\u{ff5e}', '\u{1f600}', '10', '9'];
   const inOrder = ['10', '9', 'Z', 'a', 'ä', '\u{ff5e}', '\u{1f600}'];
   const facts = ids.map((id) => employment(id));

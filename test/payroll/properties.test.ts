@@ -92,7 +92,7 @@ function centsOn(dates: readonly string[], of: PlannedRun, text: string, by: Pay
 
 const sum = (amounts: readonly bigint[]) => amounts.reduce((all, one) => all + one, 0n);
 
-t.test('every amount is what the rules come to in whole numbers', async () => {
+t.test('every amount equals the one computed in whole numbers', async () => {
   fc.assert(
     fc.property(run, period, amount, amount, (of, by, member, employer) => {
       const computed = amountsOf(of, contribution(member, by, employer));
@@ -104,7 +104,7 @@ t.test('every amount is what the rules come to in whole numbers', async () => {
   );
 });
 
-t.test('with one amount on all N dates every remainder but none sums to T', async () => {
+t.test('with one amount on all N dates, every remainder except none sums to T', async () => {
   fc.assert(
     fc.property(run, period, amount, (of, by, text) => {
       fc.pre(by !== of.pay_frequency && of.remainder !== 'none');
@@ -132,7 +132,7 @@ t.test('with spread each check is less than a cent from its exact share', async 
 });
 
 t.test(
-  'over a year of one amount all schemes sum to the rounded year, whatever the remainder but none',
+  'over a year of one amount, all schemes and remainders except none sum to the rounded year',
   async () => {
     fc.assert(
       fc.property(run, period, amount, (of, by, text) => {
@@ -148,7 +148,7 @@ t.test(
   },
 );
 
-t.test('both sides of a contribution obey alike, and neither knows of the other', async () => {
+t.test('both sides of a contribution follow the same rules, independently', async () => {
   fc.assert(
     fc.property(run, period, amount, amount, (of, by, one, other) => {
       const computed = amountsOf(of, contribution(one, by, other));
@@ -179,7 +179,7 @@ t.test('equal amounts in different texts are one amount', async () => {
   );
 });
 
-t.test('the order in which deductions come never matters, nor which come beside them', async () => {
+t.test('neither the order of deductions nor other deductions change an amount', async () => {
   const several = fc.array(fc.tuple(amount, amount, period), { minLength: 2, maxLength: 30 });
   fc.assert(
     fc.property(
@@ -201,25 +201,22 @@ t.test('the order in which deductions come never matters, nor which come beside 
   );
 });
 
-t.test(
-  'a calendar that is stepped from any of its dates is the one of all of them, and a list to count on',
-  async () => {
-    const even = calendar.filter(({ frequency }) => frequency === 'weekly' || frequency === 'biweekly');
-    fc.assert(
-      fc.property(even, fc.nat({ max: 60 }), ({ frequency, dates }, place) => {
-        const pay_date = dates[place % dates.length] as string;
-        const stepped = plan({ pay_frequency: frequency, pay_date }).dates as string[];
-        ok(stepped.includes(pay_date));
-        deepStrictEqual(plan({ pay_frequency: frequency, pay_date, pay_dates: stepped }).dates, stepped);
-        for (const date of stepped)
-          deepStrictEqual(plan({ pay_frequency: frequency, pay_date: date }).dates, stepped);
-      }),
-      { numRuns: WHOLE_YEARS },
-    );
-  },
-);
+t.test('stepping from any date of a calendar gives the same calendar, which is a valid list', async () => {
+  const even = calendar.filter(({ frequency }) => frequency === 'weekly' || frequency === 'biweekly');
+  fc.assert(
+    fc.property(even, fc.nat({ max: 60 }), ({ frequency, dates }, place) => {
+      const pay_date = dates[place % dates.length] as string;
+      const stepped = plan({ pay_frequency: frequency, pay_date }).dates as string[];
+      ok(stepped.includes(pay_date));
+      deepStrictEqual(plan({ pay_frequency: frequency, pay_date, pay_dates: stepped }).dates, stepped);
+      for (const date of stepped)
+        deepStrictEqual(plan({ pay_frequency: frequency, pay_date: date }).dates, stepped);
+    }),
+    { numRuns: WHOLE_YEARS },
+  );
+});
 
-t.test('more different amounts than are remembered come to the same', async (t) => {
+t.test('amounts are the same when more than are remembered differ', async (t) => {
   const of = plan({ pay_date: '2026-03-27' });
   const together = calculator(of);
   const texts = Array.from({ length: 25_000 }, (_, index) => dollars(BigInt(index)));

@@ -17,7 +17,7 @@ function asked() {
 }
 
 t.test(
-  'pages come in order, whichever is read first, and some are begun before they are needed',
+  'pages are in order, whichever is read first, and some are started before they are needed',
   async (t) => {
     const { answers, read } = asked();
     const pages = readAhead(upTo(5), read);
@@ -37,11 +37,11 @@ t.test(
   },
 );
 
-t.test('of nothing there is no page', async (t) => {
+t.test('without items there is no page', async (t) => {
   t.strictSame(await readAhead(upTo(0), async () => 'page').next(), { value: undefined, done: true });
 });
 
-t.test('a page that could not be read is told in its place', async (t) => {
+t.test('a page that could not be read throws in its place', async (t) => {
   const pages = readAhead(upTo(3), async (item) => {
     if (item === 2) throw new Error('lost');
     return item;
@@ -50,7 +50,7 @@ t.test('a page that could not be read is told in its place', async (t) => {
   await t.rejects(pages.next(), { message: 'lost' });
 });
 
-t.test('whoever stops in the middle leaves nothing under way', async (t) => {
+t.test('a consumer that stops early leaves nothing in progress', async (t) => {
   const { answers, read } = asked();
   const pages = readAhead(upTo(5), read);
   const first = pages.next();

@@ -350,7 +350,7 @@ const SPOILT: Record<string, Spoilt> = {
   },
 };
 
-t.test('a run in order passes every check, and each says what that means', async (t) => {
+t.test('a run without problems passes every check, and each explains the result', async (t) => {
   const db = await readyEmployer(t);
   const { ready, checked_at, checks } = await report(db);
   t.strictSame(
@@ -371,7 +371,7 @@ t.test('a run in order passes every check, and each says what that means', async
 /** It takes a small disk to spoil it: test/faults/full-disk.test.ts has one. */
 const ELSEWHERE: Record<string, 'fail'> = { 'disk-space': 'fail' };
 
-t.test('every check of a run finds what it looks for, names it, and says what to do', async (t) => {
+t.test('every check of a run finds its problem, names it and gives advice', async (t) => {
   const spoilt = [...Object.keys(SPOILT), ...Object.keys(ELSEWHERE)];
   t.strictSame(spoilt.sort(), RUN_CHECKS.map(({ id }) => id).sort());
   for (const [id, { spoil, run, question, result, examples }] of Object.entries(SPOILT)) {
@@ -389,7 +389,7 @@ t.test('every check of a run finds what it looks for, names it, and says what to
   }
 });
 
-t.test('docs/readiness.md has every check, with how bad it is', async (t) => {
+t.test('docs/readiness.md has every check with its severity', async (t) => {
   const page = readFileSync(new URL('../../docs/readiness.md', import.meta.url), 'utf8');
   const rows = (name: string) => {
     const table = page.split(`<!-- checks: ${name} -->`)[1]?.split('<!-- end -->')[0] ?? '';
@@ -414,7 +414,7 @@ t.test('a warning leaves a run ready', async (t) => {
   t.equal((await report(db)).ready, true);
 });
 
-t.test('twenty are named, and all are counted, each employee once', async (t) => {
+t.test('twenty findings are named, and all are counted, each employee once', async (t) => {
   const db = await readyEmployer(t);
   const ids = Array.from({ length: 24 }, (_, index) => `emp-${index + 10}`);
   for (const id of ids) await employ(db, id, { absent: 1 });
@@ -434,7 +434,7 @@ t.test('twenty are named, and all are counted, each employee once', async (t) =>
   t.match(await check(db, 'absent-from-census'), { count: 24, examples: ids.slice(0, 20) });
 });
 
-t.test('what was dismissed with a reason no longer fails', async (t) => {
+t.test('a dismissed event no longer fails', async (t) => {
   const db = await readyEmployer(t);
   await deduct(db, 'evt-3', { period: 'daily' });
   t.equal((await report(db)).ready, false);
@@ -442,7 +442,7 @@ t.test('what was dismissed with a reason no longer fails', async (t) => {
   t.equal((await report(db)).ready, true);
 });
 
-t.test('events that came just now are a warning', async (t) => {
+t.test('events that just arrived are a warning', async (t) => {
   const db = await readyEmployer(t);
   await receive(db, [deductionOf('evt-3', {})], '2026-07-13T08:59:30.000Z');
   t.match(await check(db, 'events-pending'), { result: 'warn', examples: ['evt-3'] });
@@ -493,7 +493,7 @@ t.test('sending is stalled when no sender takes over a claim whose lease ran out
   t.match(await check(db, 'sending-stalled'), { result: 'warn', count: 1 });
 });
 
-t.test('requests of other employers’ employees, and of those left out, concern nobody here', async (t) => {
+t.test('requests for employees of other employers, or left out of the run, do not count', async (t) => {
   const db = await readyEmployer(t);
   await employ(db, 'emp-8', { employer_id: 'globex' });
   for (const id of ['emp-8', 'emp-2']) {
@@ -675,21 +675,18 @@ t.test("one employer's bad events never stop another's payroll", async (t) => {
   t.strictSame(await failed(), bad, 'the report without an employer has them all');
 });
 
-t.test(
-  'events that lead to no employer are a number, and fail only the report without an employer',
-  async (t) => {
-    const db = await readyEmployer(t);
-    await deduct(db, 'evt-nobody', { employee_id: 'nobody', period: 'daily' });
-    await receive(db, [{ eventId: 'evt-text', body: Buffer.from('no JSON') }], LATELY);
-    t.match(await check(db, 'events-unattributed'), { result: 'warn', count: 2, examples: ['2 events'] });
-    t.equal((await report(db)).ready, true);
-    const { checks } = await readReadiness(db, QUESTION);
-    t.match(
-      checks.find(({ id }) => id === 'events-quarantined'),
-      { result: 'fail', examples: ['evt-nobody'] },
-    );
-  },
-);
+t.test('events of no employer are counted, and fail only the report without an employer', async (t) => {
+  const db = await readyEmployer(t);
+  await deduct(db, 'evt-nobody', { employee_id: 'nobody', period: 'daily' });
+  await receive(db, [{ eventId: 'evt-text', body: Buffer.from('no JSON') }], LATELY);
+  t.match(await check(db, 'events-unattributed'), { result: 'warn', count: 2, examples: ['2 events'] });
+  t.equal((await report(db)).ready, true);
+  const { checks } = await readReadiness(db, QUESTION);
+  t.match(
+    checks.find(({ id }) => id === 'events-quarantined'),
+    { result: 'fail', examples: ['evt-nobody'] },
+  );
+});
 
 t.test('two elections fail where one is the rule, and only warn where several are normal', async (t) => {
   for (const [line_of_coverage, result] of [

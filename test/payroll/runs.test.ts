@@ -68,43 +68,40 @@ t.test('a body that contradicts itself is refused by the name of the field', asy
   t.strictSame(paths({ ...body(2), schema: 'annualized' }).length, 1);
 });
 
-t.test(
-  'runs are listed by pay date, the latest first, and a cursor goes on where a page ended',
-  async (t) => {
-    const db = await staged(t);
-    for (const [runId, place, employer_id] of [
-      ['b', 2, 'acme'],
-      ['a', 2, 'acme'],
-      ['c', 3, 'acme'],
-      ['d', 1, 'other'],
-      ['e', 1, 'acme'],
-    ] as const)
-      await put(db, runId, body(place, { employer_id }));
-    const pages = async (limit: number, filter: Parameters<typeof listRuns>[1]) => {
-      const seen: string[][] = [];
-      for (let after: { payDate: string; runId: string } | undefined; ; ) {
-        const { runs, next } = await listRuns(db, filter, { after, limit });
-        seen.push(runs.map((one) => one.run_id));
-        if (next === null) return seen;
-        after = next;
-      }
-    };
-    t.strictSame(await pages(9, {}), [['c', 'b', 'a', 'e', 'd']]);
-    t.strictSame(await pages(2, {}), [['c', 'b'], ['a', 'e'], ['d']]);
-    t.strictSame(
-      await pages(2, { employerId: 'acme' }),
-      [
-        ['c', 'b'],
-        ['a', 'e'],
-      ],
-      'no empty page at the end',
-    );
-    await finalize(db, 'a');
-    t.strictSame(await pages(9, { state: 'finalized' }), [['a']]);
-    t.strictSame(await pages(9, { state: 'open', employerId: 'other' }), [['d']]);
-    t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
-  },
-);
+t.test('runs are listed by pay date, latest first, and a cursor continues after a page', async (t) => {
+  const db = await staged(t);
+  for (const [runId, place, employer_id] of [
+    ['b', 2, 'acme'],
+    ['a', 2, 'acme'],
+    ['c', 3, 'acme'],
+    ['d', 1, 'other'],
+    ['e', 1, 'acme'],
+  ] as const)
+    await put(db, runId, body(place, { employer_id }));
+  const pages = async (limit: number, filter: Parameters<typeof listRuns>[1]) => {
+    const seen: string[][] = [];
+    for (let after: { payDate: string; runId: string } | undefined; ; ) {
+      const { runs, next } = await listRuns(db, filter, { after, limit });
+      seen.push(runs.map((one) => one.run_id));
+      if (next === null) return seen;
+      after = next;
+    }
+  };
+  t.strictSame(await pages(9, {}), [['c', 'b', 'a', 'e', 'd']]);
+  t.strictSame(await pages(2, {}), [['c', 'b'], ['a', 'e'], ['d']]);
+  t.strictSame(
+    await pages(2, { employerId: 'acme' }),
+    [
+      ['c', 'b'],
+      ['a', 'e'],
+    ],
+    'no empty page at the end',
+  );
+  await finalize(db, 'a');
+  t.strictSame(await pages(9, { state: 'finalized' }), [['a']]);
+  t.strictSame(await pages(9, { state: 'open', employerId: 'other' }), [['d']]);
+  t.strictSame(await pages(9, { employerId: 'nobody' }), [[]]);
+});
 
 t.test('only an open run can be removed, and only a finalized one voided', async (t) => {
   const db = await staged(t);
@@ -178,7 +175,7 @@ t.test('an ETag changes with every line, and with nothing else', async (t) => {
 });
 
 t.test(
-  'totals are of what is to be deducted, by coverage and taxability; what is reported stands apart',
+  'totals are of the lines to deduct, by coverage and taxability; reported lines are separate',
   async (t) => {
     const db = await staged(t);
     await send(
@@ -223,7 +220,7 @@ t.test(
   },
 );
 
-t.test('a preview is the run that nobody keeps', async (t) => {
+t.test('a preview equals the run and stores nothing', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
   const before = await db.selectFrom('payroll_runs').selectAll().execute();
@@ -238,27 +235,24 @@ t.test('a preview is the run that nobody keeps', async (t) => {
   t.strictSame(seen, ['e']);
 });
 
-t.test(
-  'the pages of an open run stand at the position of the first, whatever comes in meanwhile',
-  async (t) => {
-    const db = await staged(t);
-    await send(db, each('2025-12-01', { employee_id: 'f' }, 'b'));
-    const stored = await put(db, 'r', body(2));
-    const { position } = await linesOfRun(db, stored, null);
-    await send(db, each('2026-01-10', { employee_id: 'f', member_contribution: '99' }, 'b'));
-    const amounts = async (cursor: { employeeId: string; position: number } | null) => {
-      const { pages } = await linesOfRun(db, stored, cursor);
-      const seen: string[] = [];
-      for await (const page of pages)
-        seen.push(...page.flatMap((one) => one.lines.map((line) => line.member_amount)));
-      return seen;
-    };
-    t.strictSame(await amounts({ employeeId: 'e', position }), ['10.00']);
-    t.strictSame(await amounts(null), ['10.00', '99.00']);
-  },
-);
+t.test('all pages of an open run are computed at the position of the first', async (t) => {
+  const db = await staged(t);
+  await send(db, each('2025-12-01', { employee_id: 'f' }, 'b'));
+  const stored = await put(db, 'r', body(2));
+  const { position } = await linesOfRun(db, stored, null);
+  await send(db, each('2026-01-10', { employee_id: 'f', member_contribution: '99' }, 'b'));
+  const amounts = async (cursor: { employeeId: string; position: number } | null) => {
+    const { pages } = await linesOfRun(db, stored, cursor);
+    const seen: string[] = [];
+    for await (const page of pages)
+      seen.push(...page.flatMap((one) => one.lines.map((line) => line.member_amount)));
+    return seen;
+  };
+  t.strictSame(await amounts({ employeeId: 'e', position }), ['10.00']);
+  t.strictSame(await amounts(null), ['10.00', '99.00']);
+});
 
-t.test('a run of many employees comes in pages, each employee once and in order', async (t) => {
+t.test('a run of many employees has pages, each employee once and in order', async (t) => {
   const { db } = await scratch(t);
   const ids = Array.from({ length: 600 }, (_, index) => `e${String(index).padStart(4, '0')}`);
   await learn(db, ...ids.map((id) => employment(id)));

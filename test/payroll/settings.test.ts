@@ -228,7 +228,7 @@ t.test('a run goes by the schedule of its pay group, or by the one that is for a
   t.equal(scheduleOf(run(null), [weekly]), null);
 });
 
-t.test('a run for everybody is refused where each pay group has a schedule of its own', async (t) => {
+t.test('a run for all groups is refused if each pay group has its own schedule', async (t) => {
   const { db } = await scratch(t);
   await schedules(db, [schedule({ pay_group: 'a' }), schedule({ pay_group: 'b' })]);
   const run = runOn('2026-07-17');

@@ -230,7 +230,7 @@ t.test('each row that is wrong is named, and one refuses the whole report', asyn
   );
 });
 
-t.test('a line that is only reported can not have been taken', async (t) => {
+t.test('a line that is only reported cannot have been taken', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await taken(db, FIRST, { employee_id: 'emp-1', amount: '0' });
@@ -297,7 +297,7 @@ t.test('a report is kept out by a newer one, and by the end of its run, and leav
   t.equal((await takenLines(db)).length, 1);
 });
 
-t.test('what a report that died left behind goes when the next one stands', async (t) => {
+t.test('a recorded report removes what an abandoned one left behind', async (t) => {
   const db = await readyEmployer(t);
   await finalized(db, FIRST);
   await transact(db, async (trx) => {

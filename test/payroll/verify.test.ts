@@ -109,7 +109,7 @@ t.test('a run is identical, whatever came after it', async (t) => {
   t.match(await verified(db, 'r4'), { identical: true }, 'so is a run that settled what was voided since');
 });
 
-t.test('a line that somebody changed is named, with what it was and what it must be', async (t) => {
+t.test('a changed line is named with its stored and its computed value', async (t) => {
   const db = await staged(t);
   const [line] = (await linesOf(db, 'r2')).filter((one) => one.employee_id === 'e');
   await change(db, 'r2', 'e', { lines: JSON.stringify([{ ...line, member_amount: '0.01' }]) });
