@@ -4,9 +4,9 @@ import { counted } from '../output.ts';
 import { expect, firstDifference, type Scene, type Step, StepFailed, waitFor } from './scene.ts';
 
 export const CENSUS_STEPS: readonly Step[] = [
-  { title: 'The benefits service asks for the census of each employer', play: askForCensuses },
+  { title: 'The benefits service requests the census of each employer', play: askForCensuses },
   {
-    title: 'The sidecar gets each census from payroll, checks every field and uploads it',
+    title: 'The sidecar fetches each census from payroll, checks it and uploads it',
     play: uploadCensuses,
   },
   { title: 'The benefits service processes each census and reports it as complete', play: completeSyncs },
@@ -22,7 +22,7 @@ async function askForCensuses({ stage: { censuses, simulator }, show, confirm }:
       'the sidecar to acknowledge the event with a status of 2xx',
       String(delivery?.status ?? delivery?.reason ?? 'no delivery'),
     );
-    confirm(`The sidecar stored it and answered ${delivery?.status}.`);
+    confirm(`The sidecar stored it and responded with ${delivery?.status}.`);
   }
 }
 
@@ -44,7 +44,7 @@ async function uploadCensuses({ stage, confirm }: Scene): Promise<void> {
       `a census that differs in ${difference}`,
     );
     const times = stage.payroll.givenOut(employerId);
-    expect(times > 0, `payroll to be asked for the census of ${employerId}`, 'it was not asked');
+    expect(times > 0, `payroll to receive a request for the census of ${employerId}`, 'no request');
     const received = counted((upload!.body as Census).employees.length, 'employee');
     confirm(`${employerId}: the benefits service received ${received}, equal in every field to payroll's.`);
   }

@@ -15,8 +15,8 @@ import { type Stage, setStage } from './stage.ts';
 export function addDemoCommand(program: Command, act: Act): void {
   program
     .command('demo')
-    .description('play the whole loop with a simulated benefits service and payroll system')
-    .option('--once', 'end after the last step instead of staying up')
+    .description('run the whole loop with a simulated benefits service and payroll system')
+    .option('--once', 'exit after the last step')
     .action(act(demo));
 }
 
@@ -52,7 +52,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
     if (!(await playDemo(out, stage, stopping))) return 1;
     for (const employerId of stage.censuses.keys()) await printLedger(out, stage, employerId);
     const seconds = ((performance.now() - began) / 1_000).toFixed(1);
-    out.print(`\n${out.color('green', `All ${STEPS.length} steps came out as they must, in ${seconds} s.`)}`);
+    out.print(`\n${out.color('green', `All ${STEPS.length} steps succeeded in ${seconds} s.`)}`);
     if (once) return 0;
     await invite(out, stage);
     await aborted(stopping);
@@ -61,7 +61,7 @@ export async function runDemo({ once, out, signal, set = setStage }: DemoOptions
     return 1;
   } finally {
     await stage.clear();
-    out.print('Everything is stopped, and the scratch folder is removed.');
+    out.print('Everything is stopped and the scratch folder is deleted.');
   }
 }
 
@@ -78,7 +78,7 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
     try {
       await within(step.play(scene), stopping);
     } catch (error) {
-      out.note(`\nThe demo ended at step ${index + 1}, before it came out as it must.\n${reasonOf(error)}`);
+      out.note(`\nThe demo failed at step ${index + 1}.\n${reasonOf(error)}`);
       return false;
     }
   }
@@ -133,7 +133,7 @@ async function invite(out: Output, stage: Stage): Promise<void> {
     '/v1/readiness',
     ...runs.slice(0, 1).map(({ run_id }) => `/v1/payroll-runs/${run_id}/lines`),
   ];
-  out.print('\nEverything stays up:\n');
+  out.print('\nEverything keeps running:\n');
   printAddresses(out, stage);
   out.print('\nTo try the API, in another terminal:\n');
   out.print(`  export API=${sidecar.api} TOKEN=${token}`);

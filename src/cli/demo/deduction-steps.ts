@@ -9,9 +9,9 @@ import { expect, expectEqual, firstDifference, type Scene, type Step, StepFailed
 import type { Stage } from './stage.ts';
 
 export const DEDUCTION_STEPS: readonly Step[] = [
-  { title: 'Employees enrol, and their deductions arrive: shuffled, and some of them twice', play: enrol },
+  { title: 'Employees enroll, and their deductions arrive: shuffled, some of them twice', play: enroll },
   { title: 'A deduction changes twice, and the newer change arrives first', play: changeOutOfOrder },
-  { title: 'A deduction ends, and the news of it comes three times at once', play: end },
+  { title: 'A deduction ends, and its event arrives three times at once', play: end },
 ];
 
 /** The plans that the employees of an employer choose, in turn. */
@@ -28,7 +28,7 @@ const TWICE_EVERY = 3;
 const CHANGED = { older: '150.00', newer: '165.00' };
 const AT_ONCE = 3;
 
-async function enrol({ stage, show, confirm }: Scene): Promise<void> {
+async function enroll({ stage, show, confirm }: Scene): Promise<void> {
   const { simulator, api } = stage;
   const events = [...stage.censuses.values()].flatMap(({ employees }) =>
     employees.flatMap(({ employee_id }, nth) =>
@@ -40,8 +40,8 @@ async function enrol({ stage, show, confirm }: Scene): Promise<void> {
   const arrivals = await arrivalsOf(stage, events);
   expectEqual('acknowledged deliveries', arrivals.length, events.length + twice.length);
   show(
-    `${counted(events.length, 'enrolment')}, one event each, in ${arrivals.length} deliveries: ` +
-      `${repeatedIn(arrivals)} came twice, ${overtakenIn(arrivals, events)} after a newer one.`,
+    `${counted(events.length, 'enrollment')}, one event each, in ${arrivals.length} deliveries: ` +
+      `${repeatedIn(arrivals)} duplicates, ${overtakenIn(arrivals, events)} after a newer one.`,
   );
   await allApplied(stage);
   const versions = await api.list<VersionView>('/v1/deduction-versions', 'after');
@@ -53,7 +53,7 @@ async function enrol({ stage, show, confirm }: Scene): Promise<void> {
   const deductions = await api.list<DeductionView>('/v1/deductions');
   expectEqual('deductions in the ledger', deductions.length, events.length);
   confirm(`All ${arrivals.length} deliveries were acknowledged.`);
-  confirm(`The ledger has ${deductions.length} deductions: what came twice took effect once.`);
+  confirm(`The ledger has ${deductions.length} deductions: duplicates took effect once.`);
 }
 
 async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> {
@@ -63,7 +63,7 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
   const older = simulator.changeDeduction(before.id, { member_contribution: CHANGED.older });
   const newer = simulator.changeDeduction(before.id, { member_contribution: CHANGED.newer });
   show(
-    `Medical of ${before.employee_id}, now ${before.member_contribution} ${before.period}, goes to ` +
+    `Medical of ${before.employee_id}, now ${before.member_contribution} ${before.period}, changes to ` +
       `${CHANGED.older}, then to ${CHANGED.newer}.`,
   );
 
@@ -72,7 +72,7 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
   const changed = await api.get<DeductionView>(path);
   expectEqual("the employee's amount", changed.member_contribution, CHANGED.newer);
   confirm(
-    `The event of ${CHANGED.newer} arrived: the ledger says ${changed.member_contribution}, version ${changed.version}.`,
+    `The event with ${CHANGED.newer} arrived: the ledger has ${changed.member_contribution}, version ${changed.version}.`,
   );
 
   await simulator.send(older);
@@ -87,8 +87,8 @@ async function changeOutOfOrder({ stage, show, confirm }: Scene): Promise<void> 
     [older.id, CHANGED.older, true],
   );
   confirm(
-    `The older one of ${late.member_contribution} came late: kept as version ${late.version}, ` +
-      `and the ledger still says ${after.member_contribution}.`,
+    `The older event with ${late.member_contribution} arrived late: it is version ${late.version}, ` +
+      `and the ledger still has ${after.member_contribution}.`,
   );
 }
 
@@ -120,7 +120,7 @@ async function end({ stage, now, show, confirm }: Scene): Promise<void> {
   };
   expectEqual(`whether it applies on ${lastDay}`, await appliesOn(lastDay), true);
   expectEqual(`whether it applies on ${dayAfter}`, await appliesOn(dayAfter), false);
-  confirm(`Asked for ${lastDay} the ledger still has it, for ${dayAfter} not any more.`);
+  confirm(`The ledger has it on ${lastDay}, but no longer on ${dayAfter}.`);
 }
 
 /** Returns the ids of these events in the order of their acknowledgments once no delivery is running. */
@@ -208,16 +208,16 @@ async function compareLedger({ stage, confirm }: Scene): Promise<void> {
       `${elsewhere?.employee_id} at ${elsewhere?.employer_id ?? 'no employer'}`,
     );
   }
-  confirm('Each belongs to the employer in whose census the employee is.');
+  confirm('Each belongs to the employer whose census lists the employee.');
 
   const { checks } = await api.get<ReadinessReport>('/v1/readiness');
   const open = checks.filter((check) => check.result !== 'pass');
   expect(
     open.length === 0,
-    'every check of readiness to pass',
+    'every readiness check to pass',
     open.map((check) => `${check.id}: ${check.examples.join(', ')}`).join('; '),
   );
-  confirm(`All ${checks.length} checks of readiness pass: a payroll run can trust this ledger.`);
+  confirm(`All ${checks.length} readiness checks pass: a payroll run can trust this ledger.`);
 }
 
 export async function printLedger(out: Output, { api, censuses }: Stage, employerId: string): Promise<void> {

@@ -11,7 +11,7 @@ import { amountOf, type Calendar, calendarOf, centsOf, type Place, shareOf } fro
 import { expect, expectEqual, type Scene, type Step, StepFailed } from './scene.ts';
 
 export const PAYROLL_STEPS: readonly Step[] = [
-  { title: 'Payroll asks what to deduct: a run of each employer, looked at and finalized', play: runPayroll },
+  { title: 'Payroll computes, reviews and finalizes a run for each employer', play: runPayroll },
   { title: 'A deduction changes for a past pay period: the next run adjusts it', play: settle },
 ];
 
@@ -41,7 +41,7 @@ async function runPayroll(scene: Scene): Promise<void> {
   for (const payroll of payrollsOf(scene)) {
     const { employerId, frequency, payDates, first } = payroll;
     await putSchedules(scene, employerId, [payroll]);
-    show(`${employerId} pays ${frequency}; its schedule has ${payDates.length} pay dates in the year.`);
+    show(`${employerId} pays ${frequency}. Its schedule has ${payDates.length} pay dates this year.`);
     await putPolicy(scene, payroll);
     const run = await putRun(scene, payroll, first);
     await expectLeftOut(scene, run, payroll);
@@ -56,7 +56,7 @@ async function runPayroll(scene: Scene): Promise<void> {
       expectByHand(scene, line, payroll, first);
     }
     if (lines.some((line) => line.flags.includes('partial_cycle'))) {
-      show('partial_cycle: its first or last check in the year. Each check takes its own share only.');
+      show('partial_cycle: the first or last check of the year takes only its own share.');
     }
     confirm(`${counted(lines.length, 'line')}: every amount equals the one computed by hand.`);
     if (payroll.others === 'scheduled') await finalize(scene, run, lines);
@@ -81,7 +81,7 @@ async function expectLeftOut(
   );
   const { checks } = await stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
   expectEqual('checks that do not pass', openOf(checks), [[NOT_SCHEDULED, 'fail', others]]);
-  confirm(`${NOT_SCHEDULED} fails for them: no pay schedule of ${employerId} pays them.`);
+  confirm(`${NOT_SCHEDULED} fails for them: they are on no pay schedule of ${employerId}.`);
 }
 
 /** Sets a pay schedule for each pay frequency in the employer's census. */
@@ -156,7 +156,7 @@ function openOf(checks: readonly CheckResult[]): [string, string, string[]][] {
 async function expectReady({ stage, confirm }: Scene, run: PayrollRun): Promise<void> {
   const { checks } = await stage.api.get<ReadinessReport>(`${pathOf(run)}/readiness`);
   expectEqual(`checks of ${run.run_id} that do not pass`, openOf(checks), []);
-  confirm(`All ${checks.length} checks of its readiness pass.`);
+  confirm(`All ${checks.length} readiness checks pass.`);
 }
 
 async function settle(scene: Scene): Promise<void> {
@@ -170,7 +170,7 @@ async function settle(scene: Scene): Promise<void> {
     );
     if (paid === undefined) throw new StepFailed(`a medical line in ${firstId}`, 'none');
     show(`${firstId} took medical of ${paid.employee_id} at ${paid.member_contribution}.`);
-    show(`Now the news comes that it was ${corrected} from its first day on.`);
+    show(`A correction arrives: it was ${corrected} from its first day.`);
     await stage.simulator.send(
       stage.simulator.changeDeduction(paid.deduction_id, { member_contribution: corrected }),
     );
@@ -195,8 +195,8 @@ async function settle(scene: Scene): Promise<void> {
     expect(adjustment?.flags.includes(flag) === true, `the flag ${flag}`, String(adjustment?.flags));
     confirm(
       due > 0n
-        ? `${amountOf(due)} too little was taken, and is taken now; flagged, as pre-tax elections look forward.`
-        : `${amountOf(-due)} too much was taken, and is given back now; flagged as a refund.`,
+        ? `${amountOf(due)} too little was taken. This run takes it, flagged as a retroactive pre-tax change.`
+        : `${amountOf(-due)} too much was taken. This run returns it, flagged as a refund.`,
     );
     await finalize(scene, run, lines);
     if (payroll.others === 'accepted') await runOthers(scene, payroll);
@@ -204,11 +204,11 @@ async function settle(scene: Scene): Promise<void> {
     const verified = await stage.api.get<Verification>(`/v1/payroll-runs/${firstId}/verify`);
     expect(
       verified.identical,
-      `${firstId} to come out as it was finalized`,
+      `${firstId} to be recomputed as it was finalized`,
       JSON.stringify(verified.differences),
     );
     confirm(
-      `${firstId}, computed again by what was known then, is identical: ${counted(verified.lines, 'line')}.`,
+      `${firstId}, recomputed from its ledger position, is identical: ${counted(verified.lines, 'line')}.`,
     );
   }
 }
@@ -279,7 +279,7 @@ async function finalizeBy(
   expectEqual(`the checks accepted for ${run_id}`, run.accepted_checks, body.accept ?? []);
   const { member_amount, employer_amount } = run.totals;
   confirm(
-    `Finalized as reviewed, by its ETag: employees pay ${member_amount}, the employer ${employer_amount}.`,
+    `Finalized by the ETag of the review: employees pay ${member_amount}, the employer ${employer_amount}.`,
   );
 }
 
@@ -291,7 +291,7 @@ function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
 function expectByHand({ stage }: Scene, line: Line, payroll: Payroll, date: PayDate): void {
   const what = `${line.line_of_coverage} of ${line.employee_id} on ${date.pay_date}`;
   const held = stage.simulator.deductions().find(({ id }) => id === line.deduction_id);
-  if (held === undefined) throw new StepFailed(`a line of a deduction that there is`, what);
+  if (held === undefined) throw new StepFailed(`a line of a known deduction`, what);
   const ends = held.effective_end?.slice(0, date.period_end.length);
   const shares =
     ends !== undefined && ends < date.period_end

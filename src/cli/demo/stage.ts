@@ -90,7 +90,7 @@ async function makeFolder(): Promise<string> {
   } catch (error) {
     const code = (error as { code?: string }).code ?? 'unknown error';
     throw new CommandFailed(
-      `no scratch folder can be made in ${tmpdir()} (${code}): set TMPDIR to another folder`,
+      `cannot create a scratch folder in ${tmpdir()} (${code}): set TMPDIR to another folder`,
     );
   }
 }
@@ -158,7 +158,7 @@ function createApi(url: string, token: string): Api {
   const send = async <T>(method: 'GET' | 'PUT' | 'POST', path: string, more: object = {}): Promise<T> => {
     const { statusCode, body } = await request(`${url}${path}`, { dispatcher, method, headers, ...more });
     if (statusCode === 200 || statusCode === 201) return (await body.json()) as T;
-    throw new Error(`${method} ${path} was answered ${statusCode}: ${(await body.text()).slice(0, 500)}`);
+    throw new Error(`${method} ${path} returned ${statusCode}: ${(await body.text()).slice(0, 500)}`);
   };
   const get = <T>(path: string): Promise<T> => send('GET', path);
   return {
