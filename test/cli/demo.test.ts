@@ -200,6 +200,6 @@ t.test("the demo fails with the reason when it can't create its scratch folder",
   t.equal(await exitCodeOf(running), 1);
   t.match(
     running.stderr(),
-    /^benefits-sidecar: no scratch folder can be made in \/nonexistent \(ENOENT\): set TMPDIR/,
+    /^benefits-sidecar: cannot create a scratch folder in \/nonexistent \(ENOENT\): set TMPDIR/,
   );
 });
