@@ -15,8 +15,8 @@ import { type Stage, setStage } from './stage.ts';
 export function addDemoCommand(program: Command, act: Act): void {
   program
     .command('demo')
-    .description('run the whole loop with a simulated benefits service and payroll system')
-    .option('--once', 'exit after the last step')
+    .description('play the whole loop with a simulated benefits service and payroll system')
+    .option('--once', 'end after the last step instead of staying up')
     .action(act(demo));
 }
 
@@ -78,7 +78,7 @@ export async function playDemo(out: Output, stage: Stage, stopping: AbortSignal)
     try {
       await within(step.play(scene), stopping);
     } catch (error) {
-      out.note(`\nThe demo failed at step ${index + 1}.\n${reasonOf(error)}`);
+      out.note(`\nThe demo ended at step ${index + 1}.\n${reasonOf(error)}`);
       return false;
     }
   }
