@@ -56,15 +56,12 @@ export async function disagreements(
 }
 
 async function notDelivered(api: Api, reported: readonly Reported[]): Promise<string[]> {
-  const states = await Promise.all(
-    reported.map(async ({ changeId }) => ({
-      changeId,
-      state: (await api.get(`/v1/employee-changes/${changeId}`)).state,
-    })),
-  );
-  return states
-    .filter(({ state }) => state !== 'delivered')
-    .map(({ changeId, state }) => `${changeId} is ${state}`);
+  const pending: string[] = [];
+  for (const { changeId } of reported) {
+    const { state } = await api.get(`/v1/employee-changes/${changeId}`);
+    if (state !== 'delivered') pending.push(`${changeId} is ${state}`);
+  }
+  return pending;
 }
 
 /** Censuses too: an upload has a key of its own. */
