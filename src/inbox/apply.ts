@@ -37,6 +37,8 @@ const RETRY_MS = 250;
  * is quarantined: it must not block later events. A single timeout could be the server's fault.
  */
 const TIMEOUTS_ALONE = 3;
+/** How the reason of an event begins that could be understood but not applied. */
+export const NOT_APPLIED = 'applying it ';
 
 /** The effects of an event on other modules, in the transaction that marks it. */
 export type Effects = {
@@ -120,7 +122,7 @@ export function createApplyLoop(options: {
     const { seq } = oldest;
     timedOutAlone = { seq, times: timedOutAlone.seq === seq ? timedOutAlone.times + 1 : 1 };
     if (timedOutAlone.times < TIMEOUTS_ALONE) throw error;
-    return quarantine(oldest, codeOf(error), `applying it timed out ${TIMEOUTS_ALONE} times in a row`);
+    return quarantine(oldest, codeOf(error), `timed out ${TIMEOUTS_ALONE} times in a row`);
   };
 
   const applySingly = async (): Promise<Applied> => {
@@ -145,14 +147,14 @@ export function createApplyLoop(options: {
       });
     } catch (error) {
       if (isUnavailable(error) || oldest === undefined) throw error;
-      return quarantine(oldest, codeOf(error), 'applying it failed');
+      return quarantine(oldest, codeOf(error), 'failed');
     }
   };
 
   const quarantine = (event: PendingEvent, code: string, what: string): Promise<Applied> =>
     transact(db, async (trx) => {
       log.error({ event_id: event.event_id, code }, 'an event could not be applied and was quarantined');
-      const reason = `${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
+      const reason = `${NOT_APPLIED}${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
       const { eventType, envelopeId } = understand(event.body);
       await finishEvents(
         trx,

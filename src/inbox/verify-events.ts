@@ -7,6 +7,7 @@ import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
 import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
+import { NOT_APPLIED } from './apply.ts';
 import { sha256 } from './stored-body.ts';
 import { understand } from './understand.ts';
 import { EVENT_COLUMNS, type EventRow, verifyEvent } from './verify-event.ts';
@@ -17,8 +18,6 @@ const SEQS_AT_ONCE = 10_000;
 const GAPS_TOLD = 1_000;
 /** Conflicts read at once: rare, with bodies of up to 256 KiB. */
 const CONFLICTS_AT_ONCE = 100;
-/** The prefix of the reason of an event that was understood but could not be applied (apply.ts). */
-const NOT_APPLIED = 'applying it failed (';
 const NO_VERSION = 'is applied, but there is no version';
 
 /**

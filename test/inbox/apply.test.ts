@@ -52,7 +52,9 @@ t.test(
       if (employerId === 'poison') throw Object.assign(new Error('value'), { code: 'POISON' });
       if (employerId === 'nameless') throw new Error('value');
     };
-    const { store, loop, states, ledger, db, logged } = await startApplying(t, { effects: { requestSync } });
+    const { store, loop, states, differences, ledger, db, logged } = await startApplying(t, {
+      effects: { requestSync },
+    });
     await store(
       deduction('a'),
       ['good', syncBody('sync-request', 'good')],
@@ -72,6 +74,7 @@ t.test(
       `nameless: quarantined ${why('internal error')}`,
       'c: applied',
     ]);
+    t.strictSame(await differences(), [], 'verify accepts their reasons');
     t.strictSame(await ledger(), ['a', 'b', 'c']);
     t.strictSame(await traces(db), ['good']);
     const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'poison').executeTakeFirst();

@@ -1,9 +1,11 @@
 /** An apply loop on a database of its own, and a look at what it did. */
 import type { Test } from 'tap';
+import type { Difference } from '../../src/database/difference.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { type Applied, type ApplyLoop, createApplyLoop, type Effects } from '../../src/inbox/apply.ts';
-import { storeArrivals } from '../../src/inbox/inbox.ts';
+import { newestSeq, storeArrivals } from '../../src/inbox/inbox.ts';
+import { verifyEventsWithoutVersion } from '../../src/inbox/verify-events.ts';
 import type { Log } from '../../src/telemetry/log.ts';
 import { type Commits, countedCommits } from './commits.ts';
 
@@ -22,6 +24,8 @@ export type Applying = {
   store(...bodies: Body[]): Promise<void>;
   /** `event id: state`, followed by the reason if there is one, in order of receipt. */
   states(): Promise<string[]>;
+  /** What `verify` finds wrong with the events. */
+  differences(): Promise<Difference[]>;
   /** The event ids of the ledger in order of position; throws when positions have a gap. */
   ledger(): Promise<string[]>;
 };
@@ -63,6 +67,17 @@ export async function startApplying(
       await transact(db, (trx) => storeArrivals(trx, arrivals, NOW.toISOString()));
     },
     states: () => statesOf(db),
+    differences: async () => {
+      const found: Difference[] = [];
+      const on = {
+        tell: (one: Difference) => found.push(one),
+        looked: () => {},
+        signal: new AbortController().signal,
+      };
+      await verifyEventsWithoutVersion(db, await newestSeq(db), on);
+      // The effects are stubs, so no sync was requested.
+      return found.filter(({ table }) => table === 'inbox');
+    },
     ledger: () => ledgerOf(db),
   };
 }

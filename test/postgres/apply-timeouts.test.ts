@@ -47,7 +47,7 @@ t.test('a batch that takes too long is applied in halves, as small as it must be
 t.test('an event that takes too long alone is quarantined, and later ones are applied', async (t) => {
   const aborting = new AbortController();
   let tries = 0;
-  const { store, loop, states, ledger } = await startApplying(t, {
+  const { store, loop, states, differences, ledger } = await startApplying(t, {
     effects: {
       requestSync: async (trx, { employerId }) => {
         if (employerId !== 'slow') return;
@@ -65,6 +65,7 @@ t.test('an event that takes too long alone is quarantined, and later ones are ap
     'quick: applied',
     'b: applied',
   ]);
+  t.strictSame(await differences(), [], 'verify accepts its reason');
   t.strictSame(await ledger(), ['a', 'b']);
   t.ok(tries >= 3 && tries <= 6, `${tries} tries`);
 });
