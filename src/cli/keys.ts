@@ -4,7 +4,6 @@ import type { Command } from 'commander';
 import { readDataKeys } from '../config.ts';
 import type { Db } from '../database/tables.ts';
 import { ENCRYPTED_COLUMNS } from '../operations/verify.ts';
-import { FORMER_HASHES } from '../outbox/queue.ts';
 import { createEncryptor, type Encryptor } from '../security/encryption.ts';
 import { countRows, type KeysInUse, keysInUse, type Reencrypted, reencrypt } from '../security/rotation.ts';
 import { jsonOption } from './arguments.ts';
@@ -60,7 +59,7 @@ async function keysRotate(context: Context, { json }: { json?: true }): Promise<
     const rotated = await rotate(db, encryptor, given, { looked: adding(progress), signal })
       .catch(ifStopped(signal, 'stopped: finished work is kept, and the next run continues from there'))
       .finally(progress.end);
-    const keys = summarize(rotated.inUse, await keysInUse(db, [FORMER_HASHES]), given);
+    const keys = summarize(rotated.inUse, given);
     const { resealed, broken } = rotated;
     if (json) out.json({ first_key: encryptor.keyId, resealed, keys, broken: Object.fromEntries(broken) });
     else printRotation(context, encryptor.keyId, rotated, keys);
@@ -98,18 +97,15 @@ type KeyUse = {
   state: 'first' | 'in-use' | 'unused' | 'missing';
   /** The number of values that need it, by `table.column`. */
   values: Record<string, number>;
-  /** Keyed hashes of the former form. Without the key they can't be compared; nothing else is lost. */
-  former_hashes: number;
 };
 
-function summarize(inUse: KeysInUse, former: KeysInUse, given: readonly string[]): KeyUse[] {
+function summarize(inUse: KeysInUse, given: readonly string[]): KeyUse[] {
   const ids = [...new Set([...given, ...inUse.keys()])];
   return ids.map((id, index) => {
     const values = Object.fromEntries(inUse.get(id) ?? []);
     const isUsed = inUse.has(id);
     const known = index === 0 ? 'first' : isUsed ? 'in-use' : 'unused';
-    const former_hashes = [...(former.get(id)?.values() ?? [])].reduce((sum, count) => sum + count, 0);
-    return { id, state: given.includes(id) ? known : 'missing', values, former_hashes };
+    return { id, state: given.includes(id) ? known : 'missing', values };
   });
 }
 
@@ -124,13 +120,12 @@ function printRotation(
   printTable(
     out,
     ['key', 'state', 'needed by'],
-    keys.map(({ id, state, values, former_hashes }) => [
+    keys.map(({ id, state, values }) => [
       id,
       state,
-      [
-        ...Object.entries(values).map(([name, count]) => `${name}: ${count}`),
-        ...(former_hashes > 0 ? [`former hashes: ${former_hashes}`] : []),
-      ].join(', '),
+      Object.entries(values)
+        .map(([name, count]) => `${name}: ${count}`)
+        .join(', '),
     ]),
   );
   const named = (state: KeyUse['state']) =>

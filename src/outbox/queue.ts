@@ -65,9 +65,6 @@ export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'answer'
   rowsAtOnce: 1_000,
 }));
 
-/** Hashes in the format of an earlier release, made with the data key of their time. */
-export const FORMER_HASHES = { table: 'outbox', column: 'body_hash', key: ['seq'], also: [] } as const;
-
 /** Adds a request to the queue. Its id must be new. */
 export function enqueue(trx: Trx, request: NewRequest, now: string): Promise<void> {
   return enqueueMany(trx, [request], now);

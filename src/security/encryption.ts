@@ -2,16 +2,7 @@
  * Encryption at rest: AES-256-GCM under the data keys. An encrypted value is `format (1 byte) | length of the
  * key id (1 byte) | key id | nonce (12 bytes) | ciphertext | tag (16 bytes)`.
  */
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHmac,
-  createSecretKey,
-  hkdfSync,
-  type KeyObject,
-  randomBytes,
-  timingSafeEqual,
-} from 'node:crypto';
+import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 import type { DataKey } from '../config.ts';
 
 /** Where a value is stored. It is authenticated data, so a value moved to another row cannot be decrypted. */
@@ -27,11 +18,6 @@ export type Encryptor = {
   decrypt(encrypted: Uint8Array, place: Place): Buffer;
   /** The id of the key that encrypts. */
   readonly keyId: string;
-  /**
-   * Returns whether a keyed hash in the former format, whose key was derived from a data key, is that of this
-   * value. Throws as `decrypt` does. New hashes are made in hashing.ts.
-   */
-  isFormerHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
 };
 
 /** The value was encrypted with a key that DATA_KEYS does not have. */
@@ -64,13 +50,10 @@ export const HEADER_BYTES_MAX = HEADER_FIXED_BYTES + 32;
  */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-const HASH_BYTES = 32;
-
-type Key = { id: string; encryption: KeyObject; hashing: KeyObject };
 
 export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
-  const keys = new Map(dataKeys.map((dataKey) => [dataKey.id, keyOf(dataKey)]));
-  const [first] = keys.values();
+  const keys = new Map(dataKeys.map(({ id, key }) => [id, createSecretKey(key)]));
+  const [first] = dataKeys;
   if (first === undefined) throw new Error('there is no data key to seal with');
 
   const find = (keyId: string) => {
@@ -84,14 +67,14 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
     encrypt(plain, place) {
       const header = headerOf(first.id);
       const nonce = randomBytes(NONCE_BYTES);
-      const cipher = createCipheriv(CIPHER, first.encryption, nonce, { authTagLength: TAG_BYTES });
+      const cipher = createCipheriv(CIPHER, find(first.id), nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(placeBytes(header, place));
       return Buffer.concat([header, nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
     },
     decrypt(encrypted, place) {
       const { keyId, header, rest } = split(encrypted, place, NONCE_BYTES + TAG_BYTES);
       const nonce = rest.subarray(0, NONCE_BYTES);
-      const cipher = createDecipheriv(CIPHER, find(keyId).encryption, nonce, { authTagLength: TAG_BYTES });
+      const cipher = createDecipheriv(CIPHER, find(keyId), nonce, { authTagLength: TAG_BYTES });
       cipher.setAAD(placeBytes(header, place));
       cipher.setAuthTag(rest.subarray(-TAG_BYTES));
       const plain = cipher.update(rest.subarray(NONCE_BYTES, -TAG_BYTES));
@@ -102,29 +85,10 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
       }
       return plain;
     },
-    isFormerHashOf(hash, plain, place) {
-      const { keyId, header, rest } = split(hash, place, HASH_BYTES);
-      const expected = digest(find(keyId), header, plain, place);
-      return rest.length === HASH_BYTES && timingSafeEqual(rest, expected);
-    },
   };
 }
 
-/** Derives one key per use, so that hashes reveal nothing about encrypted values. */
-function keyOf({ id, key }: DataKey): Key {
-  const hashing = Buffer.from(hkdfSync('sha256', key, '', 'benefits-sidecar keyed hash', HASH_BYTES));
-  return { id, encryption: createSecretKey(key), hashing: createSecretKey(hashing) };
-}
-
-function digest(key: Key, header: Uint8Array, plain: Uint8Array, place: Place): Buffer {
-  const mac = createHmac('sha256', key.hashing).update(placeBytes(header, place));
-  return mac.update('\n').update(plain).digest();
-}
-
-/**
- * Returns the key id at the start of an encrypted value or a hash in the former format; null if it is
- * neither.
- */
+/** Returns the key id at the start of an encrypted value; null if it is none. */
 export function keyIdOf(encrypted: Uint8Array): string | null {
   const end = HEADER_FIXED_BYTES + (encrypted[1] ?? 0);
   if (encrypted[0] !== FORMAT || end === HEADER_FIXED_BYTES || encrypted.length < end) return null;

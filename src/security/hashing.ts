@@ -23,8 +23,7 @@ export type Hasher = {
   /** Returns the hash of a value at a place. */
   hash(plain: Uint8Array, place: Place): Buffer;
   /**
-   * Returns whether a hash, also one in the former format, is that of this value. Throws `HashKeyGone`,
-   * `DecryptionFailed`, and for the former format `DataKeyMissing`.
+   * Returns whether a hash is that of this value. Throws `HashKeyGone`, and `DecryptionFailed` for what is no hash.
    */
   isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
   /** Returns a short hash of `FINGERPRINT_BYTES`, for where there are many. */
@@ -46,7 +45,7 @@ class HashKeyGone extends Error {
 /** Two values of one place collide once in 2^64; a collision hides one change. */
 export const FINGERPRINT_BYTES = 8;
 
-/** 1 is the former format, whose key was derived from a data key. */
+/** Differs from an encrypted value's first byte. */
 const FORMAT = 2;
 const KEY_BYTES = 32;
 /** Enough for the few keys that a database ever has. */
@@ -96,7 +95,7 @@ export const HASH_KEY: EncryptedColumn = {
 async function readOrMake(db: Db, encryptor: Encryptor): Promise<Hasher> {
   const row = (await read(db).executeTakeFirst()) ?? (await make(db, encryptor));
   const key = encryptor.decrypt(row.sealed, hashKeyPlace(row.key_id));
-  return createHasher(row.key_id, createSecretKey(key), encryptor);
+  return createHasher(row.key_id, createSecretKey(key));
 }
 
 function read(db: Db) {
@@ -117,7 +116,7 @@ async function make(db: Db, encryptor: Encryptor): Promise<{ key_id: string; sea
   return read(db).executeTakeFirstOrThrow();
 }
 
-function createHasher(keyId: string, key: KeyObject, encryptor: Encryptor): Hasher {
+function createHasher(keyId: string, key: KeyObject): Hasher {
   const header = headerOf(keyId, FORMAT);
   const hmac = (plain: Uint8Array, place: Place): Buffer =>
     createHmac('sha256', key).update(placeBytes(header, place)).update('\n').update(plain).digest();
@@ -126,9 +125,8 @@ function createHasher(keyId: string, key: KeyObject, encryptor: Encryptor): Hash
     keyId,
     hash: (plain, place) => Buffer.concat([header, hmac(plain, place)]),
     isHashOf(hash, plain, place) {
-      if (hash[0] !== FORMAT) return encryptor.isFormerHashOf(hash, plain, place);
       const end = 2 + (hash[1] ?? 0);
-      if (hash.length !== end + HASH_BYTES) throw new DecryptionFailed(place);
+      if (hash[0] !== FORMAT || hash.length !== end + HASH_BYTES) throw new DecryptionFailed(place);
       const madeWith = Buffer.from(hash.subarray(2, end)).toString('utf8');
       if (madeWith !== keyId) throw new HashKeyGone(madeWith);
       return timingSafeEqual(hash.subarray(end), hmac(plain, place));

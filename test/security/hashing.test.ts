@@ -1,6 +1,4 @@
-import { createHmac, hkdfSync } from 'node:crypto';
 import t from 'tap';
-import type { DataKey } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { FINGERPRINT_BYTES, type Hasher, hashKeyPlace, openHasher } from '../../src/security/hashing.ts';
@@ -11,17 +9,6 @@ const old = { id: 'old', key: Buffer.alloc(32, 1) };
 const fresh = { id: 'new', key: Buffer.alloc(32, 2) };
 const place: Place = { table: 'outbox', row: 'r-1', column: 'body' };
 const plain = Buffer.from('{"ssn":"078-05-1120"}');
-
-/** A hash as it was made before the database had a key of its own. */
-function formerHash({ id, key }: DataKey): Buffer {
-  const header = Buffer.concat([Buffer.from([1, id.length]), Buffer.from(id)]);
-  const hashing = Buffer.from(hkdfSync('sha256', key, '', 'benefits-sidecar keyed hash', 32));
-  const bound = JSON.stringify([place.table, place.row, place.column]);
-  return Buffer.concat([
-    header,
-    createHmac('sha256', hashing).update(header).update(`${bound}\n`).update(plain).digest(),
-  ]);
-}
 
 t.test('a keyed hash recognizes the same value, at its place only', async (t) => {
   const { db } = await scratch(t);
@@ -64,15 +51,6 @@ t.test('two databases have two keys', async (t) => {
     keyId: one.keyId,
     message: /backup/,
   });
-});
-
-t.test('a hash in the former format can be compared while its data key is configured', async (t) => {
-  const { db } = await scratch(t);
-  const hasher = await openHasher(db, createEncryptor([fresh, old]));
-  t.equal(hasher.isHashOf(formerHash(old), plain, place), true);
-  t.equal(hasher.isHashOf(formerHash(old), Buffer.from('{}'), place), false);
-  const without = await openHasher(db, createEncryptor([fresh]));
-  t.throws(() => without.isHashOf(formerHash(old), plain, place), { code: 'DATA_KEY_MISSING', keyId: 'old' });
 });
 
 t.test(
