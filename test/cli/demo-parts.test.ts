@@ -26,7 +26,7 @@ for (const pay_frequency of PAY_FREQUENCIES) {
   );
 }
 
-t.test("the demo's expected amounts follow docs/payroll.md", async (t) => {
+t.test("the demo's expected amounts follow docs/amounts.md", async (t) => {
   t.equal(shareOf('150.00', 'monthly', 'biweekly', { check: 7, checks: 26 }), 6_923n);
   t.equal(shareOf('150.00', 'monthly', 'biweekly', { check: 26, checks: 26 }), 6_925n);
   t.equal(shareOf('33.33', 'biweekly', 'biweekly', { check: 27, checks: 27 }), 3_333n);

@@ -1,6 +1,6 @@
 /**
  * Half a year of payroll cases over HTTP, each with an employer and a database of its own. Every expected amount is
- * computed by hand from docs/payroll.md.
+ * computed by hand from docs/amounts.md.
  */
 import t, { type Test } from 'tap';
 import { createChangeSenders } from '../../src/employment/bodies.ts';

@@ -1,4 +1,4 @@
-/** The worked tables of docs/payroll.md, made by the code that they explain. */
+/** The worked tables of docs/amounts.md, made by the code that they explain. */
 import { readFileSync } from 'node:fs';
 import type { PayFrequency } from '../../src/contract/employee.ts';
 import { total } from '../../src/money.ts';
@@ -7,7 +7,7 @@ import type { PlannedRun } from '../../src/payroll/calculation/plan.ts';
 import { REMAINDERS, SCHEMES } from '../../src/payroll/calculation/plan.ts';
 import { every, plan, yearOfDates } from './calendars.ts';
 
-export const PAGE = new URL('../../docs/payroll.md', import.meta.url);
+export const PAGE = new URL('../../docs/amounts.md', import.meta.url);
 
 /** Between these two lines stands the table of that name. */
 const MARKED = /(<!-- worked: ([\w-]+) -->\n).*?(<!-- end -->)/gs;

@@ -1,4 +1,4 @@
-/** Writes the worked tables into docs/payroll.md: `node test/payroll/write-worked-tables.ts`. */
+/** Writes the worked tables into docs/amounts.md: `node test/payroll/write-worked-tables.ts`. */
 import { writeFileSync } from 'node:fs';
 import { PAGE, readPage, withTables } from './worked-tables.ts';
 

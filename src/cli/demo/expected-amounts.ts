@@ -1,5 +1,5 @@
 /**
- * The pay dates and amounts that the demo expects, computed with only the rules of docs/payroll.md that it needs.
+ * The pay dates and amounts that the demo expects, computed with only the rules of docs/amounts.md that it needs.
  * Shares no code with the sidecar.
  */
 import type { Deduction } from '../../contract/deduction.ts';

@@ -94,7 +94,7 @@ const schedulesBody = compile(SchedulesBody);
 
 /**
  * Returns the schedules of a body, or all its problems. Every run trusts its schedule, so a schedule must cover each
- * year that it has a date of: docs/payroll.md, "Pay dates".
+ * year that it has a date of: docs/amounts.md, "Pay dates".
  */
 export function schedulesOf(
   body: unknown,
