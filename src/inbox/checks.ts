@@ -226,7 +226,7 @@ async function lastEvent(db: Db, { now }: Question): Promise<string> {
 
 export const EVENT_CHECKS: readonly Check<Db>[] = [
   {
-    id: 'tail-lost',
+    id: 'data-loss',
     ask: tailLost,
     advice:
       'The database is older than it was. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss with "benefits-sidecar accept-loss".',
@@ -260,7 +260,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     passed: 'No two events of a deduction have the same time and different contents.',
   },
   {
-    id: 'event-times-ahead',
+    id: 'events-future-dated',
     ask: eventsFound('ahead'),
     advice:
       'An event has a time in the future. Later events of its deduction take no effect until then. Ask the service to correct it, then dismiss it.',
@@ -274,7 +274,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
     passed: 'Every event that needs attention belongs to an employer.',
   },
   {
-    id: 'events-silent',
+    id: 'events-stale',
     ask: eventsSilent,
     advice:
       'No event was received for longer than EVENTS_SILENT_AFTER, so changes may be missing. Check the endpoint in the provider’s portal, send a test event, and run "benefits-sidecar doctor".',

@@ -28,7 +28,7 @@ export type Activity = {
     rejected: number;
     oldest_unfinished_at: string | null;
   };
-  gate: { state: 'open' | 'closed'; reason: string | null; since: string | null };
+  circuit_breaker: { state: 'active' | 'paused'; reason: string | null; paused_at: string | null };
   /** Includes the log on SQLite. */
   database_bytes: number;
   /** Free bytes on the disk of a SQLite database. Null on PostgreSQL. */
@@ -39,25 +39,24 @@ export type Activity = {
 
 /** Reads the current activity. Each number is read at its own instant. */
 export async function readActivity(db: Db): Promise<Activity> {
-  const [events, requests, gate, room, position] = await Promise.all([
+  const [events, requests, circuit_breaker, space, position] = await Promise.all([
     eventsOf(db),
     requestsOf(db),
-    gateOf(db),
-    roomOf(db),
+    circuitBreakerOf(db),
+    spaceOf(db),
     readPosition(db),
   ]);
-  return { events, requests, gate, ...room, position };
+  return { events, requests, circuit_breaker, ...space, position };
 }
 
-async function gateOf(db: Db): Promise<Activity['gate']> {
-  const breaker = await db
+async function circuitBreakerOf(db: Db): Promise<Activity['circuit_breaker']> {
+  return db
     .selectFrom('circuit_breaker')
-    .select(['state', 'reason', 'since'])
+    .select(['state', 'reason', 'since as paused_at'])
     .executeTakeFirstOrThrow();
-  return { ...breaker, state: breaker.state === 'active' ? 'open' : 'closed' };
 }
 
-async function roomOf(db: Db): Promise<Pick<Activity, 'database_bytes' | 'disk_free_bytes'>> {
+async function spaceOf(db: Db): Promise<Pick<Activity, 'database_bytes' | 'disk_free_bytes'>> {
   const disk = await diskOf(db);
   return {
     database_bytes: disk?.database ?? (await serverBytes(db)),

@@ -107,7 +107,7 @@ function payrollMetrics({ runs, requests, responses, shed }: PrivateCounts): Met
 
 function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] {
   const threads = <T>(told: (of: ThreadCounts) => T): [string, T][] =>
-    Object.entries({ ...receiving.threads, private: thread }).map(([name, of]) => [name, told(of)]);
+    Object.entries({ ...receiving.threads, api: thread }).map(([name, of]) => [name, told(of)]);
   return [
     gauge('info', 'Always 1; says which release this is.', { label: 'version', of: [[version, 1]] }),
     gauge('ready', '1 when this process can commit, as readyz tells it.', ready ? 1 : 0),
@@ -137,7 +137,7 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
     gauge('events_quarantined', 'Quarantined events that are not dismissed.', events.quarantined),
     gauge('events_conflicts', 'Event IDs with two bodies that are not dismissed.', events.conflicts),
     gauge(
-      'silence_seconds',
+      'last_event_age_seconds',
       'Time since the last event of the service, or since the database was created.',
       secondsSince(eventAge.since),
     ),
@@ -151,11 +151,11 @@ function storedMetrics({ activity, eventAge, losses }: Stored, now: Date): Metri
       secondsSince(requests.oldest_unfinished_at),
     ),
     gauge(
-      'gate_open',
-      '0 while nothing is sent, because the service refuses the address or the key.',
-      rest.gate.state === 'open' ? 1 : 0,
+      'circuit_breaker_paused',
+      '1 while sending is paused because the service rejects the address or the API key.',
+      rest.circuit_breaker.state === 'paused' ? 1 : 0,
     ),
-    gauge('lost_tail_open', '1 while a data loss is detected and not accepted.', losses > 0 ? 1 : 0),
+    gauge('data_loss', '1 while a data loss is detected and not accepted.', losses > 0 ? 1 : 0),
     gauge('ledger_position', 'The newest position of the ledger.', rest.position),
     gauge('database_bytes', 'Bytes that the database takes, with its log.', rest.database_bytes),
     ...(rest.disk_free_bytes === null

@@ -103,7 +103,7 @@ const EMPLOYEE_FROM = sql.lit(employeeSubject('').length + 1);
 
 export const SENDING_CHECKS: readonly Check<Db>[] = [
   {
-    id: 'gate-closed',
+    id: 'circuit-breaker-paused',
     ask: sendingPaused,
     advice:
       'The benefits service rejects the base address or the API key. Correct BENEFITS_BASE_URL or BENEFITS_API_KEY and restart. A key in a file is reread within a minute.',

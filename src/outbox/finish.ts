@@ -136,7 +136,7 @@ function delayMsOf(how: Verdict, outcome: Outcome, attempt: number, random: () =
   if (how === 'hold') return SLOW_RETRY_MS;
   // The circuit breaker delays it. It goes after all requests that are due, so that one odd request is not
   // every probe.
-  if (how === 'close-gate') return 0;
+  if (how === 'pause') return 0;
   return backoffMs(attempt, random, outcome.answered ? outcome.retryAfterMs : null);
 }
 
@@ -193,5 +193,5 @@ const ENDED = { head: 0, claimed_by: null, lease_until: null } as const;
 
 function signalOf({ end, how, reason }: Judged): Signal {
   const answered = 'outcome' in end ? end.outcome.answered : null;
-  return { probe: end.claim.probe, pauses: how === 'close-gate', answered, reason };
+  return { probe: end.claim.probe, pauses: how === 'pause', answered, reason };
 }

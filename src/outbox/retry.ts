@@ -13,7 +13,7 @@ export type Outcome =
 /** The kind of a response body, found by parsing it. `json-error` is a JSON object with an `error`. */
 export type Content = 'empty' | 'json' | 'json-error' | 'not-json' | 'too-long';
 
-export type Verdict = 'delivered' | 'retry' | 'close-gate' | 'hold' | 'rejected';
+export type Verdict = 'delivered' | 'retry' | 'pause' | 'hold' | 'rejected';
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60 * SECOND_MS;
@@ -39,9 +39,9 @@ export function judge(outcome: Outcome): Verdict {
   const { status, content } = outcome;
   if (isUnreadSuccess(outcome)) return 'retry';
   if (isSuccess(status)) return 'delivered';
-  if (status >= 300 && status < 400) return 'close-gate';
-  if (status === 401) return 'close-gate';
-  if (status === 404 && content !== 'json-error') return 'close-gate';
+  if (status >= 300 && status < 400) return 'pause';
+  if (status === 401) return 'pause';
+  if (status === 404 && content !== 'json-error') return 'pause';
   if (status === 403) return 'hold';
   if (status >= 400 && status < 500 && !RETRIED_4XX.has(status)) return 'rejected';
   return 'retry';

@@ -129,7 +129,7 @@ export function createSendLoop(parts: SendLoopParts): SendLoop {
   }
 
   function moved(before: Limit, how: Ended, at: number): Limit {
-    if (how === 'close-gate') return reducedToOne(before);
+    if (how === 'pause') return reducedToOne(before);
     if (how === 'retry') return limitAfter(before, 'trouble', { most, at, random });
     const isAnswer = how === 'delivered' || how === 'rejected' || how === 'hold';
     return isAnswer ? limitAfter(before, 'ok', { most, at, random }) : before;
@@ -206,7 +206,7 @@ function laneOf({ kind }: Claim): Lane {
 const NO_COUNTS: Counts = {
   delivered: 0,
   retry: 0,
-  'close-gate': 0,
+  pause: 0,
   hold: 0,
   rejected: 0,
   later: 0,

@@ -22,7 +22,7 @@ runWorker<ToReceiver, FromReceiver>(async (main) => {
     async receive(message) {
       if (message.type === 'stored') return channel.finish(message.batch, message.unstored);
       const { received } = await receiver.counts();
-      message.port.postMessage({ received, threads: { receiving: watch.read() } } satisfies ReceiverCounts);
+      message.port.postMessage({ received, threads: { receiver: watch.read() } } satisfies ReceiverCounts);
     },
     async stop() {
       await receiver.stop();

@@ -54,7 +54,7 @@ export const SERVICE_SCENARIOS = {
   },
   'wrong-key': {
     about: 'the service changes its API key: 401 until the sidecar has the new one',
-    see: '`readiness`: gate-closed; sending resumes once BENEFITS_API_KEY_FILE has the new key',
+    see: '`readiness`: circuit-breaker-paused; sending resumes once BENEFITS_API_KEY_FILE has the new key',
     play: async (scene) => {
       const key = scene.newKey();
       scene.setApiKey(key);

@@ -8,7 +8,7 @@ const REQUEST_SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 10, 60] as const;
 const ATTEMPT_OUTCOMES = [
   'delivered',
   'retry',
-  'close-gate',
+  'pause',
   'hold',
   'rejected',
   'later',

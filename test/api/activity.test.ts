@@ -10,7 +10,7 @@ import { onlyReceived } from '../telemetry/still.ts';
 import { deductionOf, deliver, eventOf, receive } from './deliver.ts';
 import { NOW, start } from './start.ts';
 
-t.test('a new database shows nothing, and the gate open', async (t) => {
+t.test('a new database shows nothing, and sending active', async (t) => {
   const { call } = await start(t);
   const { status, json } = await call({ url: '/v1/activity' });
   t.equal(status, 200);
@@ -24,7 +24,7 @@ t.test('a new database shows nothing, and the gate open', async (t) => {
       last_received_at: null,
     },
     requests: { pending: 0, sending: 0, rejected: 0, oldest_unfinished_at: null },
-    gate: { state: 'open', reason: null, since: null },
+    circuit_breaker: { state: 'active', reason: null, paused_at: null },
     counted_since: NOW.toISOString(),
     position: 0,
   });
@@ -44,7 +44,7 @@ t.test('what waits and what asks for a person is counted, and what was dismissed
   await receive(db, [deductionOf('p2', {})], '2026-01-19T00:00:00.000Z');
   await requests(db);
   await transact(db, (trx) => pauseSending(trx, 'answered 401', NOW));
-  const { events, requests: owed, gate, position } = (await call({ url: '/v1/activity' })).json;
+  const { events, requests: owed, circuit_breaker, position } = (await call({ url: '/v1/activity' })).json;
   t.strictSame(events, {
     pending: 2,
     oldest_pending_at: '2026-01-18T00:00:00.000Z',
@@ -58,7 +58,7 @@ t.test('what waits and what asks for a person is counted, and what was dismissed
     rejected: 1,
     oldest_unfinished_at: '2026-01-20T00:00:00.000Z',
   });
-  t.strictSame(gate, { state: 'closed', reason: 'answered 401', since: NOW.toISOString() });
+  t.strictSame(circuit_breaker, { state: 'paused', reason: 'answered 401', paused_at: NOW.toISOString() });
   t.equal(position, 2);
 
   const dismiss = (id: string) => transact(db, (trx) => dismissEvent(trx, id, 'seen', NOW.toISOString()));

@@ -88,7 +88,7 @@ t.test('while the database does not respond, the other metrics are exported', as
 
 t.test('a data loss is reported until it is accepted', async (t) => {
   const running = await start(t);
-  const open = async () => (await scraped(running)).of('lost_tail_open');
+  const open = async () => (await scraped(running)).of('data_loss');
   t.equal(await open(), 0);
   const found_at = '2026-02-01T00:00:00.000Z';
   const lost = {

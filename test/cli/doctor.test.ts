@@ -64,7 +64,7 @@ t.test('a healthy sidecar passes and the service receives only reads', async (t)
   });
   t.equal(code, 0);
   for (const [id, { result }] of Object.entries(found)) {
-    const isSeen = engineOfTests() === 'sqlite' || !['serving', 'disk-space', 'tail-lost'].includes(id);
+    const isSeen = engineOfTests() === 'sqlite' || !['serving', 'disk-space', 'data-loss'].includes(id);
     t.equal(result, isSeen ? 'pass' : 'unknown', id);
   }
   t.match(found['census-source']?.message, /has 2 censuses/);

@@ -43,7 +43,7 @@ t.test('a backup taken under load restores, with all that was acknowledged befor
   copyFileSync(file, path);
   for (const end of ['-wal', '-shm']) rmSync(`${path}${end}`, { force: true });
   await stage.start();
-  t.match(await stage.api.check('tail-lost'), {
+  t.match(await stage.api.check('data-loss'), {
     result: 'fail',
     count: 1,
     examples: [/^replay what is from /],
@@ -51,5 +51,5 @@ t.test('a backup taken under load restores, with all that was acknowledged befor
   const [line] = stage.sidecar.logged().filter(({ level }) => level === 'error');
   t.match(line, { msg: /older than it was/, reason: /^replay what is from / });
   t.equal((await command(['accept-loss', '--reason', 'replayed'])).code, 0);
-  t.match(await stage.api.check('tail-lost'), { result: 'pass' });
+  t.match(await stage.api.check('data-loss'), { result: 'pass' });
 });

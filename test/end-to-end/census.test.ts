@@ -69,7 +69,7 @@ t.test('with a folder as the source and a key in a file', async (t) => {
     t.match((await syncIn(api, 'nobody', 'failed')).reason, 'the service answered 404');
   });
 
-  await t.test('a wrong key closes the gate; it opens by itself once the key file is mended', async (t) => {
+  await t.test('a wrong key pauses sending, which resumes once the key file is corrected', async (t) => {
     // The key that was read at the start stays in use until it is refused, as after a rotation on the other side.
     const rotated = await setStage(t, {
       keys: { ...keys, apiKey: 'the-new-key-of-the-service' },
@@ -82,8 +82,8 @@ t.test('with a folder as the source and a key in a file', async (t) => {
     write('harbor-clinic', world.get('harbor-clinic'));
     await Promise.all(['maple-bakery', 'harbor-clinic'].map(rotated.simulator.requestCensus));
     await eventually(
-      'the gate is closed',
-      () => rotated.api.check('gate-closed'),
+      'sending is paused',
+      () => rotated.api.check('circuit-breaker-paused'),
       ({ result }) => result === 'fail',
     );
     const statuses = rotated.simulator.requests().map(({ status }) => status);
@@ -98,7 +98,7 @@ t.test('with a folder as the source and a key in a file', async (t) => {
     for (const employerId of ['maple-bakery', 'harbor-clinic']) {
       await syncIn(rotated.api, employerId, 'completed');
     }
-    t.match(await rotated.api.check('gate-closed'), { result: 'pass' });
+    t.match(await rotated.api.check('circuit-breaker-paused'), { result: 'pass' });
     const refused = rotated.simulator.requests().filter(({ status }) => status === 401).length;
     t.ok(refused < 10, `the service was not hammered meanwhile: ${refused} requests`);
   });

@@ -525,7 +525,7 @@ export function payrollRules(): void {
     await deduct('ded-b', { ...other, member_contribution: '2.00' }, '2026-05-25T08:00:00Z');
     await deduct('ded-f', { ...other, line_of_coverage: 'vision' }, '2026-09-01T00:00:00Z');
     await put('r1', '2026-06-12');
-    const ids = ['events-quarantined', 'ties-changed-content', 'event-times-ahead'];
+    const ids = ['events-quarantined', 'ties-changed-content', 'events-future-dated'];
     const results = ({ checks }: Json) =>
       ids.map((id) => checks.find((check: Json) => check.id === id).result);
     t.strictSame(results(await readiness('r1')), ['pass', 'pass', 'pass']);

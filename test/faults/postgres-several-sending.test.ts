@@ -118,7 +118,7 @@ t.test('requests for one census that come at once owe one upload', async (t) => 
   );
 });
 
-t.test('while the gate is closed one sender probes at a time', async (t) => {
+t.test('while sending is paused one sender probes at a time', async (t) => {
   const { db, url: database } = await scratch(t);
   let mended = false;
   const { url, received } = await stubService(t, async (response) => {

@@ -22,6 +22,6 @@ for (const [name, end, result] of [
     t.match(fatal, [{ code: 'DATABASE_REPLACED' }]);
     t.match(stage.sidecar.output(), /was replaced or removed while it was served/);
     await stage.start();
-    t.match(await stage.api.check('tail-lost'), { result });
+    t.match(await stage.api.check('data-loss'), { result });
   });
 }

@@ -73,8 +73,8 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
   'wrong-key': {
     meanwhile: async ({ api, keyFile, said }) => {
       await eventually(
-        'the gate is closed',
-        () => api.check('gate-closed'),
+        'sending is paused',
+        () => api.check('circuit-breaker-paused'),
         ({ result }) => result === 'fail',
       );
       writeFileSync(keyFile, /is now (\S+):/.exec(said.join('\n'))?.[1] as string);
@@ -82,7 +82,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
     seen: async (t, { came, api }) => {
       const refused = came.filter(({ status }) => status === 401).length;
       t.ok(refused > 0 && refused < 20, `${refused} requests were refused: the service was not hammered`);
-      t.match(await api.check('gate-closed'), { result: 'pass' });
+      t.match(await api.check('circuit-breaker-paused'), { result: 'pass' });
     },
   },
   'forbidden-employer': {

@@ -130,6 +130,6 @@ t.test(
     await stage.settled();
     const missing = await breaches({ databaseUrl, acknowledged: load.acknowledged.values() });
     t.ok(missing.length > 0);
-    t.match(await stage.api.check('tail-lost'), { result: 'fail', count: 1 });
+    t.match(await stage.api.check('data-loss'), { result: 'fail', count: 1 });
   },
 );

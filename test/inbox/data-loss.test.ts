@@ -17,7 +17,7 @@ async function stage(t: Parameters<typeof withFixtures>[0]) {
   const notice = () => detectDataLoss(db, url, NOW, silentLog);
   const check = async () =>
     jsonOf(await here(t, env, ['readiness', '--json'])).checks.find(
-      ({ id }: { id: string }) => id === 'tail-lost',
+      ({ id }: { id: string }) => id === 'data-loss',
     );
   return { env, db, url, notice, check };
 }
@@ -80,7 +80,7 @@ t.test('readiness and doctor report a loss before a start has detected it, and w
   const saved = { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' };
   const diagnosed = async () =>
     jsonOf(await here(t, env, ['doctor', '--json'])).checks.find(
-      ({ id }: { id: string }) => id === 'tail-lost',
+      ({ id }: { id: string }) => id === 'data-loss',
     );
   t.match(await diagnosed(), { result: 'pass' });
   writeMark(url, saved);

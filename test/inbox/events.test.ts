@@ -189,7 +189,7 @@ t.test('an event ahead of its time fails readiness until it is dismissed', async
   await loop.runOnce();
   const check = async () => {
     const { checks } = await readReadiness(db, { now: NOW, overdueMs: 0, silentAfterMs: null });
-    return checks.find(({ id }) => id === 'event-times-ahead');
+    return checks.find(({ id }) => id === 'events-future-dated');
   };
   t.match(await check(), { result: 'fail', count: 1, examples: ['ahead'] });
   const dismiss = (eventId: string) =>

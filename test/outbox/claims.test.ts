@@ -136,7 +136,7 @@ t.test(
     t.strictSame(await take(db, 'second', before), []);
     t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
 
-    await owe(db, 'behind the gate', 'behind the gate');
+    await owe(db, 'while paused', 'while paused');
     await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
     for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
     t.strictSame(await take(db, 'second', before), []);

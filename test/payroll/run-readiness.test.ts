@@ -82,7 +82,7 @@ type Spoilt = {
 const LAST_DAY = { pay_date: '2026-12-31', period_start: '2026-12-14', period_end: '2026-12-26' };
 
 const SPOILT: Record<string, Spoilt> = {
-  'tail-lost': {
+  'data-loss': {
     spoil: (db) =>
       transact(db, (trx) =>
         trx
@@ -125,12 +125,12 @@ const SPOILT: Record<string, Spoilt> = {
     result: 'fail',
     examples: ['evt-3'],
   },
-  'event-times-ahead': {
+  'events-future-dated': {
     spoil: (db) => deduct(db, 'evt-3', {}, '2027-01-01T00:00:00Z'),
     result: 'fail',
     examples: ['evt-3'],
   },
-  'events-silent': {
+  'events-stale': {
     question: { ...QUESTION, silentAfterMs: 2 * 86_400_000 },
     result: 'warn',
     examples: ['the last event arrived 3 days ago, at 2026-07-10T09:00:00.000Z'],
@@ -146,7 +146,7 @@ const SPOILT: Record<string, Spoilt> = {
     result: 'warn',
     examples: ['signature: 1'],
   },
-  'gate-closed': {
+  'circuit-breaker-paused': {
     spoil: (db) =>
       transact(db, (trx) =>
         trx
@@ -477,7 +477,7 @@ t.test('sending is stalled when requests are due and none was finished for 45 s'
   t.equal(await isStalled(), false);
   await finish(46);
   await transact(db, (trx) => pauseSending(trx, 'answered 401', NOW));
-  t.equal(await isStalled(), false, 'a closed gate has its own check');
+  t.equal(await isStalled(), false, 'a paused circuit breaker has its own check');
 });
 
 t.test('sending is stalled when no sender takes over a claim whose lease ran out', async (t) => {
@@ -667,7 +667,7 @@ t.test("one employer's bad events never stop another's payroll", async (t) => {
     ['events-quarantined', 'evt-quarantined'],
     ['events-in-conflict', 'evt-ok'],
     ['ties-changed-content', 'evt-tied'],
-    ['event-times-ahead', 'evt-ahead'],
+    ['events-future-dated', 'evt-ahead'],
   ];
   t.strictSame(await failed('acme'), []);
   t.equal((await report(db)).ready, true);

@@ -406,7 +406,7 @@ async function imports(r: Recorder, file: string): Promise<void> {
 }
 
 /** Checks of doctor that depend on the database being a file. */
-const FILE_CHECKS = ['tail-lost', 'disk-space', 'data-folder', 'serving'];
+const FILE_CHECKS = ['data-loss', 'disk-space', 'data-folder', 'serving'];
 
 async function commands(r: Recorder): Promise<void> {
   const both = (...argv: string[]) => [argv, [...argv, '--json']];

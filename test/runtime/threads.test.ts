@@ -64,7 +64,7 @@ t.test('the receiver thread acknowledges a delivery once the main thread has sto
   t.strictSame(refused, ['headers']);
   const [{ received, threads }, again] = await Promise.all([thread.counts(), thread.counts()]);
   t.match(received, { unstored: 1, refused: { headers: 1, signature: 0 }, acknowledged: { sum: Number } });
-  t.ok((threads.receiving?.heapUsed ?? 0) > 1_000_000);
+  t.ok((threads.receiver?.heapUsed ?? 0) > 1_000_000);
   t.strictSame(again.received.refused, received.refused, 'each request has its own response');
   t.strictSame(failed, []);
 });

@@ -40,13 +40,13 @@ const Activity = closed(
       },
       'The outbox.',
     ),
-    gate: closed(
+    circuit_breaker: closed(
       {
-        state: Type.Enum(['open', 'closed'], {
-          description: '`closed`: sending is paused because the base address or API key is wrong.',
+        state: Type.Enum(['active', 'paused'], {
+          description: '`paused`: nothing is sent, because the base address or API key is wrong.',
         }),
         reason: nullable(Type.String({ description: 'Why sending is paused.' })),
-        since: when('The time sending was paused.'),
+        paused_at: when('The time sending was paused. Null while it is active.'),
       },
       'The circuit breaker of all sending.',
     ),

@@ -46,9 +46,9 @@ export async function checkDatabase({ env, now }: Context): Promise<Finding[]> {
     return [
       ...findings,
       await checkWritable(db, now()),
-      ...(await findingsOf('tail-lost', () => checkLoss(db, now()))),
+      ...(await findingsOf('data-loss', () => checkLoss(db, now()))),
       ...(await findingsOf('tokens', () => checkTokens(db, env, now()))),
-      ...(await findingsOf('gate', () => checkCircuitBreaker(db))),
+      ...(await findingsOf('circuit-breaker', () => checkCircuitBreaker(db))),
       ...(await findingsOf('webhook-secrets', () => checkWebhooks(db, env, now()))),
       ...(await findingsOf('data-keys', () => checkDataKeys(db, env))),
       ...(await findingsOf('staged-censuses', () => checkStagedCensuses(db, env, now()))),
@@ -105,10 +105,10 @@ async function checkWritable(db: Db, now: Date): Promise<Finding> {
  */
 async function checkCircuitBreaker(db: Db): Promise<Finding[]> {
   const { state, reason, since } = await readCircuitBreaker(db);
-  if (state === 'active') return [pass('gate', 'nothing keeps requests from the service')];
+  if (state === 'active') return [pass('circuit-breaker', 'sending is active')];
   return [
     fail(
-      'gate',
+      'circuit-breaker',
       `requests wait since ${since}: ${reason}`,
       'Correct the address or the key of serve. A variable is read at the next start.',
     ),
@@ -147,7 +147,7 @@ export async function checkDataKeys(db: Db, env: Environment): Promise<Finding[]
 /** Takes a few milliseconds. A missing key shows among the oldest requests. */
 const REQUESTS_OPENED = 1_000;
 
-const LOSS_ID = 'tail-lost';
+const LOSS_ID = 'data-loss';
 
 /**
  * Checks whether events were lost: by the losses that a start recorded, and by the high-water mark when nothing
@@ -160,7 +160,7 @@ async function checkLoss(db: Db, now: Date): Promise<Finding[]> {
       fail(
         LOSS_ID,
         losses.map(describeLoss).join('; '),
-        'Replay in the provider\'s portal and report again the changes that are missing; when "serve" runs, say so with "benefits-sidecar accept-loss". docs/backup.md has more under "A lost tail".',
+        'Replay in the provider\'s portal and report again the changes that are missing; when "serve" runs, say so with "benefits-sidecar accept-loss". See "Data-loss detection" in docs/backup.md.',
       ),
     ];
   }

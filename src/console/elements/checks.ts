@@ -27,7 +27,7 @@ const employees = { scope: 'ledger:read', one: employeeLink } as const;
 
 /** The checks of the ledger. */
 export const KNOWN: Readonly<Record<string, Known>> = {
-  'tail-lost': { found: 'The database lost data' },
+  'data-loss': { found: 'The database lost data' },
   'events-pending': { found: 'Events are not applied yet', ...events, all: '/events?state=pending' },
   'events-quarantined': {
     found: 'Events are quarantined',
@@ -40,11 +40,11 @@ export const KNOWN: Readonly<Record<string, Known>> = {
     all: '/events?conflict=true',
   },
   'ties-changed-content': { found: 'Two events of the same time disagree', ...events },
-  'event-times-ahead': { found: 'Events are dated in the future', ...events },
+  'events-future-dated': { found: 'Events are dated in the future', ...events },
   'events-unattributed': { found: 'Events belong to no known employer', ...events },
-  'events-silent': { found: 'No events received for longer than EVENTS_SILENT_AFTER' },
+  'events-stale': { found: 'No events received for longer than EVENTS_SILENT_AFTER' },
   'signatures-refused': { found: 'Webhook deliveries were rejected' },
-  'gate-closed': { found: 'Sending is paused: the service rejects the address or the API key' },
+  'circuit-breaker-paused': { found: 'Sending is paused: the service rejects the address or the API key' },
   'sending-stalled': { found: 'Sending to the service is stalled' },
   'requests-rejected': {
     found: 'The service rejected employment changes',
@@ -193,12 +193,12 @@ function checkOf(check: Check, { may }: Pick<Visit, 'may'>, known: Known = { fou
 /** Explains why sending is paused; null while it is active, or for a user who may not see it. */
 export async function pausedNotice({ api, may, now }: Visit): Promise<Html | null> {
   if (may('metrics:read')) {
-    const { gate } = need(await api.GET('/v1/activity'));
-    return gate.state === 'open' ? null : notice(gate.reason, gate.since && since(gate.since, now));
+    const { state, reason, paused_at } = need(await api.GET('/v1/activity')).circuit_breaker;
+    return state === 'active' ? null : notice(reason, paused_at && since(paused_at, now));
   }
   if (!may('ledger:read')) return null;
   const { checks } = need(await api.GET('/v1/readiness'));
-  const check = checks.find(({ id }) => id === 'gate-closed');
+  const check = checks.find(({ id }) => id === 'circuit-breaker-paused');
   // The example of this check includes the time.
   return check === undefined || check.result === 'pass' ? null : notice(check.examples[0] ?? null, null);
 }

@@ -16,7 +16,10 @@ const LATE_MS = 60_000;
 const MEGABYTE = 1_000_000;
 const QUARANTINED = address('/events', { state: 'quarantined', dismissed: 'false' });
 
-export function numbers({ events, requests, gate, database_bytes, position }: Activity, visit: Visit): Html {
+export function numbers(
+  { events, requests, circuit_breaker, database_bytes, position }: Activity,
+  visit: Visit,
+): Html {
   const { now, may } = visit;
   const { last_received_at, oldest_pending_at, pending, quarantined, conflicts } = events;
   const toEvents = (path: string, text: string) => may('events:read') && html`<a href=${path}>${text}</a>`;
@@ -32,11 +35,14 @@ export function numbers({ events, requests, gate, database_bytes, position }: Ac
         ${card('Conflicts', atLeast(conflicts), [showAll('/events?conflict=true', conflicts)], conflicts > 0 ? 'bad' : 'plain')}
         ${outboxCard(requests, now, may)}
         ${
-          gate.state === 'closed'
+          circuit_breaker.state === 'paused'
             ? card(
                 'Sending',
                 state('paused'),
-                [gate.reason, gate.since !== null && instant(gate.since)],
+                [
+                  circuit_breaker.reason,
+                  circuit_breaker.paused_at !== null && instant(circuit_breaker.paused_at),
+                ],
                 'bad',
               )
             : card('Sending', state('active'), [])
