@@ -62,7 +62,7 @@ export function createCensusSender(sending: CensusSending): Sender {
         const reason = 'The employer ID cannot be part of a URL.';
         return notNow(async (trx) => {
           await progress.failSyncs(trx, claim.requestId, { reason, problemCount: 0, problems: null });
-          return { outcome: 'cancelled', reason };
+          return { outcome: 'canceled', reason };
         });
       }
       const census = await currentCensus(db, employerId);
@@ -151,7 +151,7 @@ export function createCensusSender(sending: CensusSending): Sender {
           ? 'no census is staged: bring one with PUT'
           : 'the staged census is older than CENSUS_MAX_AGE: bring a new one with PUT';
       await progress.awaitCensus(trx, claim.requestId, reason);
-      return { outcome: 'cancelled', reason };
+      return { outcome: 'canceled', reason };
     });
   }
 
@@ -210,5 +210,5 @@ function notNow(decide: (trx: Trx) => Promise<Disposition>): NotNow {
 }
 
 function cancel(reason: string): NotNow {
-  return notNow(async () => ({ outcome: 'cancelled', reason }));
+  return notNow(async () => ({ outcome: 'canceled', reason }));
 }

@@ -85,11 +85,11 @@ export function uploadNotTaken(trx: Trx, requestId: string): Promise<void> {
 }
 
 /** Assigns one request's syncs to another. */
-export async function moveSyncs(trx: Trx, kept: string, cancelled: string): Promise<void> {
+export async function moveSyncs(trx: Trx, kept: string, canceled: string): Promise<void> {
   await trx
     .updateTable('census_syncs')
     .set({ request_id: kept })
-    .where('request_id', '=', cancelled)
+    .where('request_id', '=', canceled)
     .where('state', '<>', 'completed')
     .execute();
 }

@@ -124,7 +124,7 @@ export interface Tables {
 }
 
 export type EventState = 'pending' | 'applied' | 'ignored' | 'quarantined';
-export type RequestState = 'pending' | 'sending' | 'delivered' | 'rejected' | 'cancelled';
+export type RequestState = 'pending' | 'sending' | 'delivered' | 'rejected' | 'canceled';
 export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' | 'compensation-change';
 export type RunState = 'open' | 'finalized' | 'voided';
 export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed';

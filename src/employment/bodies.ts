@@ -33,7 +33,7 @@ export async function readBody(db: Db, encryptor: Encryptor, changeId: string): 
 
 const ABSENT: Readonly<Record<string, string>> = {
   delivered: 'erased: the service has taken it',
-  cancelled: 'erased: the change was cancelled',
+  canceled: 'erased: the change was canceled',
 };
 
 /** A change is a few hundred bytes: a service that needs longer is in trouble, and the request is retried. */
@@ -45,7 +45,7 @@ export function createChangeSenders(encryptor: Encryptor): Senders {
     async prepare(claim) {
       const reason = 'has no body';
       if (claim.body === null) {
-        return { kind: 'not-now', decide: async () => ({ outcome: 'cancelled', reason }) };
+        return { kind: 'not-now', decide: async () => ({ outcome: 'canceled', reason }) };
       }
       return {
         kind: 'post',

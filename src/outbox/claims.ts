@@ -230,7 +230,7 @@ async function mergeNewer(trx: Trx, senders: Senders, requestId: string, now: Da
   const newer = await trx
     .updateTable('outbox')
     .set({
-      state: 'cancelled',
+      state: 'canceled',
       reason: `taken in by request ${requestId}, which is tried again`,
       finished_at: now.toISOString(),
     })

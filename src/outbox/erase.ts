@@ -66,7 +66,7 @@ function ended(db: Db | Trx, before: string) {
     .where('finished_at', 'is not', null)
     .where('erased_at', 'is', null)
     .where('finished_at', '<', before)
-    .where('state', 'in', ['delivered', 'cancelled']);
+    .where('state', 'in', ['delivered', 'canceled']);
 }
 
 async function removeAttempts(trx: Trx, ids: readonly string[]): Promise<number> {

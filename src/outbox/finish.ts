@@ -68,7 +68,7 @@ export async function finish(
   const subjects = all.map(({ end }) => end.claim.subject);
   await updateFronts(trx, subjects, new Set(subjects.filter((_, index) => all[index]?.delayMs === null)));
   for (const { end, how, status, reason, unknown } of all) {
-    if (how === 'later' || how === 'cancelled') continue;
+    if (how === 'later' || how === 'canceled') continue;
     await by.senders[end.claim.kind]?.finished?.(trx, end.claim, {
       verdict: how,
       status,
@@ -166,7 +166,7 @@ async function writeOther(trx: Trx, by: Finishing, judged: Judged, now: Date): P
     const dueAt = after(now, delayMs);
     await backToPending(trx, by.senders, { requestId, dueAt, status, reason, unknown }, now);
   } else {
-    const more = how === 'rejected' ? rejection(by, judged) : ({ state: 'cancelled', body: null } as const);
+    const more = how === 'rejected' ? rejection(by, judged) : ({ state: 'canceled', body: null } as const);
     await trx
       .updateTable('outbox')
       .set({ ...ENDED, ...more, status, reason, finished_at: now.toISOString() })

@@ -61,7 +61,7 @@ export async function cancelManually(
   if (change.state !== 'pending' && change.state !== 'rejected') return 'finished';
   await trx
     .updateTable('outbox')
-    .set({ state: 'cancelled', head: 0, holding: 0, body: null, reason, finished_at: now })
+    .set({ state: 'canceled', head: 0, holding: 0, body: null, reason, finished_at: now })
     .where('request_id', '=', requestId)
     .execute();
   await updateFront(trx, change.subject);

@@ -210,7 +210,7 @@ const NO_COUNTS: Counts = {
   hold: 0,
   rejected: 0,
   later: 0,
-  cancelled: 0,
+  canceled: 0,
   lost: 0,
 };
 

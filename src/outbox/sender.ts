@@ -39,7 +39,7 @@ export type Post = {
 export type Disposition =
   /** With `delayMs` null, the usual backoff applies. */
   | { readonly outcome: 'later'; readonly reason: string; readonly delayMs: number | null }
-  | { readonly outcome: 'cancelled'; readonly reason: string };
+  | { readonly outcome: 'canceled'; readonly reason: string };
 
 /** Decided inside the transaction, because what was missing may have arrived. */
 export type NotNow = { readonly kind: 'not-now'; readonly decide: (trx: Trx) => Promise<Disposition> };
@@ -64,7 +64,7 @@ export type Sender = {
    * Called when two requests of a subject became one. A kind with this function coalesces: a request that is
    * retried absorbs the newer pending one of its subject, which is then canceled.
    */
-  merged?(trx: Trx, kept: string, cancelled: string): Promise<void>;
+  merged?(trx: Trx, kept: string, canceled: string): Promise<void>;
 };
 
 type AttemptEnd = {

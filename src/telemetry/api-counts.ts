@@ -12,7 +12,7 @@ const ATTEMPT_OUTCOMES = [
   'hold',
   'rejected',
   'later',
-  'cancelled',
+  'canceled',
   'lost',
 ] as const;
 /** The operations on payroll runs that take time, because they compute or compare lines. */

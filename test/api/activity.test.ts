@@ -69,7 +69,7 @@ t.test('what waits and what asks for a person is counted, and what was dismissed
 
 /** One of each state. */
 async function requests(db: Db): Promise<void> {
-  const states = ['delivered', 'pending', 'sending', 'rejected', 'cancelled'] as const;
+  const states = ['delivered', 'pending', 'sending', 'rejected', 'canceled'] as const;
   await transact(db, async (trx) => {
     for (const [index, state] of states.entries()) {
       const request = {

@@ -151,7 +151,7 @@ t.test('an erased body is null, with the reason', async (t) => {
   await post(running, `${given}/cancel`, { reason: 'a typo' });
   const shown = async (id: string) => (await call({ url: `${CHANGES}/${id}?body=true` })).json;
   t.match(await shown(gone), { body: null, body_absent: 'erased: the service has taken it' });
-  t.match(await shown(given), { body: null, body_absent: 'erased: the change was cancelled' });
+  t.match(await shown(given), { body: null, body_absent: 'erased: the change was canceled' });
 });
 
 t.test('a rejected change is retried before the changes that wait for it', async (t) => {
@@ -197,7 +197,7 @@ t.test('a change is canceled with a reason, and the changes that wait for it are
   await send();
   const { status, json } = await post(running, `${hire}/cancel`, { reason: 'entered by hand' });
   t.equal(status, 200);
-  t.match(json, { state: 'cancelled', reason: 'entered by hand', holding: false });
+  t.match(json, { state: 'canceled', reason: 'entered by hand', holding: false });
   t.equal(woken.send, 1);
   await send();
   t.strictSame(received, [hire, move]);

@@ -108,7 +108,7 @@ t.test('push: without a fresh census the sync waits, visibly, until one comes', 
   await send();
   t.equal(received.length, 0);
   t.match(await syncs(), [{ state: 'waiting', reason: /older than CENSUS_MAX_AGE/ }]);
-  t.match(await requests(), [{ state: 'cancelled', reason: /older than CENSUS_MAX_AGE/ }]);
+  t.match(await requests(), [{ state: 'canceled', reason: /older than CENSUS_MAX_AGE/ }]);
   await put(good);
   t.match(await syncs(), [{ state: 'requested', reason: null }]);
   await send();
@@ -181,7 +181,7 @@ t.test('an upload that is retried absorbs a newer request', async (t) => {
   await ask('event-1');
   await send();
   const [older] = await requests();
-  t.match(await requests(), [{ state: 'pending', attempts: 1 }, { state: 'cancelled' }]);
+  t.match(await requests(), [{ state: 'pending', attempts: 1 }, { state: 'canceled' }]);
   t.match(await syncs(), [{ request_id: older!.request_id }, { request_id: older!.request_id }]);
   clock.advance(MINUTE_MS);
   await send();
@@ -224,7 +224,7 @@ t.test(
     await send();
     t.equal(received.length, 1);
     t.match(await syncs(), [{ state: 'completed', reason: null }]);
-    t.match(await requests(), [{ state: 'cancelled', reason: 'no census sync waits for it any more' }]);
+    t.match(await requests(), [{ state: 'canceled', reason: 'no census sync waits for it any more' }]);
   },
 );
 
@@ -473,7 +473,7 @@ t.test('an employer id that cannot be part of an address fails its sync without 
   await ask('event-1', '..');
   await send();
   t.match(await syncs(), [{ state: 'failed', reason: /part of a URL/ }]);
-  t.match(await requests(), [{ state: 'cancelled' }]);
+  t.match(await requests(), [{ state: 'canceled' }]);
   t.equal(received.length, 0);
 });
 

@@ -339,7 +339,7 @@ t.test('filters narrow the list, page by page', async (t) => {
   t.match(await change('list', '--state', 'rejected'), { code: 0, stdout: '', stderr: /no such changes/ });
 });
 
-t.test('a rejected change is retried, cancelled with a reason, or released', async (t) => {
+t.test('a rejected change is retried, canceled with a reason, or released', async (t) => {
   const { report, list, change, reject } = await stage(t);
   for (const employee_id of ['a', 'b', 'c']) {
     await report('new-hire', 'a.json', JSON.stringify({ ...SAMPLES['new-hire'], employee_id }));
@@ -350,8 +350,8 @@ t.test('a rejected change is retried, cancelled with a reason, or released', asy
   t.match(await change('release', a), { code: 1, stderr: /holds nothing back/ });
   t.match(jsonOf(await change('retry', b, '--json')), { state: 'pending', holding: false });
   t.match(await change('retry', b), { code: 0 });
-  t.match(await change('cancel', c, '--reason', 'a typo'), { code: 0, stdout: /is cancelled/ });
-  t.match(jsonOf(await change('show', c, '--json')), { state: 'cancelled', reason: 'a typo' });
+  t.match(await change('cancel', c, '--reason', 'a typo'), { code: 0, stdout: /is canceled/ });
+  t.match(jsonOf(await change('show', c, '--json')), { state: 'canceled', reason: 'a typo' });
   t.match(await change('cancel', c, '--reason', 'a typo'), { code: 1, stderr: /nothing to cancel/ });
   t.match(await change('cancel', c, '--reason', '  '), { code: 2, stderr: /must say why/ });
   for (const act of [['show'], ['retry'], ['release'], ['cancel', '--reason', 'x']]) {

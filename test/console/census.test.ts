@@ -390,7 +390,7 @@ t.test('a sync is requested with a button, and its progress appears without a re
     // The event that the pages wait for: the request is no longer pending.
     await trx
       .updateTable('outbox')
-      .set({ state: 'cancelled', finished_at: hoursAgo(0), head: 0 })
+      .set({ state: 'canceled', finished_at: hoursAgo(0), head: 0 })
       .execute();
   });
   await page.locator('.steps .done', { hasText: 'uploaded' }).waitFor();

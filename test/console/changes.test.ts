@@ -159,7 +159,7 @@ t.test('a change is canceled with a reason, which is kept', async (t) => {
   await page.keyboard.press('Enter');
   await page.getByText('It will not be sent').waitFor();
   t.equal(await page.getByText(HOSTILE, { exact: true }).count(), 1);
-  t.equal(await stateOf(stage, hire), 'cancelled');
+  t.equal(await stateOf(stage, hire), 'canceled');
   await page.goto('/changes/nobody');
   await page.getByText('There is no employment change with this ID.').waitFor();
 });

@@ -64,7 +64,7 @@ t.test('filters narrow the list by state, employee, kind and time, and all must 
   t.strictSame(await idsOf(db, { state: 'sending' }), []);
   t.strictSame(await idsOf(db, { state: 'delivered' }), [move, hire]);
   t.strictSame(await idsOf(db, { state: 'rejected' }), [raise]);
-  t.strictSame(await idsOf(db, { state: 'cancelled' }), [gone]);
+  t.strictSame(await idsOf(db, { state: 'canceled' }), [gone]);
   const second = new Date(START.getTime() + 1_000).toISOString();
   t.strictSame(await idsOf(db, { until: second }), [hire]);
   t.strictSame(await idsOf(db, { from: second }), [gone, later, raise, move]);
@@ -176,7 +176,7 @@ t.test('a change canceled after a lost response shows that it may have been appl
   await send();
   await cancelChange(db, id, { reason: 'entered by hand', now: NOW });
   t.match((await found(db, id)).change, {
-    state: 'cancelled',
+    state: 'canceled',
     reason: 'entered by hand',
     may_have_been_applied: true,
   });

@@ -103,7 +103,7 @@ t.test('a sidecar that is stopped', async (t) => {
     const requests = await open(t, databaseUrl)
       .selectFrom('outbox')
       .select('state')
-      .where('state', '<>', 'cancelled')
+      .where('state', '<>', 'canceled')
       .execute();
     t.strictSame(requests, [{ state: 'delivered' }, { state: 'delivered' }]);
   });

@@ -168,11 +168,11 @@ t.test('of old requests nothing is left but what tells that they were made', asy
     return accepted.changeId;
   };
   clock.advance(daysAgo(200).getTime() - clock().getTime());
-  const [delivered, cancelled, refused] = [await accept('e1'), await accept('e2'), await accept('e3')];
-  for (const id of [cancelled, refused]) answers.set(id, 422);
+  const [delivered, canceled, refused] = [await accept('e1'), await accept('e2'), await accept('e3')];
+  for (const id of [canceled, refused]) answers.set(id, 422);
   await send();
   const at = clock().toISOString();
-  await transact(db, (trx) => cancelManually(trx, cancelled, { reason: 'given up', now: at }));
+  await transact(db, (trx) => cancelManually(trx, canceled, { reason: 'given up', now: at }));
   clock.advance(150 * DAY_MS);
   const late = await accept('e4');
   await send();

@@ -84,7 +84,7 @@ t.test('a stale owner cannot finish, delay or renew a claim', async (t) => {
   clock.advance(30_000);
   const [taken] = await take(db, 'second', clock());
   const before = await request(db, 'r-1');
-  const decide = async () => ({ outcome: 'cancelled', reason: 'x' }) as const;
+  const decide = async () => ({ outcome: 'canceled', reason: 'x' }) as const;
   t.equal(await end(db, 'first', { claim: stale!, outcome: ok }, clock()), null);
   t.equal(await end(db, 'first', { claim: stale!, decide }, clock()), null);
   t.equal(await transact(db, (trx) => heartbeat(trx, 'first', stale!, clock())), false);
@@ -248,8 +248,8 @@ t.test('a retried request of a kind that coalesces absorbs the newer pending one
         body: Buffer.from('{}'),
         timeouts: PATIENT,
       }),
-      merged: async (_, kept, cancelled) => {
-        merged.push([kept, cancelled]);
+      merged: async (_, kept, canceled) => {
+        merged.push([kept, canceled]);
       },
     },
   };
@@ -270,7 +270,7 @@ t.test('a retried request of a kind that coalesces absorbs the newer pending one
   const loop = sendLoop(t, db, url, clock, { senders });
   t.equal((await loop.runOnce()).retry, 1);
   t.strictSame(merged, [['older', 'newer']]);
-  t.match(await request(db, 'newer'), { state: 'cancelled', reason: /taken in by request older/ });
+  t.match(await request(db, 'newer'), { state: 'canceled', reason: /taken in by request older/ });
   t.match(await request(db, 'older'), { state: 'pending', attempts: 1, head: 1 });
   clock.advance(60_000);
   t.equal((await loop.runOnce()).delivered, 1);

@@ -102,7 +102,7 @@ t.test('canceling a rejected new hire releases the later changes and erases its 
   await owe(db, 'move', 'e-1');
   await sendAll(loop);
   t.equal(await cancel(db, 'hire'), 'done');
-  t.match(await request(db, 'hire'), { state: 'cancelled', body: null, reason: 'a typo' });
+  t.match(await request(db, 'hire'), { state: 'canceled', body: null, reason: 'a typo' });
   await sendAll(loop);
   t.strictSame(sent(), ['hire', 'move']);
 });

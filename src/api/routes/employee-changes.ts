@@ -31,7 +31,7 @@ import {
 } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
 
-const STATES = ['pending', 'sending', 'delivered', 'rejected', 'cancelled'] as const;
+const STATES = ['pending', 'sending', 'delivered', 'rejected', 'canceled'] as const;
 const status = nullable(
   Type.Integer({ description: 'The HTTP status of the response. Null if there was none.' }),
 );
@@ -265,7 +265,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
       return done(
         request,
         await cancelChange(db, change_id, { reason, now: now().toISOString() }),
-        'cancelled',
+        'canceled',
       );
     },
   );

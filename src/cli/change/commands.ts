@@ -42,7 +42,7 @@ function addReportCommand(change: Command, kind: ChangeKind, act: Act): void {
 }
 
 function addShowCommands(change: Command, act: Act): void {
-  const states = ['pending', 'sending', 'delivered', 'rejected', 'cancelled'];
+  const states = ['pending', 'sending', 'delivered', 'rejected', 'canceled'];
   change
     .command('list')
     .description('newest first')
@@ -188,7 +188,7 @@ function changeCancel(
   const reason = reasonOf(given);
   return withDatabase(context, async (db) => {
     const acted = await cancelChange(db, changeId, { reason, now: context.now().toISOString() });
-    return printOutcome(context, changeId, acted, 'is cancelled:', json);
+    return printOutcome(context, changeId, acted, 'is canceled:', json);
   });
 }
 

@@ -121,7 +121,7 @@ const SETTINGS: Readonly<Record<string, (config: Config) => string>> = {
       : `readiness warns when the last event is older than ${duration(silentAfterMs)}`,
   RETENTION_EVENTS: ({ retention }) => kept('bodies of applied and ignored events', retention.eventsMs),
   RETENTION_REQUESTS: ({ retention }) =>
-    kept('attempts and answers of delivered and cancelled requests', retention.requestsMs),
+    kept('attempts and answers of delivered and canceled requests', retention.requestsMs),
   LOG_LEVEL: ({ logLevel }) => logLevel,
 };
 

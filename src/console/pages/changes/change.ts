@@ -57,7 +57,7 @@ function summary(change: Change, visit: Visit): Html {
         ['Employee', employeeOf(change.employee_id, visit)],
         ['Accepted', since(change.created_at, now)],
         ['Effective for payroll', change.effective_on],
-        [change.state === 'cancelled' ? 'Reason' : 'Last response', change.reason],
+        [change.state === 'canceled' ? 'Reason' : 'Last response', change.reason],
         ['Next attempt', change.due_at && change.waits_behind === null && since(change.due_at, now)],
         [
           'Waiting for',
@@ -85,7 +85,7 @@ function meaningOf({ state, holding, waits_behind }: Change): string {
       return holding
         ? 'The service rejected it, and later changes of the employee wait for it. Decide below what to do.'
         : 'The service rejected it. Decide below what to do.';
-    case 'cancelled':
+    case 'canceled':
       return 'It will not be sent, and its contents have been deleted.';
   }
 }
@@ -100,7 +100,7 @@ function lostResponse({ finished_at }: Change): string {
 /** Lists the employee's changes that cannot be sent before this one. */
 async function waitingChanges(change: Change, visit: Visit): Promise<Html | null> {
   const { employee_id, change_id, state, holding } = change;
-  if (state === 'delivered' || state === 'cancelled' || (state === 'rejected' && !holding)) return null;
+  if (state === 'delivered' || state === 'canceled' || (state === 'rejected' && !holding)) return null;
   const query = { employee_id, state: 'pending' as const, limit: WAITING_READ };
   const { data } = need(await visit.api.GET('/v1/employee-changes', { params: { query } }));
   const blocked = new Set([change_id]);

@@ -26,7 +26,7 @@ const STATES = [
   'sending',
   'delivered',
   'rejected',
-  'cancelled',
+  'canceled',
 ] as const satisfies readonly Change['state'][];
 
 export function changeListPages(app: FastifyInstance, parts: ConsoleParts): void {
