@@ -1,11 +1,11 @@
-/** "At once": as many events as a side takes over a number of connections, until the last one is applied. */
+/** "At once": as many events as a contender takes over a number of connections, until the last one is applied. */
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Contender, Running } from './contenders.ts';
 import { prepareEvents } from './events.ts';
 import { closedLoop } from './load.ts';
-import type { Running, Side } from './sides.ts';
 
 export const CONNECTIONS = 64;
-/** The first events compile the server's code: with 3,000, all sides were still getting faster. */
+/** The first events compile the server's code: with 3,000, all contenders were still getting faster. */
 export const WARM_UP_EVENTS = 10_000;
 /** Looks at what waits cost the database little, and next to nothing when few are left. */
 const LOOK_MS = { loaded: 500, draining: 25, nearlyDrained: 5 };
@@ -22,29 +22,29 @@ export type Measured = {
   peakMiB: number;
 };
 
-/** What each side did, in order of the rounds. */
-export type Rounds = ReadonlyMap<Side, readonly Measured[]>;
+/** What each contender did, in order of the rounds. */
+export type Rounds = ReadonlyMap<Contender, readonly Measured[]>;
 
-/** A round is every side once with the same requests, each beginning with another one, so that drift meets all. */
-export async function measureAtOnce(sides: readonly Side[], rounds: number): Promise<Rounds> {
-  const measured = new Map<Side, Measured[]>(sides.map((side) => [side, []]));
-  const mostEvents = Math.max(...sides.map((side) => side.events));
+/** A round is every contender once with the same requests, each beginning with another one, so that drift meets all. */
+export async function measureAtOnce(contenders: readonly Contender[], rounds: number): Promise<Rounds> {
+  const measured = new Map<Contender, Measured[]>(contenders.map((contender) => [contender, []]));
+  const mostEvents = Math.max(...contenders.map((contender) => contender.events));
   for (let round = 0; round < rounds; round += 1) {
-    const turn = round % sides.length;
+    const first = round % contenders.length;
     const requests = prepareEvents(WARM_UP_EVENTS + mostEvents);
-    for (const side of [...sides.slice(turn), ...sides.slice(0, turn)]) {
-      const one = await measureSide(side, requests.slice(0, WARM_UP_EVENTS + side.events));
-      measured.get(side)?.push(one);
+    for (const contender of [...contenders.slice(first), ...contenders.slice(0, first)]) {
+      const one = await measureContender(contender, requests.slice(0, WARM_UP_EVENTS + contender.events));
+      measured.get(contender)?.push(one);
       process.stderr.write(
-        `round ${round + 1}, ${side.name}: ${one.acknowledgedPerSecond.toFixed(0)}/s acknowledged, ${one.appliedPerSecond.toFixed(0)}/s applied\n`,
+        `round ${round + 1}, ${contender.name}: ${one.acknowledgedPerSecond.toFixed(0)}/s acknowledged, ${one.appliedPerSecond.toFixed(0)}/s applied\n`,
       );
     }
   }
   return measured;
 }
 
-async function measureSide(side: Side, requests: readonly Buffer[]): Promise<Measured> {
-  const running = await side.start();
+async function measureContender(contender: Contender, requests: readonly Buffer[]): Promise<Measured> {
+  const running = await contender.start();
   try {
     return await measureRunning(running, requests);
   } finally {

@@ -1,17 +1,18 @@
 /** "At once" as a table, and what of it the project asks of itself. */
 import { CONNECTIONS, type Measured, type Rounds } from './at-once.ts';
+import type { Contender } from './contenders.ts';
 import { median, type Report, whole } from './report.ts';
-import type { Side } from './sides.ts';
 
 /** What issue 3 asks: by how much the sidecar is faster than the best peer, and how near it comes to the ceiling. */
 const ASKED = { sqliteToPeer: 2, sqliteToCeiling: 0.5, postgresToPeer: 1.2 };
 
 export function reportAtOnce(report: Report, measured: Rounds, rounds: number): void {
-  const sides = [...measured.keys()];
-  const all = (side: Side, field: keyof Measured) => (measured.get(side) ?? []).map((one) => one[field]);
-  const middle = (side: Side, field: keyof Measured) => median(all(side, field));
-  const find = (name: string) => sides.find((side) => side.name === name);
-  const ratios = (one: Side | undefined, other: Side | undefined): number[] => {
+  const contenders = [...measured.keys()];
+  const all = (contender: Contender, field: keyof Measured) =>
+    (measured.get(contender) ?? []).map((one) => one[field]);
+  const middle = (contender: Contender, field: keyof Measured) => median(all(contender, field));
+  const find = (name: string) => contenders.find((contender) => contender.name === name);
+  const ratios = (one: Contender | undefined, other: Contender | undefined): number[] => {
     if (one === undefined || other === undefined) return [];
     const others = all(other, 'appliedPerSecond');
     return all(one, 'appliedPerSecond').map((rate, round) => rate / (others[round] as number));
@@ -24,7 +25,7 @@ export function reportAtOnce(report: Report, measured: Rounds, rounds: number): 
   report.line();
   report.table(
     [
-      'side',
+      'system',
       'events',
       'acknowledged/s',
       'applied/s',
@@ -35,22 +36,22 @@ export function reportAtOnce(report: Report, measured: Rounds, rounds: number): 
       'peak MiB',
       'of the ceiling',
     ],
-    sides.map((side) => [
-      side.title,
-      whole(side.events),
-      whole(middle(side, 'acknowledgedPerSecond')),
-      side === ceiling ? '' : `**${whole(middle(side, 'appliedPerSecond'))}**`,
-      middle(side, 'p50').toFixed(1),
-      middle(side, 'p99').toFixed(1),
-      whole(middle(side, 'drainMs')),
-      whole(middle(side, 'mostWaiting')),
-      whole(middle(side, 'peakMiB')),
-      ceiling === undefined ? '' : median(ratios(side, ceiling)).toFixed(2),
+    contenders.map((contender) => [
+      contender.title,
+      whole(contender.events),
+      whole(middle(contender, 'acknowledgedPerSecond')),
+      contender === ceiling ? '' : `**${whole(middle(contender, 'appliedPerSecond'))}**`,
+      middle(contender, 'p50').toFixed(1),
+      middle(contender, 'p99').toFixed(1),
+      whole(middle(contender, 'drainMs')),
+      whole(middle(contender, 'mostWaiting')),
+      whole(middle(contender, 'peakMiB')),
+      ceiling === undefined ? '' : median(ratios(contender, ceiling)).toFixed(2),
     ]),
   );
 
-  const bestOf = (kind: Side['peer']): Side | undefined =>
-    sides
+  const bestOf = (kind: Contender['peer']): Contender | undefined =>
+    contenders
       .filter(({ peer }) => peer === kind)
       .sort((one, other) => middle(other, 'appliedPerSecond') - middle(one, 'appliedPerSecond'))[0];
   const compare = (what: string, times: readonly number[], remarks = ''): void => {
@@ -78,7 +79,7 @@ export function reportAtOnce(report: Report, measured: Rounds, rounds: number): 
   report.line('Round by round, applied/s (of the ceiling: answered/s):');
   report.line();
   report.table(
-    ['side', ...Array.from({ length: rounds }, (_, round) => `round ${round + 1}`)],
-    sides.map((side) => [side.title, ...all(side, 'appliedPerSecond').map(whole)]),
+    ['system', ...Array.from({ length: rounds }, (_, round) => `round ${round + 1}`)],
+    contenders.map((contender) => [contender.title, ...all(contender, 'appliedPerSecond').map(whole)]),
   );
 }

@@ -4,13 +4,13 @@ import type { PostgresServer } from '../test/support/postgres.ts';
 import { CONNECTIONS } from './at-once.ts';
 import type { Scratch } from './databases.ts';
 import type { Engine } from './engines.ts';
-import { askInLoop } from './evenly.ts';
 import { bodyOf, prepareEvents, signed } from './events.ts';
 import { closedLoop, type Latencies, openLoop } from './load.ts';
 import { type Client, clientOf } from './payroll-client.ts';
 import { employerId, type Ledger, ledgerOf, ledgerStatements, oneEmployer } from './payroll-fill.ts';
 import { median, type Report, whole } from './report.ts';
 import { type Server, startSidecar } from './server.ts';
+import { askInLoop } from './steady.ts';
 
 export const DEDUCTIONS = 1_000_000;
 /** The ledger that it is compared with is smaller by this, and so is the large employer than all employers. */
@@ -67,7 +67,7 @@ export async function reportPayroll(
       add(...(await finalizeAll(running)));
       add(...(await measureLater(running)));
       // Where one process serves the file, and runs must not delay what it acknowledges.
-      if (engine.name === 'sqlite') add(...(await acknowledgeBeside(running)));
+      if (engine.name === 'sqlite') add(...(await acknowledgeDuring(running)));
     });
     for (const size of [deductions / SMALLER_BY, deductions]) {
       await withLedger(await fill(oneEmployer(size)), 0, async (running) => add(await streamAll(running)));
@@ -236,7 +236,7 @@ async function sendRetroactive({ database, server, client }: Running): Promise<v
 }
 
 /** Events at an even rate, alone and while one run after the other is computed for somebody who asks for nothing else. */
-async function acknowledgeBeside({ server }: Running): Promise<Row[]> {
+async function acknowledgeDuring({ server }: Running): Promise<Row[]> {
   await closedLoop([server.port], prepareEvents(WARM_UP_EVENTS), CONNECTIONS).done;
   const send = () => {
     const events = prepareEvents(EVENTS_PER_SECOND * EVENT_SECONDS);

@@ -10,18 +10,18 @@ import { startPostgres } from '../test/support/postgres.ts';
 import { measureAtOnce } from './at-once.ts';
 import { BACKLOG, reportChanges } from './changes.ts';
 import { reportAtOnce } from './comparison.ts';
+import { contendersOf } from './contenders.ts';
 import { ENGINES } from './engines.ts';
-import { reportEvenly } from './evenly.ts';
 import { reportLate, VERSIONS } from './late.ts';
+import { reportMachine } from './machine.ts';
 import { reportOperations, SIZE } from './operations.ts';
 import { DEDUCTIONS, reportPayroll, SIZE_STEP } from './payroll.ts';
 import { createReport } from './report.ts';
 import { reportScale, SIZES } from './scale.ts';
-import { sidesOf } from './sides.ts';
 import { MINUTES, reportSnapshot } from './snapshot.ts';
 import { reportSoak, SOAK_MINUTES } from './soak.ts';
 import { reportStartAndRest } from './start-and-rest.ts';
-import { reportSurroundings } from './surroundings.ts';
+import { reportSteady } from './steady.ts';
 
 const { values: flags } = parseArgs({
   options: {
@@ -81,7 +81,7 @@ const postgres = await startPostgres(POSTGRES_SETTINGS);
 try {
   report.line(TITLES[kind]);
   report.line();
-  await reportSurroundings(report, postgres);
+  await reportMachine(report, postgres);
   if (payroll) {
     await reportPayroll(report, postgres, chosen(ENGINES), sizeOf(flags.size));
   } else if (changes) {
@@ -99,9 +99,9 @@ try {
     const sizes = flags.sizes?.split(',').map(Number) ?? SIZES;
     await reportScale(report, postgres, chosen(ENGINES), sizes, rounds);
   } else {
-    reportAtOnce(report, await measureAtOnce(chosen(sidesOf(postgres)), rounds), rounds);
+    reportAtOnce(report, await measureAtOnce(chosen(contendersOf(postgres)), rounds), rounds);
     if (!isQuickLook) {
-      await reportEvenly(report);
+      await reportSteady(report);
       await reportStartAndRest(report);
     }
   }

@@ -3,13 +3,13 @@ import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import type { PostgresServer } from '../test/support/postgres.ts';
 import { CONNECTIONS, type Measured, measureRunning, WARM_UP_EVENTS } from './at-once.ts';
+import { sidecarOn } from './contenders.ts';
 import type { Scratch } from './databases.ts';
 import type { Engine } from './engines.ts';
 import { prepareEvents } from './events.ts';
 import { fillStatements } from './fill.ts';
 import { median, type Report, whole } from './report.ts';
 import { startSidecar } from './server.ts';
-import { sidecarOn } from './sides.ts';
 
 export const SIZES = [0, 1_000_000, 10_000_000];
 const EVENTS = 30_000;
@@ -29,7 +29,7 @@ export async function reportScale(
   sizes: readonly number[],
   rounds: number,
 ): Promise<void> {
-  assertRoom(sizes.reduce((sum, stored) => sum + stored, 0));
+  assertDiskSpace(sizes.reduce((sum, stored) => sum + stored, 0));
   report.line(
     `${whole(EVENTS)} events at once over ${CONNECTIONS} connections, with so many already stored and applied. Medians; rounds: ${rounds}.`,
   );
@@ -110,7 +110,7 @@ function reportEngine(report: Report, { title }: Engine, filled: readonly Filled
   report.line();
 }
 
-function assertRoom(events: number): void {
+function assertDiskSpace(events: number): void {
   const { bavail, bsize } = statfsSync(tmpdir());
   const needed = events * DISK_BYTES_AN_EVENT;
   if (bavail * bsize < needed) {

@@ -49,7 +49,7 @@ export async function reportSnapshot(
   await holder.connect();
   try {
     const loop = applyLoop(db);
-    await evenly(db, loop, WARM_UP_MS, []);
+    await steady(db, loop, WARM_UP_MS, []);
     await holder.query('begin isolation level repeatable read');
     await holder.query('select count(*) from inbox');
     const measured: Minute[] = [];
@@ -74,7 +74,7 @@ async function measureMinute(db: Db, loop: ApplyLoop, database: Scratch): Promis
   const before = await counted(database);
   for (let burst = 0; burst < BURSTS_A_MINUTE; burst += 1) {
     burstRates.push(await applyBurst(db, loop));
-    await evenly(db, loop, MINUTE_MS / BURSTS_A_MINUTE, batchMs);
+    await steady(db, loop, MINUTE_MS / BURSTS_A_MINUTE, batchMs);
   }
   const after = await counted(database);
   const bursts = BURSTS_A_MINUTE * Math.ceil(BURST_EVENTS / 512);
@@ -84,7 +84,7 @@ async function measureMinute(db: Db, loop: ApplyLoop, database: Scratch): Promis
 }
 
 /** Stores the events that are due, applies them, and notes how long applying took; at most once each `TICK_MS`. */
-async function evenly(db: Db, loop: ApplyLoop, ms: number, batchMs: number[]): Promise<void> {
+async function steady(db: Db, loop: ApplyLoop, ms: number, batchMs: number[]): Promise<void> {
   const arrivals = prepareArrivals((PER_SECOND * ms) / 1_000);
   const began = performance.now();
   for (let sent = 0; sent < arrivals.length; ) {

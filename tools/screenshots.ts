@@ -54,16 +54,16 @@ async function pagesOf(stage: Stage): Promise<Record<string, string>> {
   const [last] = runs;
   if (last === undefined) throw new Error('the demo left no run');
   const change = await addToDemo(stage, await api.list<Run>('/v1/payroll-runs'));
-  const told = versions.find((one) => one.late) ?? versions[0];
-  const ofTold = events.find((one) => one.event_type === 'employee.deduction-updated');
+  const late = versions.find(({ late }) => late) ?? versions[0];
+  const update = events.find((one) => one.event_type === 'employee.deduction-updated');
   const id = (text = '') => encodeURIComponent(text);
   return {
     overview: '/',
     events: '/events',
-    event: `/events/${id(ofTold?.event_id)}`,
+    event: `/events/${id(update?.event_id)}`,
     ledger: '/ledger',
-    deduction: `/deductions/${id(told?.id)}`,
-    employee: `/employees/${id(told?.employee_id)}`,
+    deduction: `/deductions/${id(late?.id)}`,
+    employee: `/employees/${id(late?.employee_id)}`,
     runs: '/runs',
     run: `/runs/${id(last.run_id)}`,
     'new-run': `/runs/new?like=${id(last.run_id)}`,

@@ -60,7 +60,7 @@ export type FailedAttempt = (request: FastifyRequest, unauthorized: Refusal) => 
  */
 export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
   const attempts = createFailedAttempts(now);
-  const tell = rateLimited(({ count }) =>
+  const warn = rateLimited(({ count }) =>
     log.warn(
       { status: 429, count },
       'failed attempts to authenticate were refused: too many from one address',
@@ -69,7 +69,7 @@ export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
   return ({ ip }, unauthorized) => {
     const seconds = attempts.failed(ip);
     if (seconds === null) return unauthorized;
-    tell({ code: '', count: 1 });
+    warn({ code: '', count: 1 });
     return new Refusal('too-many-attempts', unauthorized.message, {
       headers: { ...unauthorized.headers, 'retry-after': String(seconds) },
     });

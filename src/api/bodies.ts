@@ -53,14 +53,14 @@ export function limitReads(
   what: string,
   log: Log,
 ): <T>(read: () => Promise<T>) => Promise<T> {
-  const tell = rateLimited(({ count }) =>
+  const warn = rateLimited(({ count }) =>
     log.warn({ reason: what, count }, 'requests were refused: too many of them at once'),
   );
   let reading = 0;
   return async (read) => {
     if (reading === atOnce) {
       const detail = `${atOnce} ${what} are being read, no more at once: nothing was changed, send it again`;
-      tell({ code: '', count: 1 });
+      warn({ code: '', count: 1 });
       throw new Shed(detail, RETRY_AFTER_SECONDS);
     }
     reading += 1;

@@ -120,7 +120,7 @@ function finish(document: Document): Document {
       delete operation['x-refuses'];
     }
   }
-  return tellRules({ ...document, components: { ...document.components, responses } }) as Document;
+  return standardKeywords({ ...document, components: { ...document.components, responses } }) as Document;
 }
 
 function response(code: RefusalCode): object {
@@ -132,14 +132,17 @@ function response(code: RefusalCode): object {
 }
 
 /** Replaces `rule` and the format `instant`, which are our own, with standard keywords. */
-function tellRules(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(tellRules);
+function standardKeywords(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(standardKeywords);
   if (typeof value !== 'object' || value === null) return value;
   const { rule, ...rest } = value as Record<string, unknown>;
-  const told = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
+  const described = typeof rule === 'string' && rest.description === undefined ? { description: rule } : {};
   const format = rest.format === 'instant' ? { format: 'date-time' } : {};
   const kept = rule === undefined || typeof rule === 'string' ? {} : { rule };
   return Object.fromEntries(
-    Object.entries({ ...rest, ...format, ...kept, ...told }).map(([name, part]) => [name, tellRules(part)]),
+    Object.entries({ ...rest, ...format, ...kept, ...described }).map(([name, part]) => [
+      name,
+      standardKeywords(part),
+    ]),
   );
 }

@@ -69,7 +69,7 @@ export function shedLoad(
   app: Api,
   { log, counts, pressure }: { log: Log; counts: PrivateCounts; pressure: PressureLimits },
 ): void {
-  const tell = rateLimited(({ code, count }) => {
+  const warn = rateLimited(({ code, count }) => {
     log.warn({ reason: code, count }, 'requests were refused: the private side has too much to do');
   });
   let connections = 0;
@@ -90,7 +90,7 @@ export function shedLoad(
       if (!isFull && connections <= pressure.connections) return;
       const reason = isFull ? 'heap' : 'event-loop';
       counts.shed[reason] += 1;
-      tell({ code: reason, count: 1 });
+      warn({ code: reason, count: 1 });
       throw new Shed();
     },
   });

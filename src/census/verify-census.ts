@@ -24,7 +24,7 @@ export async function verifyCensuses(db: Db, encryptor: Encryptor | null, on: Ve
     const still = await currentOnes(db, census.census_id);
     if (still.length === 0) continue;
     const rule = 'are not those of its chunks: bring this census again';
-    on.tell({ table: 'staged_censuses', id: census.census_id, field: 'body_bytes', rule });
+    on.report({ table: 'staged_censuses', id: census.census_id, field: 'body_bytes', rule });
   }
 }
 
@@ -43,7 +43,7 @@ async function verifyEmployers(db: Db, on: Verifying): Promise<void> {
     .execute();
   for (const { census_id } of rows) {
     const rule = 'is not the employer that the roster learned it for';
-    on.tell({ table: 'staged_censuses', id: census_id, field: 'employer_id', rule });
+    on.report({ table: 'staged_censuses', id: census_id, field: 'employer_id', rule });
   }
 }
 
@@ -82,7 +82,7 @@ export async function verifySyncs(db: Db, on: Verifying): Promise<void> {
   for await (const rows of pagesOf(on, '', ROWS_AT_ONCE, page, (row) => row.sync_id)) {
     for (const row of rows) {
       const wrong = (field: string, rule: string) =>
-        on.tell({ table: 'census_syncs', id: row.sync_id, field, rule });
+        on.report({ table: 'census_syncs', id: row.sync_id, field, rule });
       if (row.event_id !== null && row.seq === null) wrong('event_id', 'there is no such event');
       if (row.request_id !== null && row.kind !== 'census') wrong('request_id', 'there is no such upload');
       if (row.reprocessed === 0 && row.finished_at !== null && row.requested_at !== row.finished_at) {

@@ -73,11 +73,11 @@ async function openCensusFile(path: string): Promise<CensusContent> {
   if (!(await stat(path)).isFile()) throw new CommandFailed(`${path} is not a file: give a .json or .csv`);
   const content = createReadStream(path);
   if (ending.toLowerCase() === 'json') return { format: 'json', content };
-  return { format: 'csv', content, organization: await organizationBeside(stem) };
+  return { format: 'csv', content, organization: await readOrganization(stem) };
 }
 
 /** Returns null if there is no such file: the check then reports that the organization is required. */
-async function organizationBeside(stem: string): Promise<Buffer | null> {
+async function readOrganization(stem: string): Promise<Buffer | null> {
   const path = `${stem}.organization.json`;
   try {
     const { size } = await stat(path);

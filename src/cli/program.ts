@@ -43,13 +43,13 @@ const FAILED = 1;
 const USAGE = 2;
 
 /** The streams of the process; tests pass their own. */
-type Surroundings = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: AbortSignal };
+type ProgramIo = { stdout: Stream; stderr: Stream; stdin?: Input; signal?: AbortSignal };
 
 /** Runs the command in `argv`, which excludes the interpreter and the script. Never throws. */
 export async function run(
   argv: readonly string[],
   env: Environment,
-  { stdout, stderr, stdin, signal }: Surroundings = process,
+  { stdout, stderr, stdin, signal }: ProgramIo = process,
 ): Promise<number> {
   const stopping = new AbortController();
   const out = createOutput({ stdout, stderr }, env, () => stopping.abort());

@@ -64,7 +64,7 @@ export async function replay(context: Context, paths: string[], options: Options
   const progress = await showProgress(out, 'events', events.length);
   const posted: Posted[] = [];
   try {
-    await inTurns(events, options.concurrency, signal, async (event) => {
+    await forEachConcurrently(events, options.concurrency, signal, async (event) => {
       posted.push(await poster.post(event));
       progress.set(posted.length);
     });
@@ -102,7 +102,7 @@ function printPosted(
 }
 
 /** Works through a list, several items at a time and in order. Starts no more once the signal aborts. */
-async function inTurns(
+async function forEachConcurrently(
   events: readonly Fixture[],
   concurrency: number,
   signal: AbortSignal,

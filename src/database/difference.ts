@@ -11,11 +11,11 @@ export type Difference = {
   rule: string;
 };
 
-export type Tell = (difference: Difference) => void;
+export type ReportDifference = (difference: Difference) => void;
 
 /** The parameters of a part of `verify`. */
 export type Verifying = {
-  tell: Tell;
+  report: ReportDifference;
   /** Receives the number of further rows that were checked. */
   looked: (rows: number) => void;
   /** Stops it between two pages. */
@@ -45,7 +45,7 @@ export async function* pagesOf<Place, Row>(
 }
 
 export type Differences = {
-  tell: Tell;
+  report: ReportDifference;
   /** All of them, by `table.field`. */
   readonly counts: ReadonlyMap<string, number>;
   /** The first ones. */
@@ -59,7 +59,7 @@ export function createDifferences(most: number): Differences {
   const named: Difference[] = [];
   let total = 0;
   return {
-    tell(difference) {
+    report(difference) {
       const name = `${difference.table}.${difference.field}`;
       counts.set(name, (counts.get(name) ?? 0) + 1);
       total += 1;

@@ -6,7 +6,7 @@
 import { closeSync, fstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import type BetterSqlite3 from 'better-sqlite3';
 import { DatabaseDamaged } from './errors.ts';
-import { BESIDE } from './files.ts';
+import { SUFFIX } from './files.ts';
 
 // https://sqlite.org/fileformat2.html#walformat
 const HEADER_BYTES = 32;
@@ -151,12 +151,12 @@ export class FileGuard {
 
   /** SQLite takes no lock on the log, so closing this descriptor releases none. */
   get #log(): number {
-    this.#file ??= openSync(`${this.#path}${BESIDE.log}`, 'r');
+    this.#file ??= openSync(`${this.#path}${SUFFIX.log}`, 'r');
     return this.#file;
   }
 
   #damaged(how: string): never {
-    throw new DatabaseDamaged(`${this.#path}${BESIDE.log}`, how);
+    throw new DatabaseDamaged(`${this.#path}${SUFFIX.log}`, how);
   }
 }
 

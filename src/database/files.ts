@@ -4,21 +4,21 @@ import { dirname } from 'node:path';
 import { codeOf } from './errors.ts';
 
 /** The suffixes of the files next to a database. */
-export const BESIDE = {
+export const SUFFIX = {
   log: '-wal',
   memory: '-shm',
   journal: '-journal',
   lock: '-serve',
-  hint: '-hint',
+  highWaterMark: '-hint',
   prepared: '-restoring',
   compact: '-restoring-compact',
 } as const;
 /** SQLite's own files among them. */
-const OF_SQLITE = [BESIDE.log, BESIDE.memory, BESIDE.journal] as const;
+const OF_SQLITE = [SUFFIX.log, SUFFIX.memory, SUFFIX.journal] as const;
 
 /** Returns whether a path has such a suffix. Replacing such a file can damage a database. */
-export function isNamedBeside(path: string): boolean {
-  return Object.values(BESIDE).some((end) => path.endsWith(end));
+export function hasReservedSuffix(path: string): boolean {
+  return Object.values(SUFFIX).some((end) => path.endsWith(end));
 }
 
 export function syncFile(path: string): void {
@@ -50,6 +50,6 @@ export function keepAs(path: string, kept: string): void {
 }
 
 /** Removes SQLite's files next to a removed database, because the next database would use them. */
-export function removeBeside(path: string): void {
+export function removeWithSuffixes(path: string): void {
   for (const end of OF_SQLITE) rmSync(`${path}${end}`, { force: true });
 }

@@ -37,25 +37,25 @@ export async function checkEngine(db: Db, on: Verifying): Promise<EngineCheck[]>
 }
 
 /** Checks that tables, triggers and the rest of the schema are those of the migrations. */
-async function checkSchemaObjects(db: Db, { tell }: Verifying): Promise<EngineCheck> {
+async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<EngineCheck> {
   const name = 'schema';
   try {
     const differences = await compareSchema(db);
     for (const { object, rule } of differences)
-      tell({ table: 'migrations', id: object, field: 'schema', rule });
+      report({ table: 'migrations', id: object, field: 'schema', rule });
     const said = differences.map(({ object, rule }) => `${object} ${rule}`);
     return answer(name, said, 'it is what the migrations create');
   } catch (error) {
     if (error instanceof SchemaNotComparable) return { name, result: 'unasked', says: error.message };
     if (!isFatal(error)) throw error;
     const rule = `cannot be read (${codeOf(error)})`;
-    tell({ table: 'migrations', id: '-', field: 'schema', rule });
+    report({ table: 'migrations', id: '-', field: 'schema', rule });
     return answer(name, [rule], '');
   }
 }
 
 /** Runs on a thread of its own, so that this one can be interrupted and check everything else. */
-async function checkSqlite(db: Db, { tell, signal }: Verifying): Promise<EngineCheck[]> {
+async function checkSqlite(db: Db, { report, signal }: Verifying): Promise<EngineCheck[]> {
   const worker = new Worker(ENTRY, { workerData: { path: await fileOf(db) } });
   const said: string[] = [];
   const ended = Promise.withResolvers<void>();
@@ -63,7 +63,7 @@ async function checkSqlite(db: Db, { tell, signal }: Verifying): Promise<EngineC
     if ('done' in message) return ended.resolve();
     if (message.said.length === 0) return;
     said.push(...message.said.map((text) => `${message.table}: ${text}`));
-    tell({
+    report({
       table: message.table as keyof Tables,
       id: '-',
       field: '-',
@@ -103,7 +103,7 @@ async function checksums(db: Db): Promise<EngineCheck> {
 }
 
 /** Checks every index of this schema, if the extension is installed and this user may use it. */
-async function amcheck(db: Db, { tell, signal }: Verifying): Promise<EngineCheck> {
+async function amcheck(db: Db, { report, signal }: Verifying): Promise<EngineCheck> {
   const name = 'amcheck';
   const installed = await sql`select 1 from pg_extension where extname = 'amcheck'`.execute(db);
   if (installed.rows.length === 0) {
@@ -133,7 +133,12 @@ async function amcheck(db: Db, { tell, signal }: Verifying): Promise<EngineCheck
         };
       if (codeOf(error) !== CORRUPTED) throw error;
       said.push(`${index}: is damaged`);
-      tell({ table: table as keyof Tables, id: '-', field: index, rule: 'the index is damaged: REINDEX it' });
+      report({
+        table: table as keyof Tables,
+        id: '-',
+        field: index,
+        rule: 'the index is damaged: REINDEX it',
+      });
     }
   }
   return answer(name, said, `${rows.length} indexes are whole`);

@@ -4,7 +4,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { engineOf, engineOfUrl } from './engine.ts';
 import { codeOf } from './errors.ts';
-import { BESIDE } from './files.ts';
+import { SUFFIX } from './files.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
 import type { Db, Tables } from './tables.ts';
@@ -72,8 +72,8 @@ export function holdServeLock(databaseUrl: string): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
   makeFile(sqlitePath(databaseUrl));
   const path = sqliteFile(databaseUrl);
-  makeFile(`${path}${BESIDE.lock}`);
-  const lock = new BetterSqlite3(`${path}${BESIDE.lock}`, { timeout: 0 });
+  makeFile(`${path}${SUFFIX.lock}`);
+  const lock = new BetterSqlite3(`${path}${SUFFIX.lock}`, { timeout: 0 });
   try {
     lock.exec('BEGIN EXCLUSIVE');
   } catch (error) {
@@ -95,7 +95,7 @@ export function holdServeLock(databaseUrl: string): () => void {
 export function isServed(databaseUrl: string): boolean | null {
   if (engineOfUrl(databaseUrl) === 'postgres') return null;
   const named = sqlitePath(databaseUrl);
-  const path = existsSync(named) ? `${realpathSync(named)}${BESIDE.lock}` : '';
+  const path = existsSync(named) ? `${realpathSync(named)}${SUFFIX.lock}` : '';
   if (!existsSync(path)) return false;
   const lock = new BetterSqlite3(path, { readonly: true, timeout: 0 });
   try {

@@ -1,13 +1,13 @@
 /** Notices that the files of a SQLite database were replaced or removed under the process that serves it. */
 import { statSync } from 'node:fs';
 import { engineOfUrl } from './engine.ts';
-import { BESIDE } from './files.ts';
+import { SUFFIX } from './files.ts';
 import { sqliteFile } from './open.ts';
 
 /** Events acknowledged since the last check may be lost. The provider can still replay them. */
 const EVERY_MS = 1_000;
 /** The database and the files that SQLite keeps next to it while it is open. */
-const ENDS = ['', BESIDE.log, BESIDE.memory] as const;
+const ENDS = ['', SUFFIX.log, SUFFIX.memory] as const;
 
 /** New data may go to an unlinked file that disappears with the process. */
 export class DatabaseReplaced extends Error {

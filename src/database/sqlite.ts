@@ -63,7 +63,7 @@ class ImmediateDriver implements Driver {
   /** The first fatal error: nothing is written after it. */
   #fatal: { error: unknown } | null = null;
   /** Settles when the previous transaction has ended, because the writing handle runs one at a time. */
-  #turn: Promise<void> = Promise.resolve();
+  #last: Promise<void> = Promise.resolve();
 
   constructor(
     writer: BetterSqlite3.Database,
@@ -93,9 +93,9 @@ class ImmediateDriver implements Driver {
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     // The limit belongs to the caller and starts here, so that a queued call does not wait for each one before it.
     const deadline = performance.now() + LOCK_WAIT_MS;
-    const before = this.#turn;
+    const before = this.#last;
     const mine = Promise.withResolvers<void>();
-    this.#turn = mine.promise;
+    this.#last = mine.promise;
     await before;
     try {
       await this.#beginImmediate(deadline);
@@ -122,7 +122,7 @@ class ImmediateDriver implements Driver {
   async releaseConnection(): Promise<void> {}
 
   async destroy(): Promise<void> {
-    await this.#turn;
+    await this.#last;
     this.#guard.close();
     this.#reader.close();
     this.#writer.close();

@@ -31,9 +31,9 @@ function pageOf(db: Db, after: number, until: number) {
     .execute();
 }
 
-function verifyOne(row: Row, { tell }: Verifying): void {
+function verifyOne(row: Row, { report }: Verifying): void {
   const wrong = (field: string, rule: string) =>
-    tell({ table: 'roster_facts', id: String(row.position), field, rule });
+    report({ table: 'roster_facts', id: String(row.position), field, rule });
   if (row.source === 'census') {
     if (row.kind !== null) wrong('source', 'is not the kind of the request that it names');
     return;

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Problem } from '../contract/check.ts';
 
 /**
@@ -44,7 +44,7 @@ export async function* slices(
     for (let from = 0; from < part.length; from += SLICE_BYTES) {
       signal?.throwIfAborted();
       yield part.subarray(from, from + SLICE_BYTES);
-      await turn();
+      await nextTurn();
     }
   }
 }

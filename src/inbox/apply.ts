@@ -11,7 +11,7 @@ import { eventsInLedger, recordDeductions } from '../ledger/record.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { finishEvents, hasPendingEvents, type Outcome, type PendingEvent, pendingEvents } from './inbox.ts';
-import { type Understood, understand } from './understand.ts';
+import { type ParsedEvent, parseEvent } from './parse-event.ts';
 import { createWorkListStart } from './work-list.ts';
 
 /** Events in one transaction: enough to share its fsync and statements, few enough to hold the event loop briefly. */
@@ -37,7 +37,7 @@ const RETRY_MS = 250;
  * is quarantined: it must not block later events. A single timeout could be the server's fault.
  */
 const TIMEOUTS_ALONE = 3;
-/** How the reason of an event begins that could be understood but not applied. */
+/** How the reason of an event begins that could be parsed but not applied. */
 export const NOT_APPLIED = 'applying it ';
 
 /** The effects of an event on other modules, in the transaction that marks it. */
@@ -155,7 +155,7 @@ export function createApplyLoop(options: {
     transact(db, async (trx) => {
       log.error({ event_id: event.event_id, code }, 'an event could not be applied and was quarantined');
       const reason = `${NOT_APPLIED}${what} (${code || 'internal error'}): reprocess it after an upgrade, or dismiss it`;
-      const { eventType, envelopeId } = understand(event.body);
+      const { eventType, envelopeId } = parseEvent(event.body);
       await finishEvents(
         trx,
         [{ seq: event.seq, state: 'quarantined', eventType, envelopeId, reason }],
@@ -209,11 +209,10 @@ async function applyEvents(
   const deductions: IncomingDeduction[] = [];
   const outcomes: Outcome[] = [];
   for (const event of events) {
-    const understood = understand(event.body);
-    const { meaning } = understood;
+    const parsed = parseEvent(event.body);
+    const { meaning } = parsed;
     if (meaning.kind === 'deduction') {
-      if (!known.has(event.event_id))
-        deductions.push(incomingDeduction(event, understood, meaning.deduction));
+      if (!known.has(event.event_id)) deductions.push(incomingDeduction(event, parsed, meaning.deduction));
     } else if (meaning.kind === 'sync-request') {
       await effects.requestSync(trx, { employerId: meaning.employerId, eventId: event.event_id, now });
       applied.syncsRequested += 1;
@@ -221,7 +220,7 @@ async function applyEvents(
       const { employerId } = meaning;
       await effects.completeSyncs(trx, { employerId, receivedAt: event.received_at, now });
     }
-    const outcome = outcomeOf(event, understood);
+    const outcome = outcomeOf(event, parsed);
     applied[outcome.state] += 1;
     outcomes.push(outcome);
   }
@@ -232,18 +231,18 @@ async function applyEvents(
 
 function incomingDeduction(
   event: PendingEvent,
-  understood: Understood,
+  parsed: ParsedEvent,
   deduction: IncomingDeduction['deduction'],
 ): IncomingDeduction {
   return {
     eventId: event.event_id,
     receivedAt: event.received_at,
-    createdAt: understood.createdAt,
+    createdAt: parsed.createdAt,
     deduction,
   };
 }
 
-function outcomeOf(event: PendingEvent, { meaning, eventType, envelopeId }: Understood): Outcome {
+function outcomeOf(event: PendingEvent, { meaning, eventType, envelopeId }: ParsedEvent): Outcome {
   const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined';
   return {
     seq: event.seq,

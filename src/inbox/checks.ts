@@ -7,8 +7,8 @@ import { markedVersions } from '../ledger/history.ts';
 import { currentEmployers } from '../ledger/roster.ts';
 import { describeEventAge, readEventAge } from './arrivals.ts';
 import { describeLoss, knownLosses } from './data-loss.ts';
+import { type NamedInEvent, namedIn } from './parse-event.ts';
 import { refusedSince } from './refusals.ts';
-import { type NamedInEvent, namedIn } from './understand.ts';
 
 /** How far back refused deliveries matter: the provider retries an event for about 27 hours. */
 const REFUSED_HOURS = 28;
@@ -18,7 +18,7 @@ const PENDING_MS = 60_000;
 const HOUR_MS = 3_600_000;
 
 /** Finds the losses of a database that is older than it was. */
-async function tailLost(db: Db, { now }: Question): Promise<Found[]> {
+async function dataLost(db: Db, { now }: Question): Promise<Found[]> {
   const losses = await knownLosses(db, now);
   return losses.map((loss) => fail(describeLoss(loss)));
 }
@@ -227,7 +227,7 @@ async function lastEvent(db: Db, { now }: Question): Promise<string> {
 export const EVENT_CHECKS: readonly Check<Db>[] = [
   {
     id: 'data-loss',
-    ask: tailLost,
+    ask: dataLost,
     advice:
       'The database is older than it was. Replay events in the provider’s portal from the time shown, report the missing changes again, then accept the loss with "benefits-sidecar accept-loss".',
     passed:

@@ -6,7 +6,7 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { engineOf } from '../database/engine.ts';
 import { codeOf } from '../database/errors.ts';
-import { BESIDE } from '../database/files.ts';
+import { SUFFIX } from '../database/files.ts';
 import { type Newest, type NewestEvent, readNewest } from '../database/newest.ts';
 import { sqliteFile } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
@@ -23,7 +23,7 @@ const SAVE_EVERY_MS = 1_000;
 const BYTES = 128;
 
 function pathOf(databaseUrl: string): string {
-  return `${sqliteFile(databaseUrl)}${BESIDE.hint}`;
+  return `${sqliteFile(databaseUrl)}${SUFFIX.highWaterMark}`;
 }
 
 /** Returns the saved mark, or null if it is missing or unreadable. */

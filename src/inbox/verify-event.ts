@@ -1,9 +1,9 @@
 /** Compares an event's row with its body. */
 import type { Selectable } from 'kysely';
-import type { Tell } from '../database/difference.ts';
+import type { ReportDifference } from '../database/difference.ts';
 import type { InboxTable } from '../database/tables.ts';
+import type { ParsedEvent } from './parse-event.ts';
 import { IMPORTED, importId, sha256 } from './stored-body.ts';
-import type { Understood } from './understand.ts';
 
 /** The columns of an event that are verified. */
 export const EVENT_COLUMNS = [
@@ -24,10 +24,10 @@ export type EventRow = Omit<Selectable<InboxTable>, 'dismissed_at' | 'dismissed_
 
 const SHA256_BYTES = 32;
 
-/** Compares what every event has; `understood` is null where the body was dropped. */
-export function verifyEvent(event: EventRow, understood: Understood | null, tell: Tell): void {
+/** Compares what every event has; `parsed` is null where the body was dropped. */
+export function verifyEvent(event: EventRow, parsed: ParsedEvent | null, report: ReportDifference): void {
   const wrong = (field: keyof EventRow, rule: string) =>
-    tell({ table: 'inbox', id: event.event_id, field, rule });
+    report({ table: 'inbox', id: event.event_id, field, rule });
   if (!isOurInstant(event.received_at)) wrong('received_at', 'is no instant');
   if (event.finished_at !== null && !isOurInstant(event.finished_at)) wrong('finished_at', 'is no instant');
   if (event.body === null && event.body_hash?.length !== SHA256_BYTES) wrong('body_hash', 'is no SHA-256');
@@ -37,9 +37,9 @@ export function verifyEvent(event: EventRow, understood: Understood | null, tell
     wrong(event.body === null ? 'body_hash' : 'body', 'is not the one that the id was made of');
   }
   // An event that is pending again keeps the results of the last time.
-  if (understood === null || (event.state === 'pending' && event.reprocessed === 0)) return;
-  if (event.event_type !== understood.eventType) wrong('event_type', 'is not that of the body');
-  if (event.envelope_id !== understood.envelopeId) wrong('envelope_id', 'is not that of the body');
+  if (parsed === null || (event.state === 'pending' && event.reprocessed === 0)) return;
+  if (event.event_type !== parsed.eventType) wrong('event_type', 'is not that of the body');
+  if (event.envelope_id !== parsed.envelopeId) wrong('envelope_id', 'is not that of the body');
 }
 
 function hashOf({ body, body_hash }: EventRow): Buffer {

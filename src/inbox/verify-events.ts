@@ -4,18 +4,18 @@
  */
 import { sql } from 'kysely';
 import { DEDUCTION_CREATED, DEDUCTION_UPDATED } from '../contract/events.ts';
-import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
+import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import { engineOf } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import { NOT_APPLIED } from './apply.ts';
+import { parseEvent } from './parse-event.ts';
 import { sha256 } from './stored-body.ts';
-import { understand } from './understand.ts';
 import { EVENT_COLUMNS, type EventRow, verifyEvent } from './verify-event.ts';
 
 /** Events read at once, in tens of milliseconds; most are skipped because they have a version. */
 const SEQS_AT_ONCE = 10_000;
 /** The most gaps reported. */
-const GAPS_TOLD = 1_000;
+const GAPS_SHOWN = 1_000;
 /** Conflicts read at once: rare, with bodies of up to 256 KiB. */
 const CONFLICTS_AT_ONCE = 100;
 const NO_VERSION = 'is applied, but there is no version';
@@ -24,7 +24,7 @@ const NO_VERSION = 'is applied, but there is no version';
  * Checks that no event was removed: SQLite numbers events without gaps, and none is ever deleted. PostgreSQL
  * leaves gaps, for example for duplicates, so removals cannot be detected there.
  */
-export async function verifySeqs(db: Db, tell: Tell): Promise<void> {
+export async function verifySeqs(db: Db, report: ReportDifference): Promise<void> {
   if (engineOf(db) === 'postgres') return;
   const { rows, newest } = await db
     .selectFrom('inbox')
@@ -46,11 +46,16 @@ export async function verifySeqs(db: Db, tell: Tell): Promise<void> {
     )
     .where('inbox.seq', '<', newest)
     .orderBy('inbox.seq')
-    .limit(GAPS_TOLD)
+    .limit(GAPS_SHOWN)
     .execute();
   const first = await db.selectFrom('inbox').select('seq').where('seq', '=', 1).executeTakeFirst();
   for (const before of [...(first === undefined ? [0] : []), ...last.map(({ seq }) => seq)]) {
-    tell({ table: 'inbox', id: `seq ${before + 1}`, field: 'seq', rule: 'is missing: an event was removed' });
+    report({
+      table: 'inbox',
+      id: `seq ${before + 1}`,
+      field: 'seq',
+      rule: 'is missing: an event was removed',
+    });
   }
 }
 
@@ -60,7 +65,7 @@ export async function verifyEventsWithoutVersion(db: Db, until: number, on: Veri
   for (let after = 0; after < until; after += SEQS_AT_ONCE) {
     on.signal.throwIfAborted();
     const rows = await eventsWithoutVersion(db, after, Math.min(after + SEQS_AT_ONCE, until));
-    for (const row of rows) verifyOutcome(row, on.tell);
+    for (const row of rows) verifyOutcome(row, on.report);
     found += rows.length;
     on.looked(Math.min(SEQS_AT_ONCE, until - after));
   }
@@ -91,29 +96,29 @@ function eventsWithoutVersion(db: Db, after: number, until: number): Promise<Row
     .execute();
 }
 
-function verifyOutcome(event: Row, tell: Tell): void {
+function verifyOutcome(event: Row, report: ReportDifference): void {
   const wrong = (field: 'state' | 'reason' | 'event_id', rule: string) =>
-    tell({ table: 'inbox', id: event.event_id, field, rule });
-  const understood = event.body === null ? null : understand(event.body);
-  verifyEvent(event, understood, tell);
+    report({ table: 'inbox', id: event.event_id, field, rule });
+  const parsed = event.body === null ? null : parseEvent(event.body);
+  verifyEvent(event, parsed, report);
   if (event.state === 'pending') return;
-  if (understood === null) {
+  if (parsed === null) {
     const isDeduction = event.event_type === DEDUCTION_UPDATED || event.event_type === DEDUCTION_CREATED;
     if (event.state === 'applied' && isDeduction) wrong('state', NO_VERSION);
     return;
   }
-  const { meaning } = understood;
+  const { meaning } = parsed;
   if (meaning.kind === 'ignored' || meaning.kind === 'quarantined') {
     if (event.state !== meaning.kind) wrong('state', `is not what its body makes it: ${meaning.kind}`);
     else if (event.reason !== meaning.reason) wrong('reason', 'is not what its body makes it: reprocess it');
     return;
   }
   if (event.state === 'quarantined' && event.reason?.startsWith(NOT_APPLIED)) return;
-  if (event.state !== 'applied') wrong('state', 'is not applied, but can be understood: reprocess it');
+  if (event.state !== 'applied') wrong('state', 'is not applied, but can be parsed: reprocess it');
   else if (event.reason !== null) wrong('reason', 'is given, but the event was applied');
   else if (meaning.kind === 'deduction') wrong('state', NO_VERSION);
   else if (meaning.kind === 'sync-request' && event.sync_employer !== meaning.employerId) {
-    tell({
+    report({
       table: 'census_syncs',
       id: event.event_id,
       field: 'employer_id',
@@ -136,7 +141,7 @@ export async function verifyConflicts(db: Db, on: Verifying): Promise<void> {
   for await (const rows of pagesOf(on, 0, CONFLICTS_AT_ONCE, page, (row) => row.conflict_id)) {
     for (const { conflict_id, body, body_hash, seq } of rows) {
       const wrong = (field: string, rule: string) =>
-        on.tell({ table: 'event_conflicts', id: String(conflict_id), field, rule });
+        on.report({ table: 'event_conflicts', id: String(conflict_id), field, rule });
       if (body !== null && !sha256(body).equals(body_hash)) wrong('body', 'is not that of its hash');
       if (seq === null) wrong('event_id', 'there is no such event');
     }

@@ -3,13 +3,13 @@
  */
 import { type Deduction, deduction } from '../contract/deduction.ts';
 import { toInstant } from '../contract/instant.ts';
-import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
+import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import {
   type Content,
   foldVersions,
-  type Head,
   type IncomingDeduction,
+  type LatestState,
   tieKey,
   type Version,
 } from '../ledger/fold.ts';
@@ -17,7 +17,7 @@ import { type AtTime, versionsAt } from '../ledger/history.ts';
 import { VERSION_COLUMNS } from '../ledger/record.ts';
 import { latestOf } from '../ledger/state.ts';
 import { pairsUnlisted } from '../ledger/verify-deductions.ts';
-import { type Understood, understand } from './understand.ts';
+import { type ParsedEvent, parseEvent } from './parse-event.ts';
 import { EVENT_COLUMNS, type EventRow, isOurInstant, verifyEvent } from './verify-event.ts';
 
 /** Versions read at once with their events: a few milliseconds, and cheap to garbage-collect. */
@@ -35,14 +35,14 @@ export async function verifyVersions(db: Db, until: number, on: Verifying): Prom
   const shown: Shown = new Map();
   const page = (after: number) => pageOf(db, after, until);
   for await (const rows of pagesOf(on, 0, ROWS_AT_ONCE, page, (row) => row.position)) {
-    const heads = new Map(rows.map((row) => [row.position, headBefore(row, shown)]));
-    const computable = rows.flatMap((row) => prepare(row, on.tell) ?? []);
+    const states = new Map(rows.map((row) => [row.position, latestBefore(row, shown)]));
+    const computable = rows.flatMap((row) => prepare(row, on.report) ?? []);
     const rivals = Map.groupBy(await rivalsOf(db, computable), (version) => version.deduction_id);
     for (const one of computable) {
       const { position, deduction_id } = one.row;
-      compare(one, heads.get(position) ?? null, rivals.get(deduction_id) ?? [], on.tell);
+      compare(one, states.get(position) ?? null, rivals.get(deduction_id) ?? [], on.report);
     }
-    await verifyEmployees(db, rows, on.tell);
+    await verifyEmployees(db, rows, on.report);
     for (const { seq, body } of rows) if (seq !== null) verified[body === null ? 'byHash' : 'byBody'] += 1;
   }
   return verified;
@@ -76,20 +76,25 @@ function pageOf(db: Db, after: number, until: number) {
 type Computable = { row: Row; incoming: IncomingDeduction };
 
 /** Reads the event of a version. Returns null, after reporting why, if the version can't be computed from it. */
-function prepare(row: Row, tell: Tell): Computable | null {
+function prepare(row: Row, report: ReportDifference): Computable | null {
   const wrong = (field: string, rule: string): null => {
-    tell({ table: 'deduction_versions', id: String(row.position), field, rule });
+    report({ table: 'deduction_versions', id: String(row.position), field, rule });
     return null;
   };
   if (row.seq === null) return wrong('event_id', 'there is no such event');
   const event = row as Row & EventRow;
-  const understood = row.body === null ? null : understand(row.body);
-  verifyEvent(event, understood, tell);
+  const parsed = row.body === null ? null : parseEvent(row.body);
+  verifyEvent(event, parsed, report);
   if (row.state !== 'applied' && !(row.state === 'pending' && event.reprocessed > 0)) {
-    tell({ table: 'inbox', id: row.event_id, field: 'state', rule: 'is not applied, but has a version' });
+    report({ table: 'inbox', id: row.event_id, field: 'state', rule: 'is not applied, but has a version' });
   }
   if (row.state === 'applied' && row.reason !== null) {
-    tell({ table: 'inbox', id: row.event_id, field: 'reason', rule: 'is given, but the event was applied' });
+    report({
+      table: 'inbox',
+      id: row.event_id,
+      field: 'reason',
+      rule: 'is given, but the event was applied',
+    });
   }
   if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
     wrong('recorded_at', `is not when event ${row.event_id} was applied`);
@@ -97,9 +102,9 @@ function prepare(row: Row, tell: Tell): Computable | null {
   if (row.previous !== null && row.before_deduction !== row.deduction_id) {
     return wrong('previous', 'is not a version of the same deduction');
   }
-  const incoming = incomingOf(row, understood);
+  const incoming = incomingOf(row, parsed);
   if (incoming === null) {
-    tell({ table: 'inbox', id: row.event_id, field: 'body', rule: 'is no deduction, but has a version' });
+    report({ table: 'inbox', id: row.event_id, field: 'body', rule: 'is no deduction, but has a version' });
     return null;
   }
   // Without the body, the version is its own source: at least it must be a valid deduction.
@@ -121,10 +126,10 @@ function couldBeSent(
 }
 
 /** Returns the content of the event or, without its body, of the version itself. Null if that is no deduction. */
-function incomingOf(row: Row, understood: Understood | null): IncomingDeduction | null {
+function incomingOf(row: Row, parsed: ParsedEvent | null): IncomingDeduction | null {
   const given = { eventId: row.event_id, receivedAt: row.received_at ?? '' };
-  if (understood === null) return { ...given, createdAt: row.created_at, deduction: deductionOf(row) };
-  const { meaning, createdAt } = understood;
+  if (parsed === null) return { ...given, createdAt: row.created_at, deduction: deductionOf(row) };
+  const { meaning, createdAt } = parsed;
   return meaning.kind === 'deduction' ? { ...given, createdAt, deduction: meaning.deduction } : null;
 }
 
@@ -141,15 +146,15 @@ function rivalsOf(db: Db, all: readonly Computable[]): Promise<Version[]> {
 
 function compare(
   { row, incoming }: Computable,
-  head: Head | null,
+  latest: LatestState | null,
   rivals: readonly Version[],
-  tell: Tell,
+  report: ReportDifference,
 ): void {
   const { previous, position, event_time: time } = row;
   const rival = latestOf(rivals.filter((one) => one.event_time === time && one.position <= (previous ?? 0)));
   const { versions } = foldVersions(
     [incoming],
-    head === null ? new Map() : new Map([[incoming.deduction.id, head]]),
+    latest === null ? new Map() : new Map([[incoming.deduction.id, latest]]),
     rival === null ? new Map() : new Map<string, Content>([[tieKey(incoming.deduction.id, time), rival]]),
     position - 1,
     row.recorded_at,
@@ -158,19 +163,19 @@ function compare(
   for (const column of VERSION_COLUMNS) {
     if (row[column] === computed?.[column]) continue;
     const rule = `is not what event ${row.event_id} and the versions before it make it`;
-    tell({ table: 'deduction_versions', id: String(position), field: column, rule });
+    report({ table: 'deduction_versions', id: String(position), field: column, rule });
   }
 }
 
 /** The latest state of a deduction after a late version, by the position of the late version. */
-type Shown = Map<number, Pick<Head, 'position' | 'event_time' | 'employee_id'>>;
+type Shown = Map<number, Pick<LatestState, 'position' | 'event_time' | 'employee_id'>>;
 
 /**
  * Returns the deduction's latest state before this version: the previous version or, if that was late, the
  * one that was latest then. Versions are verified in order of position, so `shown` has it and no history is
  * read.
  */
-function headBefore(row: Row, shown: Shown): Head | null {
+function latestBefore(row: Row, shown: Shown): LatestState | null {
   const { deduction_id, previous, position, before_version, before_time, before_employee } = row;
   if (previous === null || before_version === null) return null;
   const before =
@@ -184,7 +189,7 @@ function headBefore(row: Row, shown: Shown): Head | null {
 }
 
 /** Checks that both employees are listed where a deduction passes from one to the other. */
-async function verifyEmployees(db: Db, rows: readonly Row[], tell: Tell): Promise<void> {
+async function verifyEmployees(db: Db, rows: readonly Row[], report: ReportDifference): Promise<void> {
   const passed = rows.filter((row) => row.previous !== null && row.before_employee !== row.employee_id);
   const pairs = passed.flatMap(({ position, deduction_id, employee_id, before_employee }) => [
     { position, deduction_id, employee_id },
@@ -192,7 +197,7 @@ async function verifyEmployees(db: Db, rows: readonly Row[], tell: Tell): Promis
   ]);
   for (const { position, deduction_id } of await pairsUnlisted(db, pairs)) {
     const rule = `an employee of version ${position} is not listed with it`;
-    tell({ table: 'deduction_employees', id: deduction_id, field: 'employee_id', rule });
+    report({ table: 'deduction_employees', id: deduction_id, field: 'employee_id', rule });
   }
 }
 

@@ -81,7 +81,7 @@ export async function listDeductions(
     after = { employeeId: last.employee_id, deductionId: last.deduction_id };
     cost += candidates.length * candidateCost(filter);
     if (cost >= PAGE_COST_MAX) return { deductions, next: after };
-    count = isToldEarly(filter) ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
+    count = excludesEarly(filter) ? CANDIDATES_AT_ONCE : STATES_AT_ONCE;
     await new Promise(setImmediate);
   }
 }
@@ -269,7 +269,7 @@ function candidateCost(filter: DeductionFilter): number {
 }
 
 /** Returns whether the statement excludes candidates before their states are read. */
-function isToldEarly(filter: DeductionFilter): boolean {
+function excludesEarly(filter: DeductionFilter): boolean {
   return asksOfRoster(filter) || asksOfLatest(filter);
 }
 

@@ -11,7 +11,7 @@ import type { Tables, VersionTable } from '../database/tables.ts';
 const CLOCKS_DIFFER_MS = 5 * 60_000;
 
 export type Version = Selectable<VersionTable>;
-export type Head = Selectable<Tables['deductions']>;
+export type LatestState = Selectable<Tables['deductions']>;
 
 /** A deduction event that is not in the ledger yet. `receivedAt` is our clock's, `createdAt` is as sent. */
 export type IncomingDeduction = {
@@ -37,7 +37,7 @@ export type Content = Omit<
   | 'recorded_at'
 >;
 
-type Folded = { versions: Insertable<VersionTable>[]; heads: Map<string, Head> };
+type Folded = { versions: Insertable<VersionTable>[]; states: Map<string, LatestState> };
 
 /**
  * Returns the event time: `created_at`, else the time of receipt (field notes), in fixed-width UTC with nine
@@ -64,34 +64,34 @@ export function tieKey(deductionId: string, time: string): string {
 }
 
 /**
- * Folds events, in the order given, into the versions in the ledger. `heads` are the latest states of the
+ * Folds events, in the order given, into the versions in the ledger. `states` are the latest states of the
  * deductions named; `tied` is the content with the greatest position for each tie key. The greater (event
  * time, position) is later, so of a tie the later received wins. Returns the new versions and the states that
  * changed; the arguments are not changed.
  */
 export function foldVersions(
   incoming: readonly IncomingDeduction[],
-  heads: ReadonlyMap<string, Head>,
+  states: ReadonlyMap<string, LatestState>,
   tied: ReadonlyMap<string, Content>,
   position: number,
   recordedAt: string,
 ): Folded {
-  const changed = new Map<string, Head>();
-  const standing = new Map(tied);
+  const changed = new Map<string, LatestState>();
+  const seen = new Map(tied);
   const versions = incoming.map((event, index): Insertable<VersionTable> => {
     const content = contentOf(event.deduction);
     const time = eventTime(event);
     const key = tieKey(content.deduction_id, time);
-    const rival = standing.get(key);
-    standing.set(key, content);
-    const head = changed.get(content.deduction_id) ?? heads.get(content.deduction_id);
+    const rival = seen.get(key);
+    seen.set(key, content);
+    const latest = changed.get(content.deduction_id) ?? states.get(content.deduction_id);
     const at = position + index + 1;
-    const late = head !== undefined && time < head.event_time;
-    const version = (head?.versions ?? 0) + 1;
+    const late = latest !== undefined && time < latest.event_time;
+    const version = (latest?.versions ?? 0) + 1;
     changed.set(
       content.deduction_id,
       late
-        ? { ...head, versions: version, newest: at }
+        ? { ...latest, versions: version, newest: at }
         : {
             deduction_id: content.deduction_id,
             position: at,
@@ -106,7 +106,7 @@ export function foldVersions(
       ...content,
       position: at,
       version,
-      previous: head?.newest ?? null,
+      previous: latest?.newest ?? null,
       event_id: event.eventId,
       created_at: event.createdAt,
       event_time: time,
@@ -117,7 +117,7 @@ export function foldVersions(
       recorded_at: recordedAt,
     };
   });
-  return { versions, heads: changed };
+  return { versions, states: changed };
 }
 
 /** Returns a deduction as stored: texts as sent, plus the date parts. */

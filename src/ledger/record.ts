@@ -5,8 +5,8 @@ import {
   type Content,
   eventTime,
   foldVersions,
-  type Head,
   type IncomingDeduction,
+  type LatestState,
   tieKey,
 } from './fold.ts';
 import { type AtTime, versionsAt } from './history.ts';
@@ -43,22 +43,22 @@ export async function recordDeductions(
 ): Promise<void> {
   if (incoming.length === 0) return;
   const position = await lockLedger(trx);
-  const heads = await headsOf(trx, incoming);
-  const tied = await contentsTied(trx, incoming, heads);
-  const folded = foldVersions(incoming, heads, tied, position, recordedAt);
+  const states = await readLatest(trx, incoming);
+  const tied = await contentsTied(trx, incoming, states);
+  const folded = foldVersions(incoming, states, tied, position, recordedAt);
   await insertMany(
     trx,
     'deduction_versions',
     VERSION_COLUMNS,
     folded.versions.map((version) => VERSION_COLUMNS.map((column) => version[column])),
   );
-  await moveHeads(trx, [...folded.heads.values()]);
+  await saveLatest(trx, [...folded.states.values()]);
   await insertMany(
     trx,
     'deduction_employees',
     ['employee_id', 'deduction_id'],
     folded.versions
-      .filter((version) => heads.get(version.deduction_id)?.employee_id !== version.employee_id)
+      .filter((version) => states.get(version.deduction_id)?.employee_id !== version.employee_id)
       .map((version) => [version.employee_id, version.deduction_id]),
     'on conflict do nothing',
   );
@@ -76,14 +76,17 @@ export async function eventsInLedger(trx: Trx, eventIds: readonly string[]): Pro
   return new Set(rows.map((row) => row.event_id));
 }
 
-async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promise<Map<string, Head>> {
+async function readLatest(
+  trx: Trx,
+  incoming: readonly IncomingDeduction[],
+): Promise<Map<string, LatestState>> {
   const ids = [...new Set(incoming.map((event) => event.deduction.id))];
   const rows = await trx
     .selectFrom('deductions')
     .selectAll()
     .where(isOneOf(trx, 'deduction_id', ids))
     .execute();
-  return new Map(rows.map((head) => [head.deduction_id, head]));
+  return new Map(rows.map((latest) => [latest.deduction_id, latest]));
 }
 
 /**
@@ -93,32 +96,32 @@ async function headsOf(trx: Trx, incoming: readonly IncomingDeduction[]): Promis
 async function contentsTied(
   trx: Trx,
   incoming: readonly IncomingDeduction[],
-  heads: ReadonlyMap<string, Head>,
+  states: ReadonlyMap<string, LatestState>,
 ): Promise<Map<string, Content>> {
   const times = new Map<string, AtTime>();
   for (const event of incoming) {
     const { id } = event.deduction;
-    const head = heads.get(id);
+    const latest = states.get(id);
     const time = eventTime(event);
-    if (head === undefined || time > head.event_time) continue;
-    times.set(tieKey(id, time), { deductionId: id, eventTime: time, until: head.newest });
+    if (latest === undefined || time > latest.event_time) continue;
+    times.set(tieKey(id, time), { deductionId: id, eventTime: time, until: latest.newest });
   }
   const tied = await versionsAt(trx, [...times.values()]);
   return new Map(tied.map((version) => [tieKey(version.deduction_id, version.event_time), version]));
 }
 
-async function moveHeads(trx: Trx, heads: readonly Head[]): Promise<void> {
+async function saveLatest(trx: Trx, states: readonly LatestState[]): Promise<void> {
   await insertMany(
     trx,
     'deductions',
     ['deduction_id', 'position', 'event_time', 'employee_id', 'versions', 'newest'],
-    heads.map((head) => [
-      head.deduction_id,
-      head.position,
-      head.event_time,
-      head.employee_id,
-      head.versions,
-      head.newest,
+    states.map((latest) => [
+      latest.deduction_id,
+      latest.position,
+      latest.event_time,
+      latest.employee_id,
+      latest.versions,
+      latest.newest,
     ]),
     GUARDED_UPSERT,
   );

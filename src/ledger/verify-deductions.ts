@@ -1,7 +1,7 @@
 /** Checks that the latest states match their versions. */
 import { sql } from 'kysely';
 import { isOneOf, piecesOf } from '../database/bulk.ts';
-import { pagesOf, type Tell, type Verifying } from '../database/difference.ts';
+import { pagesOf, type ReportDifference, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
 import type { Version } from './fold.ts';
 
@@ -29,7 +29,7 @@ export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
         row.newest_late === 1
           ? chains.get(row.newest)?.findLast((version) => version.late === 0)?.position
           : row.newest;
-      verifyOne(row, shown ?? null, on.tell);
+      verifyOne(row, shown ?? null, on.report);
     }
     looked += rows.length;
   }
@@ -63,9 +63,9 @@ function pageOf(db: Db, after: string) {
     .execute();
 }
 
-function verifyOne(row: Row, shown: number | null, tell: Tell): void {
+function verifyOne(row: Row, shown: number | null, report: ReportDifference): void {
   const wrong = (field: string, rule: string) =>
-    tell({ table: 'deductions', id: row.deduction_id, field, rule });
+    report({ table: 'deductions', id: row.deduction_id, field, rule });
   if (row.newest_deduction !== row.deduction_id) {
     wrong('newest', 'is no version of this deduction');
     return;
@@ -79,7 +79,7 @@ function verifyOne(row: Row, shown: number | null, tell: Tell): void {
   if (row.employee_id !== row.shown_employee) wrong('employee_id', 'is not that of its latest version');
   else if (row.listed_employee === null) {
     const rule = 'the employee of its latest version is not listed with it';
-    tell({ table: 'deduction_employees', id: row.deduction_id, field: 'employee_id', rule });
+    report({ table: 'deduction_employees', id: row.deduction_id, field: 'employee_id', rule });
   }
 }
 
@@ -87,7 +87,7 @@ function verifyOne(row: Row, shown: number | null, tell: Tell): void {
  * Checks that every version belongs to its deduction's chain. Each version's link is checked elsewhere, so
  * comparing counts is enough to find an unlinked version; only then is it searched for.
  */
-export async function verifyNoneBeside(db: Db, tell: Tell): Promise<void> {
+export async function verifyChained(db: Db, report: ReportDifference): Promise<void> {
   const counted = await sql<{ versions: number; chained: number }>`
     select (select count(*) from deduction_versions) as versions,
       (select coalesce(sum(deductions.versions), 0) from deductions) as chained`.execute(db);
@@ -102,7 +102,7 @@ export async function verifyNoneBeside(db: Db, tell: Tell): Promise<void> {
     order by deduction_versions.position limit ${NAMED}`.execute(db);
   for (const { position } of found.rows) {
     const rule = 'is not among the versions that its deduction counts';
-    tell({ table: 'deduction_versions', id: String(position), field: 'position', rule });
+    report({ table: 'deduction_versions', id: String(position), field: 'position', rule });
   }
 }
 
@@ -120,7 +120,7 @@ export async function verifyListed(db: Db, on: Verifying): Promise<void> {
       const had = chains.get(newest ?? 0)?.some((version) => version.employee_id === employee_id);
       if (had) continue;
       const rule = 'this employee never had the deduction';
-      on.tell({
+      on.report({
         table: 'deduction_employees',
         id: `${employee_id}/${deduction_id}`,
         field: 'deduction_id',

@@ -13,7 +13,7 @@ const NAMED = 1_000;
 /**
  * Returns the newest position up to which everything is verified. It must also be the newest position stored.
  */
-export async function ledgerHead(db: Db, { tell }: Pick<Verifying, 'tell'>): Promise<number> {
+export async function ledgerHead(db: Db, { report }: Pick<Verifying, 'report'>): Promise<number> {
   const { rows } = await sql<{ head: number; newest: number }>`
     select ledger_head.position as head,
       (select coalesce(max(position), 0) from (
@@ -23,7 +23,7 @@ export async function ledgerHead(db: Db, { tell }: Pick<Verifying, 'tell'>): Pro
     from ledger_head`.execute(db);
   const { head, newest } = rows[0] as { head: number; newest: number };
   if (Number(head) !== Number(newest)) {
-    tell({ table: 'ledger_head', id: '1', field: 'position', rule: 'is not the newest position' });
+    report({ table: 'ledger_head', id: '1', field: 'position', rule: 'is not the newest position' });
   }
   return Math.max(Number(head), Number(newest));
 }
@@ -49,7 +49,7 @@ function positionsIn(after: number, last: number) {
     union all select position from start_decisions where position > ${after} and position <= ${last}`;
 }
 
-async function name(db: Db, after: number, last: number, { tell }: Verifying): Promise<void> {
+async function name(db: Db, after: number, last: number, { report }: Verifying): Promise<void> {
   const { rows } = await sql<{ position: number }>`${positionsIn(after, last)}`.execute(db);
   const seen = new Map<number, number>();
   for (const { position } of rows) seen.set(position, (seen.get(position) ?? 0) + 1);
@@ -57,7 +57,7 @@ async function name(db: Db, after: number, last: number, { tell }: Verifying): P
     const times = seen.get(position) ?? 0;
     if (times === 1) continue;
     const rule = times === 0 ? 'is missing' : 'belongs to several rows';
-    tell({ table: 'deduction_versions', id: String(position), field: 'position', rule });
+    report({ table: 'deduction_versions', id: String(position), field: 'position', rule });
   }
 }
 
@@ -71,7 +71,7 @@ export async function verifyRoster(db: Db, on: Verifying): Promise<number> {
       facts += Number(row.facts);
       if (row.position === row.newest) continue;
       const rule = 'is not that of the newest fact';
-      on.tell({ table: 'roster', id: `${row.employee_id}/${row.employer_id}`, field: 'position', rule });
+      on.report({ table: 'roster', id: `${row.employee_id}/${row.employer_id}`, field: 'position', rule });
     }
   }
   await verifyNothingElse(db, on);
@@ -102,7 +102,7 @@ async function newestFacts(
 }
 
 /** Reports roster rows without a fact. */
-async function verifyNothingElse(db: Db, { tell }: Verifying): Promise<void> {
+async function verifyNothingElse(db: Db, { report }: Verifying): Promise<void> {
   const rows = await db
     .selectFrom('roster')
     .leftJoin('roster_facts', 'roster_facts.position', 'roster.position')
@@ -119,7 +119,7 @@ async function verifyNothingElse(db: Db, { tell }: Verifying): Promise<void> {
     .limit(NAMED)
     .execute();
   for (const { employee_id, employer_id } of rows) {
-    tell({
+    report({
       table: 'roster',
       id: `${employee_id}/${employer_id}`,
       field: 'employee_id',

@@ -2,7 +2,7 @@
 import { closeSync, fdatasyncSync, openSync, rmSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely } from 'kysely';
-import { moveInto, removeBeside, syncFile } from '../database/files.ts';
+import { moveInto, removeWithSuffixes, syncFile } from '../database/files.ts';
 import { openReader } from '../database/handle.ts';
 import { countDue, type Environment } from '../database/migrate.ts';
 import { type Newest, readNewest } from '../database/newest.ts';
@@ -42,12 +42,12 @@ export async function backUp(
     foldLog(partial);
     syncFile(partial);
     // Files that a tool left next to an older file of that name would be taken for this one's.
-    removeBeside(file);
+    removeWithSuffixes(file);
     moveInto(partial, file);
     return { newest, bytes: statSync(file).size };
   } catch (error) {
     rmSync(partial, { force: true });
-    removeBeside(partial);
+    removeWithSuffixes(partial);
     throw error;
   }
 }

@@ -106,8 +106,8 @@ function payrollMetrics({ runs, requests, responses, shed }: PrivateCounts): Met
 }
 
 function processMetrics({ ready, version, receiving, thread }: Facts): Metric[] {
-  const threads = <T>(told: (of: ThreadCounts) => T): [string, T][] =>
-    Object.entries({ ...receiving.threads, api: thread }).map(([name, of]) => [name, told(of)]);
+  const threads = <T>(read: (of: ThreadCounts) => T): [string, T][] =>
+    Object.entries({ ...receiving.threads, api: thread }).map(([name, of]) => [name, read(of)]);
   return [
     gauge('info', 'Always 1; says which release this is.', { label: 'version', of: [[version, 1]] }),
     gauge('ready', '1 when this process can commit, as readyz tells it.', ready ? 1 : 0),

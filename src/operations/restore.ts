@@ -12,7 +12,7 @@ import {
 import { pipeline } from 'node:stream/promises';
 import BetterSqlite3 from 'better-sqlite3';
 import { codeOf } from '../database/errors.ts';
-import { BESIDE, keepAs, moveInto, removeBeside, syncFile } from '../database/files.ts';
+import { keepAs, moveInto, removeWithSuffixes, SUFFIX, syncFile } from '../database/files.ts';
 import { setShrinkable } from '../database/shrink.ts';
 import { foldLog } from './backup.ts';
 
@@ -28,15 +28,15 @@ const CHUNK_BYTES = 1024 * 1024;
  * Copies a backup next to the database, along with the backup's own log if it has one, as copied files of a stopped
  * service do. Returns the path. Overwrites the remains of an earlier restore. The caller holds the serve lock.
  */
-export async function copyBeside(
+export async function copyToPrepared(
   file: string,
   path: string,
   { copied, signal }: { copied: (bytes: number) => void; signal: AbortSignal },
 ): Promise<string> {
   const [prepared] = preparedNames(path);
-  removeBeside(prepared);
+  removeWithSuffixes(prepared);
   let bytes = 0;
-  for (const end of ['', BESIDE.log]) {
+  for (const end of ['', SUFFIX.log]) {
     if (!existsSync(`${file}${end}`)) continue;
     const reading = createReadStream(`${file}${end}`, { highWaterMark: CHUNK_BYTES });
     reading.on('data', (part) => {
@@ -48,16 +48,16 @@ export async function copyBeside(
   return prepared;
 }
 
-/** Returns the paths that `copyBeside` and `compact` write. No other file may have them. */
+/** Returns the paths that `copyToPrepared` and `compact` write. No other file may have them. */
 export function preparedNames(path: string): readonly [prepared: string, compact: string] {
-  return [`${path}${BESIDE.prepared}`, `${path}${BESIDE.compact}`];
+  return [`${path}${SUFFIX.prepared}`, `${path}${SUFFIX.compact}`];
 }
 
-/** Removes the files of `copyBeside` and `compact`. */
+/** Removes the files of `copyToPrepared` and `compact`. */
 export function dropPrepared(path: string): void {
   for (const prepared of preparedNames(path)) {
     rmSync(prepared, { force: true });
-    removeBeside(prepared);
+    removeWithSuffixes(prepared);
   }
 }
 
@@ -67,19 +67,19 @@ export function dropPrepared(path: string): void {
  * (shrink.ts).
  */
 export function compact(path: string, mayShrink: boolean): void {
-  const [prepared, anew] = preparedNames(path);
-  rmSync(anew, { force: true });
+  const [prepared, compacted] = preparedNames(path);
+  rmSync(compacted, { force: true });
   // SQLite writes into an empty file; its own would be readable by others.
-  closeSync(openSync(anew, 'wx', 0o600));
+  closeSync(openSync(compacted, 'wx', 0o600));
   const handle = new BetterSqlite3(prepared, { fileMustExist: true });
   try {
     if (mayShrink) setShrinkable(handle);
-    handle.prepare('VACUUM INTO ?').run(anew);
+    handle.prepare('VACUUM INTO ?').run(compacted);
   } finally {
     handle.close();
   }
-  removeBeside(prepared);
-  renameSync(anew, prepared);
+  removeWithSuffixes(prepared);
+  renameSync(compacted, prepared);
 }
 
 /** Returns whether there is a database. Opening a missing one leaves an empty file, which is none. */
@@ -105,7 +105,7 @@ export function replaceDatabase(path: string, kept: string | null): void {
     closeOld(path, kept);
     keepAs(path, kept);
   }
-  removeBeside(path);
+  removeWithSuffixes(path);
   moveInto(prepared, path);
 }
 
@@ -117,7 +117,7 @@ function closeOld(path: string, kept: string): void {
       throw new RestoreRefused(`another process has ${path} open: end it, and restore again`);
     }
     // The file can't be read, which may be why it is replaced. Keep its log as it is.
-    for (const end of [BESIDE.log, BESIDE.journal]) {
+    for (const end of [SUFFIX.log, SUFFIX.journal]) {
       if (existsSync(`${path}${end}`)) keepAs(`${path}${end}`, `${kept}${end}`);
     }
   }

@@ -9,7 +9,7 @@ import { verifyFacts } from '../employment/verify-facts.ts';
 import { newestSeq } from '../inbox/inbox.ts';
 import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-events.ts';
 import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';
-import { verifyDeductions, verifyListed, verifyNoneBeside } from '../ledger/verify-deductions.ts';
+import { verifyChained, verifyDeductions, verifyListed } from '../ledger/verify-deductions.ts';
 import { ledgerHead, verifyPositions, verifyRoster } from '../ledger/verify-positions.ts';
 import { ENCRYPTED_REQUESTS } from '../outbox/queue.ts';
 import { verifyOutbox } from '../outbox/verify-outbox.ts';
@@ -67,13 +67,13 @@ export async function verifyRows(
   const part = createParts(on);
   const position = await part(0, () => ledgerHead(db, on));
   const newest = await part(0, () => newestSeq(db));
-  await part(undefined, () => verifySeqs(db, on.tell));
+  await part(undefined, () => verifySeqs(db, on.report));
   await part(undefined, () => verifyPositions(db, position, on));
   const versions = await part({ byBody: 0, byHash: 0 }, () => verifyVersions(db, position, on));
   const others = await part(0, () => verifyEventsWithoutVersion(db, newest, on));
   await part(undefined, () => verifyConflicts(db, on));
   const deductions = await part(0, () => verifyDeductions(db, on));
-  await part(undefined, () => verifyNoneBeside(db, on.tell));
+  await part(undefined, () => verifyChained(db, on.report));
   await part(undefined, () => verifyListed(db, on));
   const facts = await part(0, () => verifyRoster(db, on));
   await part(undefined, () => verifyFacts(db, position, on));
@@ -102,7 +102,7 @@ export async function verifyRows(
 }
 
 /** Runs a part. If the engine cannot read it to the end, reports a difference and continues with the others. */
-function createParts({ tell, signal }: Verifying) {
+function createParts({ report, signal }: Verifying) {
   return async <R>(otherwise: R, work: () => Promise<R>): Promise<R> => {
     signal.throwIfAborted();
     try {
@@ -110,7 +110,7 @@ function createParts({ tell, signal }: Verifying) {
     } catch (error) {
       if (!isFatal(error)) throw error;
       const rule = `the database cannot be read to its end (${codeOf(error)})`;
-      tell({ table: 'instance', id: '-', field: '-', rule });
+      report({ table: 'instance', id: '-', field: '-', rule });
       return otherwise;
     }
   };

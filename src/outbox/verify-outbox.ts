@@ -48,8 +48,8 @@ function pageOf(db: Db, after: number) {
     .execute();
 }
 
-function verifyOne(row: Row, { tell }: Verifying): void {
-  const wrong = (field: string, rule: string) => tell({ table: 'outbox', id: row.request_id, field, rule });
+function verifyOne(row: Row, { report }: Verifying): void {
+  const wrong = (field: string, rule: string) => report({ table: 'outbox', id: row.request_id, field, rule });
   const prefix = row.kind === 'census' ? employerSubject('') : employeeSubject('');
   if (!row.subject.startsWith(prefix)) wrong('subject', 'is not of the kind of the request');
   // Retention erases the attempts but keeps their number.
@@ -64,24 +64,24 @@ function verifyOne(row: Row, { tell }: Verifying): void {
  * Checks that every subject with unfinished requests has exactly one at the front; otherwise nothing of it
  * would be sent.
  */
-async function verifyOrders(db: Db, { tell }: Verifying): Promise<void> {
+async function verifyOrders(db: Db, { report }: Verifying): Promise<void> {
   const { rows } = await sql<{ subject: string; oldest: string }>`
     select subject, min(request_id) as oldest from outbox where finished_at is null
       and not exists (select 1 from outbox as held where held.subject = outbox.subject and held.holding = 1)
     group by subject having sum(head) <> 1 order by subject limit ${NAMED}`.execute(db);
   for (const { oldest } of rows) {
     const rule = 'none of its subject is the next to be sent';
-    tell({ table: 'outbox', id: oldest, field: 'head', rule });
+    report({ table: 'outbox', id: oldest, field: 'head', rule });
   }
 }
 
-async function verifyAttemptsKnown(db: Db, { tell }: Verifying): Promise<void> {
+async function verifyAttemptsKnown(db: Db, { report }: Verifying): Promise<void> {
   const { rows } = await sql<{ request_id: string; attempt: number }>`
     select request_id, attempt from delivery_attempts
     where not exists (select 1 from outbox where outbox.request_id = delivery_attempts.request_id)
     order by request_id, attempt limit ${NAMED}`.execute(db);
   for (const { request_id, attempt } of rows) {
-    tell({
+    report({
       table: 'delivery_attempts',
       id: `${request_id}/${attempt}`,
       field: 'request_id',

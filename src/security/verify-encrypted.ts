@@ -15,7 +15,7 @@ export async function verifyEncrypted(
   db: Db,
   encryptor: Encryptor,
   columns: readonly EncryptedColumn[],
-  { tell, looked, signal }: Verifying,
+  { report, looked, signal }: Verifying,
 ): Promise<EncryptedVerified> {
   const unopened = new Map<string, number>();
   let opened = 0;
@@ -32,7 +32,7 @@ export async function verifyEncrypted(
           if (error instanceof DataKeyMissing) {
             unopened.set(error.keyId, (unopened.get(error.keyId) ?? 0) + 1);
           } else if (error instanceof DecryptionFailed) {
-            tell({
+            report({
               table: column.table,
               id: place.row,
               field: column.column,

@@ -36,7 +36,7 @@ export type RequestFault = NameOf<'request'>;
 type DeliveryFault = NameOf<'delivery'>;
 
 /** These change a request that another fault may affect as well. */
-const BESIDE: ReadonlySet<FaultName> = new Set(['latency', 'ignore-keys']);
+const MODIFIERS: ReadonlySet<FaultName> = new Set(['latency', 'ignore-keys']);
 
 export type Fault = {
   name: FaultName;
@@ -95,7 +95,7 @@ export function createFaults(texts: readonly string[] = []): Faults {
       const isFor = ({ name, id }: Fault) =>
         FAULTS[name].meets === 'request' && (id === null || ids.includes(id));
       return {
-        fault: meet((fault) => isFor(fault) && !BESIDE.has(fault.name)),
+        fault: meet((fault) => isFor(fault) && !MODIFIERS.has(fault.name)),
         delayMs: meet((fault) => isFor(fault) && fault.name === 'latency')?.value ?? 0,
         ignoresKeys: meet((fault) => isFor(fault) && fault.name === 'ignore-keys') !== null,
       };

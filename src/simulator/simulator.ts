@@ -98,11 +98,11 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     ...{ retryScale, now, timer, faults },
     delivered: (delivery) => {
       delivered(delivery);
-      news.tell();
+      news.notify();
     },
     endpointDisabled: (url) => {
       endpointDisabled(url);
-      news.tell();
+      news.notify();
     },
   });
   const app = createEndpoints({
@@ -111,7 +111,7 @@ export async function startSimulator(options: SimulatorOptions): Promise<Simulat
     received: (request) => {
       record.add(request);
       options.received?.(request);
-      news.tell();
+      news.notify();
     },
     censusAccepted: (employerId) => {
       provider.sendLater(CENSUS_PROCESSING_MS, makeEvent(CENSUS_SYNC_COMPLETE, { employer_id: employerId }));
@@ -184,7 +184,7 @@ function createNews() {
   let closed = false;
   return {
     /** Checks the conditions of all callers that wait. */
-    tell: (): void => {
+    notify: (): void => {
       const held = waiting.filter(({ holds }) => holds());
       waiting = waiting.filter((one) => !held.includes(one));
       for (const { resolve } of held) resolve();

@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { stat, statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { BESIDE } from '../database/files.ts';
+import { SUFFIX } from '../database/files.ts';
 import { fileOf } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
 
@@ -17,7 +17,7 @@ export type Disk = { free: number; database: number };
 
 /** Returns the disk of the database at this path, which may not exist yet. */
 export async function readDisk(path: string): Promise<Disk> {
-  const sizes = await Promise.all(['', BESIDE.log].map((end) => sizeOf(`${path}${end}`)));
+  const sizes = await Promise.all(['', SUFFIX.log].map((end) => sizeOf(`${path}${end}`)));
   return { free: await freeAt(path), database: sizes.reduce((sum, size) => sum + size, 0) };
 }
 

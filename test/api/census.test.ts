@@ -215,11 +215,11 @@ t.test('three censuses are read at once, and one more is asked to come again', a
   /** Sends the begin of a census, and the rest when told. */
   const begin = async (method: 'PUT' | 'POST', url: string) => {
     const reading = Promise.withResolvers<void>();
-    const told = Promise.withResolvers<void>();
+    const go = Promise.withResolvers<void>();
     async function* slowly() {
       reading.resolve();
       yield Buffer.from(whole.slice(0, 10));
-      await told.promise;
+      await go.promise;
       yield Buffer.from(whole.slice(10));
     }
     const headers = { authorization: `Bearer ${FIRST_TOKEN}`, 'content-type': 'application/json' };
@@ -227,7 +227,7 @@ t.test('three censuses are read at once, and one more is asked to come again', a
     const answer = app.inject({ method, url, headers, payload }).then(({ statusCode }) => statusCode);
     await reading.promise;
     return () => {
-      told.resolve();
+      go.resolve();
       return answer;
     };
   };

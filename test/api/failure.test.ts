@@ -43,14 +43,14 @@ t.test('a thrown value that is not an Error is 500 too', async (t) => {
 });
 
 t.test('a permanent storage failure ends the process', async (t) => {
-  const told: unknown[] = [];
+  const fatal: unknown[] = [];
   const corrupt = Object.assign(new Error('disk image is malformed'), { code: 'SQLITE_CORRUPT' });
   const { call } = await start(t, {
     whyNotReady: () => Promise.reject(corrupt),
-    onFatal: (error) => told.push(error),
+    onFatal: (error) => fatal.push(error),
   });
   t.equal((await call({ url: '/readyz' })).status, 503);
-  t.strictSame(told, [corrupt]);
+  t.strictSame(fatal, [corrupt]);
 });
 
 t.test('not ready is 503, and logged once for each cause', async (t) => {

@@ -317,7 +317,7 @@ t.test('wrong payroll input is refused by field and rule, and nothing is half do
     await db.selectFrom('run_freezes').selectAll().execute(),
   ];
   const before = await kept();
-  const told = logged.length;
+  const lines = logged.length;
   for (const [name, { status, errors, detail, ...request }] of Object.entries(CASES)) {
     const answer = await call(request);
     t.equal(answer.status, status, `${name}: ${answer.text}`);
@@ -334,7 +334,7 @@ t.test('wrong payroll input is refused by field and rule, and nothing is half do
     if (detail !== undefined) t.match(answer.json.detail, detail, name);
   }
   t.strictSame(await kept(), before, 'nothing was changed');
-  t.equal(logged.length, told, 'none of them is a failure of ours');
+  t.equal(logged.length, lines, 'none of them is a failure of ours');
 });
 
 t.test('a byte-order mark before a file is ignored', async (t) => {

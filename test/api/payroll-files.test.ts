@@ -8,7 +8,7 @@ import { FACTS_AT_ONCE, type NewFact, recordFacts } from '../../src/ledger/roste
 import { EMPLOYER, LATELY } from '../payroll/ready.ts';
 import { settled } from '../support/settled.ts';
 import { deductionOf, deliver } from './deliver.ts';
-import { listenerTold, RUNS, startPayroll } from './payroll-stage.ts';
+import { listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
 import { FIRST_TOKEN, type Logged } from './start.ts';
 
 /** So long that a page of lines is larger than what the sockets of both ends keep. */
@@ -52,7 +52,7 @@ async function listening(t: Test, employees: number, onRead: (reads: number) => 
   await crowd(staged.db, employees);
   await staged.finalized('r');
   let reads = 0;
-  const { app } = listenerTold(t, staged, 'run_employees', () => onRead(++reads));
+  const { app } = listenerObserving(t, staged, 'run_employees', () => onRead(++reads));
   await app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = app.server.address() as AddressInfo;
   return { port, reads: () => reads, logged: staged.logged as readonly Logged[], app };

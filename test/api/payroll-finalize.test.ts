@@ -3,7 +3,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { verifyRuns } from '../../src/payroll/runs/verify-runs.ts';
 import { open } from '../database/scratch.ts';
 import { code, deduct, EMPLOYER, employ } from '../payroll/ready.ts';
-import { bodyOn, listenerTold, RUNS, startPayroll } from './payroll-stage.ts';
+import { bodyOn, listenerObserving, RUNS, startPayroll } from './payroll-stage.ts';
 
 const PROBLEM = 'urn:benefits-sidecar:problem:';
 const LATER = '2026-07-01T00:00:00Z';
@@ -154,7 +154,7 @@ t.test('a payroll change during finalizing stops it', async (t) => {
   await put('r');
   const beside = open(t, payroll.url);
   let isChanged = false;
-  const { call } = listenerTold(t, payroll, 'roster_facts', async () => {
+  const { call } = listenerObserving(t, payroll, 'roster_facts', async () => {
     if (isChanged) return;
     isChanged = true;
     await code(beside, 'medical');
@@ -234,7 +234,7 @@ t.test('a run that was finalized by the rules of another release is not verified
   t.equal(status, 409);
   t.match(json.detail, /^The run was finalized by rules 1, and this release computes by rules \d+\./);
   const verifying = {
-    tell: (difference: object) => t.fail('nothing differs', difference),
+    report: (difference: object) => t.fail('nothing differs', difference),
     looked: () => {},
     signal: new AbortController().signal,
   };

@@ -81,24 +81,24 @@ export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): P
 }
 
 /**
- * A second listener on the same database, before which each statement on a table is told once it was read. `add` adds to
+ * A second listener on the same database, before which each statement on a table is matching once it was read. `add` adds to
  * it before it is ready.
  */
-export function listenerTold(
+export function listenerObserving(
   t: Test,
   { parts }: Payroll,
   table: string,
   onRead: () => Promise<void> | void,
   add: (app: Api, parts: ApiParts) => void = () => {},
 ) {
-  const told = new WeakSet<QueryId>();
+  const matching = new WeakSet<QueryId>();
   const plugin: KyselyPlugin = {
     transformQuery({ node, queryId }) {
-      if (JSON.stringify(node).includes(`"${table}"`)) told.add(queryId);
+      if (JSON.stringify(node).includes(`"${table}"`)) matching.add(queryId);
       return node;
     },
     async transformResult({ result, queryId }) {
-      if (told.has(queryId)) await onRead();
+      if (matching.has(queryId)) await onRead();
       return result;
     },
   };

@@ -57,9 +57,9 @@ t.test('while the thread is late, all requests except health and metrics are ref
     () => status('/v1/events'),
     (seen) => seen === 200,
   );
-  const told = logged.filter(({ message }) => message.startsWith('requests were refused'));
-  t.ok(told.length > 0, 'it is in the log');
-  t.match(told[0], { level: 'warn', fields: { reason: 'event-loop', count: 1 } });
+  const warnings = logged.filter(({ message }) => message.startsWith('requests were refused'));
+  t.ok(warnings.length > 0, 'it is in the log');
+  t.match(warnings[0], { level: 'warn', fields: { reason: 'event-loop', count: 1 } });
   t.strictSame(
     logged.filter(({ level }) => level === 'error'),
     [],

@@ -23,7 +23,7 @@ import { writeMark } from '../../src/inbox/high-water-mark.ts';
 import { backUp } from '../../src/operations/backup.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { environment, here, jsonOf, type Variables, withFixtures } from './surroundings.ts';
+import { environment, here, jsonOf, type Variables, withFixtures } from './harness.ts';
 
 const OTHER_KEY = `k1:${Buffer.alloc(32, 'o').toString('base64')}`;
 const NEXT_KEY = `k2:${Buffer.alloc(32, 'n').toString('base64')}`;

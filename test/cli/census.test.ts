@@ -8,7 +8,7 @@ import { readDataKeys } from '../../src/config.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { placeOf } from '../../src/outbox/queue.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
-import { environment, FIXTURES, here, jsonOf, withDatabase } from './surroundings.ts';
+import { environment, FIXTURES, here, jsonOf, withDatabase } from './harness.ts';
 
 const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');
 const CSV_FILE = join(FIXTURES, 'census/csv/maple-bakery.csv');

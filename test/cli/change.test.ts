@@ -4,8 +4,8 @@ import { createEncryptor } from '../../src/security/encryption.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/samples.ts';
 import { employ } from '../payroll/ready.ts';
 import { rawBytes } from '../support/engine.ts';
+import { DATA_KEY, here, jsonOf, type Terminals, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
-import { DATA_KEY, here, jsonOf, type Terminals, withDatabase } from './surroundings.ts';
 
 /** In no output. */
 const MARKER = 'Marker-7f3a';
@@ -185,7 +185,7 @@ t.test('one wrong row rejects the file, with each row and field named', async (t
   }
 });
 
-for (const [what, kind, name, content, told] of [
+for (const [what, kind, name, content, message] of [
   [
     'a CSV of another table',
     'termination',
@@ -249,7 +249,7 @@ for (const [what, kind, name, content, told] of [
 ] as const) {
   t.test(`a file that can not be used is refused in a line: ${what}`, async (t) => {
     const { report, list } = await stage(t);
-    t.match(await report(kind, name, content as string), { code: 1, stdout: '', stderr: told });
+    t.match(await report(kind, name, content as string), { code: 1, stdout: '', stderr: message });
     t.strictSame(await list(), []);
   });
 }

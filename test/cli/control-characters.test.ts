@@ -2,8 +2,8 @@ import { parse } from 'csv-parse/sync';
 import t, { type Test } from 'tap';
 import { receive } from '../api/deliver.ts';
 import { employ } from '../payroll/ready.ts';
+import { environment, here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
-import { environment, here, jsonOf, type Ran, type Variables, withDatabase } from './surroundings.ts';
 
 /** Clears the screen in two ways, reorders what follows, begins a forged line. */
 const HOSTILE = 'x\u001b[2J\u009b2J\u007f\u0007\u202e\u2066\ny\r';

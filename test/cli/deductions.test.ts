@@ -1,6 +1,6 @@
 import t from 'tap';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { here, jsonOf, type Variables, withDatabase, withFixtures } from './surroundings.ts';
+import { here, jsonOf, type Variables, withDatabase, withFixtures } from './harness.ts';
 
 async function ids(t: Parameters<typeof here>[0], env: Variables, ...filter: string[]): Promise<string[]> {
   const { data } = jsonOf(await here(t, env, ['deductions', 'list', '--json', ...filter]));

@@ -54,7 +54,7 @@ function rowsOf(states: readonly DeductionView[]): string[] {
 }
 
 /** A line of a run as it is told, with what is told below it. */
-const TOLD_LINE = /^ {3}(\S+) {2}(\w+) +(-?\d+\.\d\d) \+ +(-?\d+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
+const PRINTED_LINE = /^ {3}(\S+) {2}(\w+) +(-?\d+\.\d\d) \+ +(-?\d+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
 const SHARE =
   /([\d,]+\.\d\d) monthly × 12 = ([\d,.]+) a year; check (\d+) of (\d+)(?:;| takes the rest: [^=]* =) ([\d,.]+)/g;
 const WHOLE = /([\d,]+\.\d\d) (\w+) on each \2 check; ([\d,]+\.\d\d)/g;
@@ -62,13 +62,13 @@ const cents = (amount: string | undefined): number => Math.round(Number(amount?.
 
 /** Every amount of the payroll runs is explained to the cent by what is printed below it. */
 function assertExplained(t: Test, printed: string): void {
-  const told = [...printed.matchAll(TOLD_LINE)];
-  const count = (words: string) => told.filter(([, , , , , what = '']) => what.startsWith(words)).length;
+  const lines = [...printed.matchAll(PRINTED_LINE)];
+  const count = (words: string) => lines.filter(([, , , , , what = '']) => what.startsWith(words)).length;
   t.equal(count('new'), 7 + 8, 'all lines of the first runs');
   t.equal(count('ended, was'), 1);
   t.equal(count('adjustment for'), 2);
   let shares = 0;
-  for (const [, , , member, employer, what = '', below = ''] of told) {
+  for (const [, , , member, employer, what = '', below = ''] of lines) {
     const text = below.replace(/\n +/g, ' ').trim();
     const results: number[] = [];
     for (const [, amount, year, check, checks, share] of text.matchAll(SHARE)) {

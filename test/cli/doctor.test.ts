@@ -20,7 +20,7 @@ import {
   type Variables,
   withDatabase,
   withFixtures,
-} from './surroundings.ts';
+} from './harness.ts';
 
 type Check = { id: string; result: string; message: string; advice: string | null };
 
@@ -76,11 +76,11 @@ t.test('every variable is reported with its meaning and without its secret', asy
   const env = environment(t);
   const file = join(t.testdirName, 'token');
   writeFileSync(file, FIRST_TOKEN, { mode: 0o600 });
-  const told = async (given: Variables) => {
+  const findings = async (given: Variables) => {
     const { found } = await diagnose(t, given);
     return (name: string) => found[`configuration.${name}`];
   };
-  const set = await told({
+  const set = await findings({
     ...env,
     API_TOKEN_FILE: file,
     RETENTION_EVENTS: '400d',
@@ -103,7 +103,7 @@ t.test('every variable is reported with its meaning and without its secret', asy
   t.equal(set('RETENTION_EVENTS')?.message, 'bodies of applied and ignored events go after 400d');
   t.match(set('RETENTION_REQUESTS')?.message, /are kept indefinitely \(the default\)$/);
   chmodSync(file, 0o644);
-  const shared = await told({ ...env, API_TOKEN_FILE: file });
+  const shared = await findings({ ...env, API_TOKEN_FILE: file });
   t.match(shared('API_TOKEN'), { result: 'warn', message: /every user .* may read/, advice: /chmod 600/ });
 });
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { apply, deliver, eventOf, receive } from '../api/deliver.ts';
-import { here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
+import { here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 
 const QUARANTINED = 'msg_fixture0000000000016';
 

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Test } from 'tap';
-import { assertNoSecret, type Ran, type Variables } from './surroundings.ts';
+import { assertNoSecret, type Ran, type Variables } from './harness.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 

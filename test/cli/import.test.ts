@@ -1,8 +1,8 @@
 import t, { type Test } from 'tap';
 import { holdServeLock } from '../../src/database/open.ts';
 import { employ } from '../payroll/ready.ts';
+import { here, jsonOf, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
-import { here, jsonOf, withDatabase } from './surroundings.ts';
 
 const HEAD =
   'id,employee_id,line_of_coverage,member_contribution,employer_contribution,period,taxability,effective_start';

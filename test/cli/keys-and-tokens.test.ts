@@ -1,7 +1,7 @@
 import t from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { authenticate } from '../../src/security/tokens.ts';
-import { here, jsonOf, withDatabase } from './surroundings.ts';
+import { here, jsonOf, withDatabase } from './harness.ts';
 
 t.test('a generated key is valid for DATA_KEYS and different each time', async (t) => {
   const [one, other] = [await here(t, {}, ['keys', 'generate']), await here(t, {}, ['keys', 'generate'])];

@@ -7,7 +7,7 @@ import type { Change } from '../../src/employment/change.ts';
 import { createEncryptor, type Place } from '../../src/security/encryption.ts';
 import { openHasher } from '../../src/security/hashing.ts';
 import { open } from '../database/scratch.ts';
-import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './surroundings.ts';
+import { DATA_KEY, FIXTURES, here, jsonOf, type Variables, withDatabase } from './harness.ts';
 
 const NEW_KEY = `k2:${Buffer.alloc(32, 'n').toString('base64')}`;
 const CENSUS = join(FIXTURES, 'census/json/maple-bakery.json');
@@ -21,11 +21,11 @@ const PLACE: Place = { table: 'outbox', row: 'r', column: 'body' };
 
 /** A database with a staged census and a hash key, all sealed with `k1`. */
 async function sealed(t: Test) {
-  const surroundings = await withDatabase(t);
-  const { env, db } = surroundings;
+  const harness = await withDatabase(t);
+  const { env, db } = harness;
   t.equal((await here(t, env, ['census', 'stage', CENSUS, '--employer', 'maple-bakery'])).code, 0);
   const hasher = await openHasher(db, createEncryptor(readDataKeys(env)));
-  return { ...surroundings, hash: hasher.hash(Buffer.from('x'), PLACE) };
+  return { ...harness, hash: hasher.hash(Buffer.from('x'), PLACE) };
 }
 
 const rotate = (t: Test, env: Variables, keys: string) =>

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { execute } from './executable.ts';
-import { withFixtures } from './surroundings.ts';
+import { withFixtures } from './harness.ts';
 
 /** A module that makes this Node say that it is another one. */
 const pretend = (version: string): string[] => [

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { schedule } from '../payroll/ready.ts';
+import { here, jsonOf } from './harness.ts';
 import { payrollStage } from './payroll-stage.ts';
-import { here, jsonOf } from './surroundings.ts';
 
 t.test('a pay schedule is set from a file and shown as it was set', async (t) => {
   const { env, file } = await payrollStage(t);

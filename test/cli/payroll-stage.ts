@@ -6,7 +6,7 @@ import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
 import { BIWEEKLY, EMPLOYER, employ, schedule, schedules, sync } from '../payroll/ready.ts';
-import { here, type Ran, type Variables, withDatabase } from './surroundings.ts';
+import { here, type Ran, type Variables, withDatabase } from './harness.ts';
 
 /** A date of the employer's schedule; the next one is two weeks later. */
 export const PAY_DATE = '2026-07-17';

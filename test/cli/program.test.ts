@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from 'node:util';
 import t from 'tap';
 import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { environment, here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
+import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 
 t.test('help and version are results', async (t) => {
   const help = await here(t, {}, ['--help']);

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
+import { FIXTURES, here, jsonOf, withFixtures } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
-import { FIXTURES, here, jsonOf, withFixtures } from './surroundings.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');

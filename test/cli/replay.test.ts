@@ -3,7 +3,7 @@ import t from 'tap';
 import { createVerify } from '../../src/inbox/signature.ts';
 import { SECRET, startReceiver } from '../inbox/deliver.ts';
 import { receive } from '../simulator/receiver.ts';
-import { environment, FIXTURES, here, jsonOf } from './surroundings.ts';
+import { environment, FIXTURES, here, jsonOf } from './harness.ts';
 
 t.test(
   'fixtures are signed with the first configured secret and posted in order of their names',

@@ -1,7 +1,7 @@
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { deductionOf, deliver, eventOf } from '../api/deliver.ts';
-import { here, jsonOf, type Variables, withDatabase } from './surroundings.ts';
+import { here, jsonOf, type Variables, withDatabase } from './harness.ts';
 
 const daysAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString();
 const OLD = daysAgo(10);

@@ -3,8 +3,8 @@ import t from 'tap';
 import { run as runCommand } from '../../src/cli/program.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { employ } from '../payroll/ready.ts';
+import { here, jsonOf } from './harness.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
-import { here, jsonOf } from './surroundings.ts';
 
 /** Answers a question on a terminal; null: the input ends without an answer. */
 async function answering({ env }: Stage, answer: string | null, ...argv: string[]) {

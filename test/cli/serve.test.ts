@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { execute, start } from './executable.ts';
-import { environment, FIXTURES, here, jsonOf, type Variables, WEBHOOK_SECRET } from './surroundings.ts';
+import { environment, FIXTURES, here, jsonOf, type Variables, WEBHOOK_SECRET } from './harness.ts';
 
 /** On ports of its own, with a service that nobody answers for. */
 function served(t: Parameters<typeof here>[0]): Variables {

@@ -6,7 +6,7 @@ import { census } from '../../src/contract/census.ts';
 import type { ReceivedRequest } from '../../src/simulator/record.ts';
 import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 import { receive } from '../simulator/receiver.ts';
-import { API_KEY, environment, here, WEBHOOK_SECRET } from './surroundings.ts';
+import { API_KEY, environment, here, WEBHOOK_SECRET } from './harness.ts';
 
 /** Runs it until stdout shows something, which `act` is told once, and then until the act is done. */
 async function simulateUntil(

@@ -13,7 +13,7 @@ import { apply, deductionOf, deliver, receive } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { finalized, hireMany, put, taken, voided } from '../payroll/finalized.ts';
 import { EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
-import { FIXTURES, here, type Variables, withFixtures } from './surroundings.ts';
+import { FIXTURES, here, type Variables, withFixtures } from './harness.ts';
 
 const now = () => new Date(LATELY);
 

@@ -9,7 +9,7 @@ import { finalized, hireMany, taken } from '../payroll/finalized.ts';
 import { BIWEEKLY, EMPLOYER, LATELY, schedule } from '../payroll/ready.ts';
 import { engineOfTests, newDatabaseUrl } from '../support/engine.ts';
 import { altering } from './alter.ts';
-import { environment, here, jsonOf, withDatabase, withFixtures } from './surroundings.ts';
+import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
 
 t.test('a database with all fixtures and a row in every table is clean', async (t) => {
@@ -98,20 +98,20 @@ t.test('a version without its body is verified as far as its hash allows', async
 t.test('removed, truncated and moved rows are reported', async (t) => {
   const { env } = await staged(t);
   const by = await altering(t, env.DATABASE_URL as string);
-  const told = async (): Promise<Record<string, number>> =>
+  const findings = async (): Promise<Record<string, number>> =>
     jsonOf(await here(t, env, ['verify', '--json'])).differences.by_field;
   await by.run(
     `delete from census_chunks where chunk > 0 and census_id in
       (select census_id from staged_censuses where state = 'current')`,
   );
-  t.strictSame(await told(), { 'staged_censuses.body_bytes': 1 }, 'a census without its employees');
+  t.strictSame(await findings(), { 'staged_censuses.body_bytes': 1 }, 'a census without its employees');
   await by.run("update staged_censuses set employer_id = 'another' where state = 'current'");
-  t.strictSame(await told(), { 'staged_censuses.body_bytes': 1, 'staged_censuses.employer_id': 1 });
+  t.strictSame(await findings(), { 'staged_censuses.body_bytes': 1, 'staged_censuses.employer_id': 1 });
   const { seq } = await by.row('inbox', "state = 'quarantined'");
   await by.run(`delete from inbox where seq = ${seq}`);
   // PostgreSQL leaves gaps by itself.
   const missing = engineOfTests() === 'sqlite' ? 1 : undefined;
-  t.equal((await told())['inbox.seq'], missing, 'an event that had no effect');
+  t.equal((await findings())['inbox.seq'], missing, 'an event that had no effect');
 });
 
 t.test('an open run with an impossible body is reported', async (t) => {

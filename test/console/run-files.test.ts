@@ -4,7 +4,7 @@ import { parse } from 'csv-parse/sync';
 import t from 'tap';
 import { addConsole } from '../../src/console/console.ts';
 import { readActivity } from '../../src/operations/activity.ts';
-import { listenerTold, startPayroll } from '../api/payroll-stage.ts';
+import { listenerObserving, startPayroll } from '../api/payroll-stage.ts';
 import { FIRST_TOKEN } from '../api/start.ts';
 import { hireMany } from '../payroll/finalized.ts';
 import { settled } from '../support/settled.ts';
@@ -62,7 +62,7 @@ t.test('a CSV download has backpressure and stops when the client disconnects', 
   await hireMany(staged.db, 4_000, { description: 'x'.repeat(4_000) });
   await staged.finalized('r');
   let reads = 0;
-  const { app } = listenerTold(
+  const { app } = listenerObserving(
     t,
     staged,
     'run_employees',

@@ -52,10 +52,10 @@ t.test('no problem ever holds the value of a field', async (t) => {
         const body = changed(good, field, value);
         const problems = checker.problems(body);
         seen += problems.length;
-        const told = problems.map(describe).join('\n');
-        if (/123|6789/.test(told)) t.fail(`a value of ${name}.${field} is told`, { told });
-        if (checker.accepts(body) !== (told === ''))
-          t.fail(`problems and accepts differ on ${name}.${field}`, { told });
+        const text = problems.map(describe).join('\n');
+        if (/123|6789/.test(text)) t.fail(`a value of ${name}.${field} is told`, { text });
+        if (checker.accepts(body) !== (text === ''))
+          t.fail(`problems and accepts differ on ${name}.${field}`, { text });
       }
     }
   }

@@ -19,7 +19,7 @@ const lines = Array.from({ length: LINES }, (_, at) =>
 async function failingIn(t: Test, transaction: number) {
   const { db } = await scratch(t);
   const clock = setClock();
-  const told: LogFields[] = [];
+  const logged: LogFields[] = [];
   const counts = { transactions: 0, woken: 0 };
   const parts: BatchParts = {
     db,
@@ -29,13 +29,13 @@ async function failingIn(t: Test, transaction: number) {
       if (counts.transactions === transaction) throw new Error('the disk is away');
       return clock();
     },
-    log: { ...silentLog, error: (fields) => told.push(fields) },
+    log: { ...silentLog, error: (fields) => logged.push(fields) },
     wakeSend: () => {
       counts.woken += 1;
     },
   };
   const stored = async () => (await db.selectFrom('outbox').select('subject').execute()).length;
-  return { parts, told, counts, stored };
+  return { parts, logged, counts, stored };
 }
 
 t.test('a batch is accepted in transactions of a bounded size, and each wakes the send loop', async (t) => {
@@ -49,7 +49,7 @@ t.test('a batch is accepted in transactions of a bounded size, and each wakes th
 t.test(
   'when the database fails in the middle, the rest is told to come again, and is not half there',
   async (t) => {
-    const { parts, told, counts, stored } = await failingIn(t, 2);
+    const { parts, logged, counts, stored } = await failingIn(t, 2);
     const results = await acceptBatch(parts, lines);
     t.equal(results.length, LINES);
     t.ok(results.slice(0, CHANGES_AT_ONCE).every(({ status }) => status === 'accepted'));
@@ -57,7 +57,7 @@ t.test(
     t.equal(results.at(-1)?.status, 'refused', 'what is bad stays so');
     t.equal(await stored(), CHANGES_AT_ONCE);
     t.strictSame(counts, { transactions: 2, woken: 1 }, 'it is not tried further');
-    t.strictSame(told, [{ code: 'INTERNAL' }]);
+    t.strictSame(logged, [{ code: 'INTERNAL' }]);
   },
 );
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { execute } from '../cli/executable.ts';
-import { jsonOf, type Variables } from '../cli/surroundings.ts';
+import { jsonOf, type Variables } from '../cli/harness.ts';
 import { startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';

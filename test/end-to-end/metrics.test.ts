@@ -49,7 +49,7 @@ t.test('metrics and activity tell what came, what was refused and what became of
     async () => (await metrics()).of('attempts_total{outcome="rejected"}'),
     (rejected) => rejected === 1,
   );
-  const told = await metrics();
+  const scraped = await metrics();
 
   const expected = {
     webhooks_received_total: 14,
@@ -85,15 +85,15 @@ t.test('metrics and activity tell what came, what was refused and what became of
     'payroll_run_seconds_count{work="finalize"}': 0,
     'api_shed_total{reason="event-loop"}': 0,
   };
-  for (const [series, value] of Object.entries(expected)) t.equal(told.of(series), value, series);
-  t.ok((told.of('ledger_position') ?? 0) >= 3);
-  t.ok((told.of('database_bytes') ?? 0) > 10_000);
-  t.ok((told.of('last_event_age_seconds') ?? 100) < 60);
+  for (const [series, value] of Object.entries(expected)) t.equal(scraped.of(series), value, series);
+  t.ok((scraped.of('ledger_position') ?? 0) >= 3);
+  t.ok((scraped.of('database_bytes') ?? 0) > 10_000);
+  t.ok((scraped.of('last_event_age_seconds') ?? 100) < 60);
   for (const thread of engineOfTests() === 'sqlite' ? ['main', 'api', 'receiver'] : ['main', 'api']) {
-    t.ok((told.of(`heap_used_bytes{thread="${thread}"}`) ?? 0) > 1_000_000, thread);
-    t.ok((told.of(`event_loop_delay_seconds_count{thread="${thread}"}`) ?? 0) > 0, thread);
+    t.ok((scraped.of(`heap_used_bytes{thread="${thread}"}`) ?? 0) > 1_000_000, thread);
+    t.ok((scraped.of(`event_loop_delay_seconds_count{thread="${thread}"}`) ?? 0) > 0, thread);
   }
-  t.ok((told.of('process_resident_memory_bytes') ?? 0) > 10_000_000, 'and those of any process');
+  t.ok((scraped.of('process_resident_memory_bytes') ?? 0) > 10_000_000, 'and those of any process');
 
   for (const secret of [
     SSN,
@@ -105,7 +105,7 @@ t.test('metrics and activity tell what came, what was refused and what became of
     'employer-',
     termination.employee_id,
   ]) {
-    t.notMatch(told.text, secret, 'no id, no personal data and no secret');
+    t.notMatch(scraped.text, secret, 'no id, no personal data and no secret');
   }
 
   const activity = await api.get('/v1/activity');

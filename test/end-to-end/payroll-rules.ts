@@ -129,7 +129,7 @@ const brief = (lines: Json[]) =>
     (line) =>
       `${line.deduction_id} ${line.kind === 'regular' ? line.change : line.adjustment_for} ${line.member_amount}`,
   );
-const settling = (lines: Json[]) => lines.filter(({ kind }) => kind === 'adjustment');
+const adjustmentsIn = (lines: Json[]) => lines.filter(({ kind }) => kind === 'adjustment');
 const cents = (lines: Json[]) =>
   lines
     .filter(({ flags }) => !flags.includes('reported'))
@@ -152,7 +152,7 @@ export function payrollRules(): void {
     await put('r3', '2026-07-10', INCLUDE);
     const own = (await lines('r3')).filter(({ employee_id }) => employee_id === 'emp-2');
     t.strictSame(brief(own).toSorted(), ['ded-2 new 70.00', 'ded-2 r1 70.00', 'ded-2 r2 70.00']);
-    for (const line of settling(own)) t.ok(line.flags.includes('missed_check'));
+    for (const line of adjustmentsIn(own)) t.ok(line.flags.includes('missed_check'));
     t.match(await check('r3', 'missed-checks'), { result: 'warn', examples: ['emp-2'] });
   });
 
@@ -272,14 +272,14 @@ export function payrollRules(): void {
       effective_start: '2026-07-01',
       effective_end: '2027-06-30',
     });
-    t.strictSame(settling(await paid('r2', '2026-06-26', INCLUDE)), []);
+    t.strictSame(adjustmentsIn(await paid('r2', '2026-06-26', INCLUDE)), []);
     on('2026-06-28');
     const raised = { ...renewed, employee_id: 'emp-2', member_contribution: '165.00' };
     await deduct('ded-2', { ...raised, effective_start: '2026-06-20' });
     const third = await paid('r3', '2026-07-10', INCLUDE);
     // 160.00 × 12 / 26 = 73.84; 165.00 × 12 / 26 = 76.15; 76.15 − 69.23 = 6.92.
     t.strictSame(brief(third), ['ded-1 changed 73.84', 'ded-2 changed 76.15', 'ded-2 r2 6.92']);
-    t.strictSame(settling(await paid('r4', '2026-07-24', INCLUDE)), []);
+    t.strictSame(adjustmentsIn(await paid('r4', '2026-07-24', INCLUDE)), []);
   });
 
   t.test('5. the first check of the year is whole, and 26 checks sum to 1,800.00', async (t) => {
@@ -320,7 +320,7 @@ export function payrollRules(): void {
     const again = await paid('r1b', '2026-06-12', INCLUDE);
     const third = await paid('r3', '2026-07-10', INCLUDE);
     t.equal(cents(second) + cents(again) + cents(third), 330_00);
-    t.strictSame(settling(await paid('r4', '2026-07-24', INCLUDE)), []);
+    t.strictSame(adjustmentsIn(await paid('r4', '2026-07-24', INCLUDE)), []);
   });
 
   t.test('7. a taxability corrected retroactively makes a pair of lines', async (t) => {
@@ -334,7 +334,7 @@ export function payrollRules(): void {
     await deduct('ded-1', { ...election, taxability: 'post_tax' });
     const lines = await paid('r2', '2026-06-26', INCLUDE);
     t.strictSame(
-      settling(lines)
+      adjustmentsIn(lines)
         .map((line) => [line.taxability, line.member_amount])
         .toSorted(),
       [
@@ -643,7 +643,7 @@ export function payrollRules(): void {
     const raised = { employee_id: 'emp-2', member_contribution: '55.00', effective_start: '2026-06-20' };
     await deduct('ded-2', raised);
     await put('r3', '2026-07-10', INCLUDE);
-    t.strictSame(brief(settling(await lines('r3'))), [
+    t.strictSame(brief(adjustmentsIn(await lines('r3'))), [
       'ded-1 r1 -100.00',
       'ded-1 r2 -100.00',
       'ded-2 r2 5.00',
@@ -668,7 +668,7 @@ export function payrollRules(): void {
     await report('termination', { employee_id: 'emp-2', termination_date: '2026-06-05' });
     // June 5 is in the period of June 12, which keeps its check.
     await put('r3', '2026-07-10', INCLUDE);
-    t.strictSame(brief(settling(await lines('r3'))), ['ded-2 r2 -70.00']);
+    t.strictSame(brief(adjustmentsIn(await lines('r3'))), ['ded-2 r2 -70.00']);
   });
 
   t.test('14. a refund of a run without a pay group is paid by a run of the pay group', async (t) => {
@@ -684,7 +684,7 @@ export function payrollRules(): void {
     await put('south', '2026-06-26', { pay_group: 'south', ...INCLUDE });
     t.strictSame(await lines('south'), []);
     await put('r2', '2026-06-26', { ...north, ...INCLUDE });
-    t.strictSame(brief(settling(await lines('r2'))), ['ded-2 r1 -20.00']);
+    t.strictSame(brief(adjustmentsIn(await lines('r2'))), ['ded-2 r1 -20.00']);
   });
 
   t.test('15. removed options are refused by name', async (t) => {

@@ -3,7 +3,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { here, jsonOf } from '../cli/surroundings.ts';
+import { here, jsonOf } from '../cli/harness.ts';
 import { engineOfTests } from '../support/engine.ts';
 import { deliver, eventOf, startLoad } from '../support/load.ts';
 import { setStage } from '../support/stage.ts';

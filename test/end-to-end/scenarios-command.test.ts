@@ -1,6 +1,6 @@
 /** A scenario as a person plays it: `simulate` on the command line, a real sidecar, and the record over HTTP. */
 import t from 'tap';
-import { here } from '../cli/surroundings.ts';
+import { here } from '../cli/harness.ts';
 import { apiAt } from '../support/api.ts';
 import { newDatabaseUrl } from '../support/engine.ts';
 import { eventually } from '../support/eventually.ts';

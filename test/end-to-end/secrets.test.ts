@@ -93,10 +93,10 @@ t.test('a census is personal, and keys are secret', async (t) => {
     Object.assign(broken.employees[0] ?? {}, { dob: `${CANARY.dob}x`, ssn: 739182 });
     const refused = await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, broken);
     t.equal(refused.status, 422);
-    const told = JSON.stringify(refused.json);
-    t.match(told, 'employees[0].dob');
+    const text = JSON.stringify(refused.json);
+    t.match(text, 'employees[0].dob');
     t.strictSame(
-      secrets.filter((secret) => told.includes(secret)),
+      secrets.filter((secret) => text.includes(secret)),
       [],
       'the refusal repeats no value',
     );

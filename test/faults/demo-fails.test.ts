@@ -15,7 +15,7 @@ import { collect } from '../support/collect.ts';
 /** The step that compares the ledger, and those of the payroll runs. */
 const LEDGER_STEP = 7;
 const RUN_STEP = 8;
-const SETTLE_STEP = 9;
+const ADJUSTMENT_STEP = 9;
 
 /** Plays on a stage that was tampered with. `stopAt` ends the demo once this was printed. */
 async function playOn(t: Test, tamper: (stage: Stage) => Stage, options: Options = {}) {
@@ -64,7 +64,7 @@ t.test('a change that does not reach the ledger fails the step that settles it',
     return { ...stage, simulator: { ...stage.simulator, send } };
   });
   t.equal(exitCode, 1);
-  t.match(noted, `The demo ended at step ${SETTLE_STEP}`);
+  t.match(noted, `The demo ended at step ${ADJUSTMENT_STEP}`);
   t.match(noted, /expected: the adjustments: .*"6\.00"/);
 });
 

@@ -5,9 +5,9 @@ import { isDeepStrictEqual } from 'node:util';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
-import { understand } from '../../src/inbox/understand.ts';
+import { parseEvent } from '../../src/inbox/parse-event.ts';
 import { seededRandom } from '../../src/simulator/random.ts';
-import { here } from '../cli/surroundings.ts';
+import { here } from '../cli/harness.ts';
 import { ROWS, UNVERIFIED } from '../cli/unverified.ts';
 import { staged } from '../cli/verify-stage.ts';
 
@@ -34,7 +34,7 @@ function contentOf(path: string): string[] {
 /** Compares bodies by their meaning, and ignores the ids of events without an effect. */
 function compared(table: string, row: Row, [column, value]: [string, unknown]): unknown {
   if (UNVERIFIED.has(`${table}.${column}`)) return null;
-  if (table === 'inbox' && column === 'body') return understand(value as Buffer);
+  if (table === 'inbox' && column === 'body') return parseEvent(value as Buffer);
   if (table === 'inbox' && column === 'event_id' && row.state !== 'applied') return null;
   return Buffer.isBuffer(value) ? value.toString('hex') : value;
 }

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
-import { here, jsonOf } from '../cli/surroundings.ts';
+import { here, jsonOf } from '../cli/harness.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, type Event, startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';

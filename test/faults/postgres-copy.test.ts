@@ -13,7 +13,7 @@ import { transact } from '../../src/database/transaction.ts';
 import { assertEmpty, copyDatabase } from '../../src/operations/copy.ts';
 import { deductionOf, deliver, receive } from '../api/deliver.ts';
 import { execute, start as startExecutable } from '../cli/executable.ts';
-import { DATA_KEY, environment, here, jsonOf, type Ran, type Variables } from '../cli/surroundings.ts';
+import { DATA_KEY, environment, here, jsonOf, type Ran, type Variables } from '../cli/harness.ts';
 import { open } from '../database/scratch.ts';
 import { owe } from '../outbox/parts.ts';
 import { catalogOfPostgres, catalogOfSqlite } from '../postgres/catalog.ts';

@@ -3,7 +3,7 @@ import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
 await import('../payroll/finalize.test.ts');
-await import('../payroll/finalize-gate.test.ts');
+await import('../payroll/finalize-readiness.test.ts');
 await import('../payroll/policy.test.ts');
 await import('../payroll/run-readiness.test.ts');
 await import('../payroll/runs-arrears.test.ts');

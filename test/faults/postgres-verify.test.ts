@@ -2,7 +2,7 @@
 
 import { Client } from 'pg';
 import t from 'tap';
-import { here, jsonOf, withFixtures } from '../cli/surroundings.ts';
+import { here, jsonOf, withFixtures } from '../cli/harness.ts';
 import { usePostgres } from '../support/engine.ts';
 
 t.setTimeout(600_000);

@@ -73,8 +73,8 @@ t.test(
       [...statuses.keys()].filter((status) => ![200, 408, 503].includes(status)),
       [],
     );
-    const told = sidecar.logged().filter(({ msg }) => msg.startsWith('requests were refused'));
-    t.ok(told.length > 0 && told.length < 60, `${told.length} lines, not one for each`);
+    const warnings = sidecar.logged().filter(({ msg }) => msg.startsWith('requests were refused'));
+    t.ok(warnings.length > 0 && warnings.length < 60, `${warnings.length} lines, not one for each`);
 
     const answered = await eventually(
       'it answers again',
@@ -86,13 +86,13 @@ t.test(
 );
 
 /** Callers that ask again as soon as they are answered, each on a connection of its own. */
-function startFlood(t: Test, url: string, token: string, told: (status: number) => void) {
+function startFlood(t: Test, url: string, token: string, onStatus: (status: number) => void) {
   const agent = new Agent({ keepAlive: true, maxSockets: CALLERS });
   let stopped = false;
   const one = () =>
     new Promise<void>((resolve) => {
       const asking = request(url, { agent, headers: { authorization: `Bearer ${token}` } }, (response) => {
-        told(response.statusCode ?? 0);
+        onStatus(response.statusCode ?? 0);
         response.resume().on('close', resolve);
       });
       asking.on('error', () => resolve());

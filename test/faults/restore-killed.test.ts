@@ -8,7 +8,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { here, jsonOf, type Variables, withFixtures } from '../cli/surroundings.ts';
+import { here, jsonOf, type Variables, withFixtures } from '../cli/harness.ts';
 import { straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();

@@ -4,7 +4,7 @@ import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { readMark } from '../../src/inbox/high-water-mark.ts';
-import { here } from '../cli/surroundings.ts';
+import { here } from '../cli/harness.ts';
 import { eventually } from '../support/eventually.ts';
 import { deliver, eventOf, startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';

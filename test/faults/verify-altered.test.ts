@@ -12,7 +12,7 @@ import { staged } from '../cli/verify-stage.ts';
 async function look(db: Db, encryptor: Encryptor): Promise<Differences> {
   const differences = createDifferences(1_000);
   const { signal } = new AbortController();
-  await verifyRows(db, encryptor, { tell: differences.tell, looked: () => {}, signal });
+  await verifyRows(db, encryptor, { report: differences.report, looked: () => {}, signal });
   return differences;
 }
 
@@ -20,7 +20,7 @@ t.test('a value that is altered is reported, whichever column it is in', async (
   const { env, db } = await staged(t);
   const encryptor = createEncryptor(readDataKeys(env));
   const by = await altering(t, env.DATABASE_URL as string);
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const silent = new Set<string>();
   for (const [table, where, unverified] of ROWS) {
     const row = await by.row(table, where);
@@ -31,7 +31,7 @@ t.test('a value that is altered is reported, whichever column it is in', async (
       const found = await look(db, encryptor);
       const name = `${table}.${column}`;
       if (found.total > 0) {
-        told.add(name);
+        reported.add(name);
         if (table === 'deduction_versions')
           t.ok(
             found.named.some((one) => one.table === table && one.id === String(row.position)),
@@ -46,11 +46,11 @@ t.test('a value that is altered is reported, whichever column it is in', async (
     [],
   );
   t.equal((await look(db, encryptor)).total, 0, 'nothing is reported once all is restored');
-  t.ok(told.size > 80, `${told.size} columns`);
+  t.ok(reported.size > 80, `${reported.size} columns`);
 });
 
 /** Rows that were deleted or inserted: each is reported as missing or as excess. */
-const MISSING: readonly (readonly [statement: string, told: string])[] = [
+const MISSING: readonly (readonly [statement: string, expected: string])[] = [
   ["delete from inbox where event_id = 'd-1.3'", 'deduction_versions.event_id'],
   ["delete from deduction_versions where event_id = 'd-1.3'", 'deduction_versions.position'],
   ["delete from deduction_versions where event_id = 'd-1.6'", 'inbox.state'],
@@ -77,11 +77,11 @@ const MISSING: readonly (readonly [statement: string, told: string])[] = [
 ];
 
 t.test('a missing or excess row is reported', async (t) => {
-  for (const [statement, told] of MISSING) {
+  for (const [statement, expected] of MISSING) {
     const { env, db } = await staged(t);
     const by = await altering(t, env.DATABASE_URL as string);
     await by.run(statement);
     const found = await look(db, createEncryptor(readDataKeys(env)));
-    t.ok(found.counts.has(told), `${statement}: ${[...found.counts.keys()]}`);
+    t.ok(found.counts.has(expected), `${statement}: ${[...found.counts.keys()]}`);
   }
 });

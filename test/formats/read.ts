@@ -37,6 +37,6 @@ export async function readAll(
 }
 
 /** Problems as a person reads them. */
-export function told(problems: readonly Problem[]): string[] {
+export function described(problems: readonly Problem[]): string[] {
   return problems.map(({ path, rule }) => (path === '' ? rule : `${path}: ${rule}`));
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { formatOf, type RowFormat, readRows } from '../../src/formats/rows.ts';
-import { byteByByte, COLUMNS, parts, readAll, told } from './read.ts';
+import { byteByByte, COLUMNS, described, parts, readAll } from './read.ts';
 
 const ROWS = [
   { employee_id: 'emp-1', amount: '12.34', note: 'Zoë, "the" 😀' },
@@ -46,7 +46,7 @@ t.test('a row knows its place in the table', async (t) => {
 t.test('a JSON table may be an object that holds the list, and nothing else', async (t) => {
   t.strictSame((await readAll(`{"lines": ${TEXTS.json}}`, 'json')).rows, ROWS);
   const other = await readAll(`{"lines": ${TEXTS.json}, "total": 1, "odd name": 2}`, 'json');
-  t.strictSame(told(other.problems), [
+  t.strictSame(described(other.problems), [
     'total: is not a field of this table',
     '[…]: is not a field of this table',
   ]);
@@ -59,9 +59,9 @@ t.test('a JSON table may be an object that holds the list, and nothing else', as
     ['[{},]', 'lines[1]: is not valid JSON near byte 4'],
   ];
   for (const [text, problem] of texts) {
-    t.ok(told((await readAll(text, 'json')).problems).includes(problem), text);
+    t.ok(described((await readAll(text, 'json')).problems).includes(problem), text);
   }
-  t.strictSame(told((await readAll('[[1],2]', 'json')).problems), [
+  t.strictSame(described((await readAll('[[1],2]', 'json')).problems), [
     'lines[0]: must be an object',
     'lines[1]: must be an object',
   ]);
@@ -78,7 +78,7 @@ t.test('null and an empty text are absent, and any other value that is no text i
   for (const text of [JSON.stringify(rows), rows.map((row) => JSON.stringify(row)).join('\n')]) {
     const read = await readAll(text, text.startsWith('[') ? 'json' : 'ndjson');
     t.strictSame(read.rows, [{ employee_id: 'e' }]);
-    t.strictSame(told(read.problems), [
+    t.strictSame(described(read.problems), [
       'lines[1].amount: must be a text in quotes, amounts too',
       'lines[2].employee_id: must be a text in quotes, amounts too',
       'lines[3].nickname: is not a field of this table',
@@ -92,7 +92,7 @@ t.test('a line of NDJSON that is no strict JSON is one problem; empty lines are 
   const text = [row, '', '{"employee_id":"e","employee_id":"f"}', ' ', '{', row].join('\r\n');
   const { rows, problems } = await readAll(text, 'ndjson');
   t.equal(rows.length, 2);
-  t.strictSame(told(problems), [
+  t.strictSame(described(problems), [
     'lines[1]: names a field twice in one object',
     'lines[2]: is not valid JSON',
   ]);
@@ -101,8 +101,8 @@ t.test('a line of NDJSON that is no strict JSON is one problem; empty lines are 
 t.test('semicolons between columns are refused as such, quoted or not, however the bytes come', async (t) => {
   const problem = 'has semicolons between its columns: separate them with commas';
   for (const text of ['employee_id;amount\nemp-1;12,34\n', '"employee_id";"amount"\r"emp-1";"1"\r', 'a;b']) {
-    t.strictSame(told((await readAll(text, 'csv')).problems), [problem]);
-    t.strictSame(told((await readAll(byteByByte(text), 'csv')).problems), [problem]);
+    t.strictSame(described((await readAll(text, 'csv')).problems), [problem]);
+    t.strictSame(described((await readAll(byteByByte(text), 'csv')).problems), [problem]);
   }
   const inCell = await readAll('employee_id,amount\n"a;b",1\n', 'csv');
   t.strictSame(inCell.rows, [{ employee_id: 'a;b', amount: '1' }]);
@@ -111,7 +111,7 @@ t.test('semicolons between columns are refused as such, quoted or not, however t
 t.test('unknown, doubled and missing columns are named', async (t) => {
   const { problems, rows } = await readAll('employee_id,nickname,,employee_id,Net Pay\n1,2,3,4,5\n', 'csv');
   t.strictSame(rows, []);
-  t.strictSame(told(problems), [
+  t.strictSame(described(problems), [
     'column 2, nickname: is not a column of this table',
     'column 3: is not a column of this table',
     'employee_id: is a column that is given twice',
@@ -123,12 +123,12 @@ t.test('unknown, doubled and missing columns are named', async (t) => {
 t.test('the header of another table is one problem, with the columns that the table takes', async (t) => {
   const { problems, rows } = await readAll('a,b,c,d,e,f\n1,2,3,4,5,6\n', 'csv');
   t.strictSame(rows, []);
-  t.match(told(problems), [/^the header: has 6 columns .* It takes: employee_id, amount/]);
+  t.match(described(problems), [/^the header: has 6 columns .* It takes: employee_id, amount/]);
 });
 
 t.test('a file without a header has its first row repeated by nobody', async (t) => {
   const { problems } = await readAll('Murray,12.34\nByron,5\n', 'csv');
-  t.strictSame(told(problems), [
+  t.strictSame(described(problems), [
     'column 1: is not a column of this table',
     'column 2: is not a column of this table',
     'employee_id: is a column that is missing',
@@ -143,7 +143,7 @@ t.test('a row of another width is named by its line, and the rows behind it are 
     rows.map((row) => row.employee_id),
     ['e-0', 'e-4'],
   );
-  t.strictSame(told(problems), [
+  t.strictSame(described(problems), [
     'lines[1]: must have as many cells as the header, 3: it has 2, at line 5',
     'lines[2]: must have as many cells as the header, 3: it has 4, at line 6',
     'lines[3].note: has a NUL character, at line 7',
@@ -200,7 +200,7 @@ t.test('a table beyond 256 MiB is refused without reading on', async (t) => {
     for (; ; sent += 1) yield Buffer.alloc(1024 * 1024, `${' '.repeat(1023)}\n`);
   }
   const { problems } = await readAll(endless(), 'ndjson');
-  t.strictSame(told(problems), ['must be at most 256 MiB']);
+  t.strictSame(described(problems), ['must be at most 256 MiB']);
   t.equal(sent, 256);
 });
 

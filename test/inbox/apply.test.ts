@@ -7,7 +7,7 @@ import { finishEvents } from '../../src/inbox/inbox.ts';
 import { diskFull, engineOfTests } from '../support/engine.ts';
 import { type Body, leaveTrace, NOW, startApplying, traces } from './applying.ts';
 import { deduction, deductionBody, syncBody } from './bodies.ts';
-import { CASES } from './understand-cases.ts';
+import { CASES } from './parse-event-cases.ts';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
 

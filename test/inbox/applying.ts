@@ -70,7 +70,7 @@ export async function startApplying(
     differences: async () => {
       const found: Difference[] = [];
       const on = {
-        tell: (one: Difference) => found.push(one),
+        report: (one: Difference) => found.push(one),
         looked: () => {},
         signal: new AbortController().signal,
       };

@@ -52,7 +52,7 @@ const WRITES = /\b(insert into|update|delete from)\b/i;
 /** Fails as the server does: with an error of its own, after which it has forgotten the transaction. */
 function failingPostgres(commits: Commits): Dialect {
   const inTransaction = new WeakSet<DatabaseConnection>();
-  const failIfToldTo = async (execute: DatabaseConnection['executeQuery']): Promise<void> => {
+  const failIfRequested = async (execute: DatabaseConnection['executeQuery']): Promise<void> => {
     if (commits.failure === null) return;
     const raise = `do $$ begin raise exception 'the disk says no' using errcode = '${commits.failure}'; end $$`;
     await execute(CompiledQuery.raw(raise));
@@ -64,7 +64,7 @@ function failingPostgres(commits: Commits): Dialect {
       connection.executeQuery = async (query) => {
         // A statement outside a transaction is a transaction of its own.
         const commitsItself = WRITES.test(query.sql) && !inTransaction.has(connection);
-        if (commitsItself) await failIfToldTo(execute);
+        if (commitsItself) await failIfRequested(execute);
         const result = await execute<never>(query);
         if (commitsItself) commits.count += 1;
         return result;
@@ -76,7 +76,7 @@ function failingPostgres(commits: Commits): Dialect {
       await driver.beginTransaction(connection, settings);
     },
     async commitTransaction(connection) {
-      await failIfToldTo((query) => connection.executeQuery(query));
+      await failIfRequested((query) => connection.executeQuery(query));
       await driver.commitTransaction(connection);
     },
   }));

@@ -6,7 +6,7 @@ import { detectDataLoss } from '../../src/inbox/data-loss.ts';
 import { keepHighWaterMark, readMark, removeMark, writeMark } from '../../src/inbox/high-water-mark.ts';
 import { silentLog } from '../../src/telemetry/log.ts';
 import { deductionOf, deliver } from '../api/deliver.ts';
-import { here, jsonOf, withFixtures } from '../cli/surroundings.ts';
+import { here, jsonOf, withFixtures } from '../cli/harness.ts';
 import { eventually } from '../support/eventually.ts';
 
 const NOW = new Date('2026-02-01T00:00:00.000Z');

@@ -6,7 +6,7 @@ import { getDeduction, versionsOf } from '../../src/ledger/deductions.ts';
 import { apply, deductionOf, deliver } from '../api/deliver.ts';
 import { deduction as sample } from '../contract/samples.ts';
 import { scratch } from '../database/scratch.ts';
-import { parts, told } from '../formats/read.ts';
+import { described, parts } from '../formats/read.ts';
 
 const BEFORE = '2026-03-01T08:00:00.000Z';
 const NOW = '2026-03-01T12:00:00.000Z';
@@ -30,7 +30,7 @@ const importing = (db: Db, rows: readonly Fields[], now = NOW) =>
 
 const problemsOf = async (db: Db, ...rows: Fields[]) => {
   const imported = await importing(db, rows);
-  return imported.ok ? [] : told(imported.problems);
+  return imported.ok ? [] : described(imported.problems);
 };
 
 const inbox = (db: Db) => db.selectFrom('inbox').selectAll().orderBy('seq').execute();

@@ -36,18 +36,18 @@ t.test(
       });
       await store(...bodies);
       await loop.runOnce();
-      const told: unknown[] = [];
+      const reported: unknown[] = [];
       await verifyVersions(db, await readPosition(db), {
-        tell: (one) => told.push(one),
+        report: (one) => reported.push(one),
         looked: () => {},
         signal,
       });
-      deepStrictEqual(told, []);
+      deepStrictEqual(reported, []);
     });
     await fc.assert(property, { seed: SEED, numRuns: 30 });
     const versions = await readPosition(db);
     const counted = countingReads(db);
-    await verifyVersions(counted.db, versions, { tell: () => {}, looked: () => {}, signal });
+    await verifyVersions(counted.db, versions, { report: () => {}, looked: () => {}, signal });
     const pages = Math.ceil(versions / 500) + 1;
     t.ok(counted.reads.rows <= 2 * versions, `${counted.reads.rows} rows for ${versions} versions`);
     t.ok(counted.reads.statements <= 4 * pages, `${counted.reads.statements} statements`);

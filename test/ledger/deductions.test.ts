@@ -10,7 +10,7 @@ import {
 } from '../../src/ledger/deductions.ts';
 import { scratch } from '../database/scratch.ts';
 import { incoming, record } from './incoming.ts';
-import { all, employed, FEBRUARY, MARCH, roster, TODAY, told } from './listing.ts';
+import { all, brief, employed, FEBRUARY, MARCH, roster, TODAY } from './listing.ts';
 
 /**
  * emp-1 with acme: dental, and medical that changes on 1 April and ended for vision; emp-2 with beta: medical, that
@@ -101,7 +101,7 @@ t.test('deductions are listed by employee and id, and match all filters', async 
     [{ matched: false, knownAt: FEBRUARY }, ['emp-3/stranger 40']],
   ];
   for (const [filter, expected] of filters) {
-    t.strictSame(told(await all(db, filter)), expected, JSON.stringify(filter));
+    t.strictSame(brief(await all(db, filter)), expected, JSON.stringify(filter));
   }
 });
 
@@ -114,9 +114,9 @@ t.test('every page size lists each deduction once, in one order', async (t) => {
     { on: TODAY },
     { matched: true },
   ]) {
-    const whole = told(await all(db, filter));
+    const whole = brief(await all(db, filter));
     for (const limit of [1, 2, 3, whole.length, whole.length + 1]) {
-      t.strictSame(told(await all(db, filter, limit)), whole, `${JSON.stringify(filter)} by ${limit}`);
+      t.strictSame(brief(await all(db, filter, limit)), whole, `${JSON.stringify(filter)} by ${limit}`);
     }
   }
 });
@@ -204,7 +204,7 @@ t.test('ids with spaces are not confused', async (t) => {
     ]);
     t.strictSame(listed.sort(), pairs.map((pair) => [...pair]).sort(), `by ${limit}`);
   }
-  t.strictSame(told(await all(db, { employeeId: 'a b' })), ['a b/c 1']);
+  t.strictSame(brief(await all(db, { employeeId: 'a b' })), ['a b/c 1']);
 });
 
 t.test('the employer depends on the employee, the requested date and what was known', async (t) => {

@@ -1,14 +1,14 @@
 import { deepStrictEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import t from 'tap';
-import { type Content, foldVersions, type Head } from '../../src/ledger/fold.ts';
+import { type Content, foldVersions, type LatestState } from '../../src/ledger/fold.ts';
 import { incoming, RECEIVED } from './incoming.ts';
 import { expectedLatest, expectedVersions, SEED, someEvents } from './model.ts';
 
 const EARLY = '2026-03-01T11:00:00Z';
 const TIME = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T13:00:00Z';
-const NOTHING: [ReadonlyMap<string, Head>, ReadonlyMap<string, Content>] = [new Map(), new Map()];
+const NOTHING: [ReadonlyMap<string, LatestState>, ReadonlyMap<string, Content>] = [new Map(), new Map()];
 
 /** Folds events into an empty ledger, positions from 1. */
 function fold(...events: Parameters<typeof foldVersions>[0]) {
@@ -16,7 +16,7 @@ function fold(...events: Parameters<typeof foldVersions>[0]) {
 }
 
 t.test('a first version keeps texts as sent and the date parts as written', (t) => {
-  const { versions, heads } = fold(
+  const { versions, states } = fold(
     incoming('e1', '2026-03-01T07:00:00.5-05:00', {
       member_contribution: '0150.0',
       employer_contribution: '-0',
@@ -54,7 +54,7 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
     },
   ]);
   t.strictSame(
-    [...heads.values()],
+    [...states.values()],
     [
       {
         deduction_id: 'ded-1',
@@ -177,18 +177,18 @@ const scenarios: {
 
 t.test('the rules of one deduction', (t) => {
   for (const { name, events, marks, latest } of scenarios) {
-    const { versions, heads } = fold(
+    const { versions, states } = fold(
       ...events.map(([createdAt, member_contribution], index) =>
         incoming(`e${index}`, createdAt, { member_contribution }),
       ),
     );
-    const told = versions.map(({ decided_by, late, tie_changed }) =>
+    const marked = versions.map(({ decided_by, late, tie_changed }) =>
       [decided_by, late === 1 && 'late', tie_changed === 1 && 'changed'].filter(Boolean).join(' '),
     );
-    t.strictSame(told, marks, name);
-    const head = heads.get('ded-1') as Head;
-    t.equal(versions.find(({ position }) => position === head.position)?.member_contribution, latest, name);
-    t.strictSame([head.versions, head.newest], [events.length, events.length], name);
+    t.strictSame(marked, marks, name);
+    const state = states.get('ded-1') as LatestState;
+    t.equal(versions.find(({ position }) => position === state.position)?.member_contribution, latest, name);
+    t.strictSame([state.versions, state.newest], [events.length, events.length], name);
   }
   t.end();
 });
@@ -219,8 +219,8 @@ t.test('events in any order are marked as a simple model marks them', (t) => {
   const property = fc.property(
     someEvents(() => ''),
     (events) => {
-      const { versions, heads } = fold(...events);
-      const told = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
+      const { versions, states } = fold(...events);
+      const marked = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
         event_id,
         version,
         previous: previous == null ? null : previous - 1,
@@ -228,8 +228,8 @@ t.test('events in any order are marked as a simple model marks them', (t) => {
         late,
         tie_changed,
       }));
-      deepStrictEqual(told, expectedVersions(events));
-      const latest = new Map([...heads].map(([id, head]) => [id, head.position - 1]));
+      deepStrictEqual(marked, expectedVersions(events));
+      const latest = new Map([...states].map(([id, state]) => [id, state.position - 1]));
       deepStrictEqual(latest, expectedLatest(events));
     },
   );

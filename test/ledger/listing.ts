@@ -35,7 +35,7 @@ export function roster(db: Db, facts: NewFact[], at = FEBRUARY): Promise<number>
 }
 
 /** `employee/deduction amount`, in the order of the list. */
-export function told(deductions: readonly DeductionState[]): string[] {
+export function brief(deductions: readonly DeductionState[]): string[] {
   return deductions.map(
     ({ version }) => `${version.employee_id}/${version.deduction_id} ${version.member_contribution}`,
   );

@@ -17,7 +17,7 @@ const TIME = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T13:00:00Z';
 
 const versionsOf = (db: Db) => db.selectFrom('deduction_versions').selectAll().orderBy('position').execute();
-const headsOf = (db: Db) => db.selectFrom('deductions').selectAll().orderBy('deduction_id').execute();
+const statesIn = (db: Db) => db.selectFrom('deductions').selectAll().orderBy('deduction_id').execute();
 
 /** The amount of the latest state of the sample deduction. */
 async function latest(db: Db): Promise<string | undefined> {
@@ -38,7 +38,7 @@ t.test('an older event never overwrites a newer one, in the same transaction or 
     { event_id: 'new', late: 0, version: 1, previous: null },
     { event_id: 'old', late: 1, version: 2, previous: 1 },
   ]);
-  t.match(await headsOf(db), [{ position: 1, employee_id: 'emp-1', versions: 2, newest: 2 }]);
+  t.match(await statesIn(db), [{ position: 1, employee_id: 'emp-1', versions: 2, newest: 2 }]);
 });
 
 t.test('a tie is compared with the earlier version, in the same transaction or an earlier one', async (t) => {
@@ -92,7 +92,7 @@ t.test('amounts are returned as the texts that were sent', async (t) => {
 t.test('the upsert itself refuses an older event, even if the state read before was wrong', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('new', LATER, { employee_id: 'emp-new' })]);
-  const [before] = await headsOf(db);
+  const [before] = await statesIn(db);
   /** A transaction that sees no deduction: as if another had written it after it was read. */
   const blind = (trx: Trx): Trx =>
     new Proxy(trx, {
@@ -115,9 +115,9 @@ t.test('the upsert itself refuses an older event, even if the state read before 
     [{ event_id: 'new' }, { event_id: 'old', late: 0 }],
     'the fold took it for new',
   );
-  t.strictSame(await headsOf(db), [before]);
+  t.strictSame(await statesIn(db), [before]);
   await transact(db, (trx) => recordDeductions(blind(trx), [incoming('tie', LATER)], RECEIVED));
-  t.match(await headsOf(db), [{ position: 3 }], 'of equal times the later received passes');
+  t.match(await statesIn(db), [{ position: 3 }], 'of equal times the later received passes');
 });
 
 t.test('an event is recorded once, and versions are never changed or removed', async (t) => {
@@ -218,7 +218,7 @@ t.test('the ledger does not depend on how events are grouped into transactions',
       .where('position', '>', base)
       .orderBy('position')
       .execute();
-    const told = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
+    const recorded = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
       event_id,
       version,
       previous: previous === null ? null : previous - base - 1,
@@ -227,16 +227,16 @@ t.test('the ledger does not depend on how events are grouped into transactions',
       tie_changed,
     }));
     const ids = [...new Set(events.map((event) => event.deduction.id))];
-    const heads = await db.selectFrom('deductions').selectAll().where('deduction_id', 'in', ids).execute();
+    const states = await db.selectFrom('deductions').selectAll().where('deduction_id', 'in', ids).execute();
     const latest = expectedLatest(events);
-    const standing = heads.map((head) => ({
-      ...head,
-      position: head.position - base - 1,
-      newest: head.newest - base - 1,
+    const shifted = states.map((state) => ({
+      ...state,
+      position: state.position - base - 1,
+      newest: state.newest - base - 1,
     }));
-    deepStrictEqual(told, expectedVersions(events));
-    deepStrictEqual(new Map(standing.map((head) => [head.deduction_id, head.position])), latest);
-    for (const { deduction_id, versions: count, newest, employee_id, position } of standing) {
+    deepStrictEqual(recorded, expectedVersions(events));
+    deepStrictEqual(new Map(shifted.map((state) => [state.deduction_id, state.position])), latest);
+    for (const { deduction_id, versions: count, newest, employee_id, position } of shifted) {
       const own = events.filter((event) => event.deduction.id === deduction_id);
       deepStrictEqual([count, newest], [own.length, events.lastIndexOf(own.at(-1) as IncomingDeduction)]);
       deepStrictEqual(employee_id, events[position]?.deduction.employee_id);

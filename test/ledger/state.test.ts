@@ -20,7 +20,7 @@ function versions(...sent: Sent[]): Version[] {
 }
 
 /** The amount in effect on a day: '-' when no state has begun, `(amount)` when the state has ended. */
-function told(known: Version[], day: string): string {
+function stateText(known: Version[], day: string): string {
   const state = stateOn(known, day);
   if (state === null) return '-';
   return appliesOn(state, day) ? state.member_contribution : `(${state.member_contribution})`;
@@ -141,10 +141,12 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
 t.test('the state of a deduction on a day', (t) => {
   for (const { name, sent, on, latest } of examples) {
     const known = versions(...sent);
-    for (const [day, expected] of Object.entries(on)) t.equal(told(known, day), expected, `${name}: ${day}`);
+    for (const [day, expected] of Object.entries(on))
+      t.equal(stateText(known, day), expected, `${name}: ${day}`);
     t.equal(latestOf(known)?.member_contribution, latest, `${name}: latest`);
     const reversed = known.toReversed();
-    for (const [day, expected] of Object.entries(on)) t.equal(told(reversed, day), expected, 'in any order');
+    for (const [day, expected] of Object.entries(on))
+      t.equal(stateText(reversed, day), expected, 'in any order');
   }
   t.equal(latestOf([]), null);
   t.equal(stateOn([], '2026-03-01'), null);
@@ -177,7 +179,7 @@ t.test('what was known at a time is what was recorded by then', (t) => {
   ];
   for (const [instant, inMarch, latest] of amounts) {
     const then = knownAt(known, instant);
-    t.equal(told(then, '2026-03-15'), inMarch, instant);
+    t.equal(stateText(then, '2026-03-15'), inMarch, instant);
     t.equal(latestOf(then)?.member_contribution, latest, instant);
   }
   t.end();
@@ -304,7 +306,7 @@ t.test('a start that is corrected before it arrives does not count', (t) => {
     t.strictSame(placesOf(timeline.corrected), corrected, `${name}: corrected`);
     t.strictSame(placesOf(timeline.undecided), undecided, `${name}: undecided`);
     for (const [day, expected] of Object.entries(on))
-      t.equal(told([...timeline.counting], day), expected, `${name}: ${day}`);
+      t.equal(stateText([...timeline.counting], day), expected, `${name}: ${day}`);
   }
   t.end();
 });

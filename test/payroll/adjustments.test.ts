@@ -40,12 +40,12 @@ async function staged(t: Test, places: number[] = [1, 2], changes: Partial<RunBo
   return db;
 }
 
-const told = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
+const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
   [deduction_id, adjustment_for, member_amount, employer_amount, ...flags.toSorted()].join(' ');
 
 async function adjustments(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
   const given = body(place, { adjustments: 'include', ...changes });
-  return (await lines(db, given, 'adjustment')).map(told);
+  return (await lines(db, given, 'adjustment')).map(brief);
 }
 
 t.test('an amount that changed after the fact is caught up run by run, on both sides', async (t) => {
@@ -217,7 +217,7 @@ t.test("an earlier run's amounts are by its own options, calendar, codes apart",
   // 2400 / 27 = 88.89 less 1200 / 27 = 44.44; without a list r2 has remainder none: 200 / 3 less 100 / 3.
   const given = body(3, { adjustments: 'include', remainder: 'last' });
   const due = await lines(db, given, 'adjustment');
-  t.strictSame(due.map(told), ['a r1 44.45 0.00 retro_pre_tax', 'a r2 33.34 0.00 retro_pre_tax']);
+  t.strictSame(due.map(brief), ['a r1 44.45 0.00 retro_pre_tax', 'a r2 33.34 0.00 retro_pre_tax']);
   t.strictSame(
     due.map((line) => line.payroll_code),
     ['NEW', 'NEW'],
@@ -616,7 +616,7 @@ t.test('only employees with news since an earlier run have its lines read', asyn
   const ids = Array.from({ length: 20 }, (_, index) => `e${index}`);
   await learn(db, ...ids.map((id) => employment(id)));
   await send(db, ...ids.map((employee_id) => each('2025-12-01', { employee_id }, `d-${employee_id}`)));
-  // Later than the run below, so that it is none that changes are told against.
+  // Later than the run below, so that it is none that changes are brief against.
   await finalized(db, 'later', body(5));
   await send(db, each('2026-01-30', { employee_id: 'e7', member_contribution: '12' }, 'd-e7'));
   const read: unknown[] = [];

@@ -9,7 +9,7 @@ import { AUDIT_COLUMNS, AUDIT_ROWS_MAX, auditRun } from '../../src/payroll/recon
 import { AUDIT_ROWS_NAMED, type Audit } from '../../src/payroll/reconciliation/audit-categories.ts';
 import { linesOfRun } from '../../src/payroll/runs/line-pages.ts';
 import { scratch } from '../database/scratch.ts';
-import { parts, told } from '../formats/read.ts';
+import { described, parts } from '../formats/read.ts';
 import { finalized, type Given, put, rowsOf, storedRun } from './finalized.ts';
 import { lineOf } from './lines.ts';
 import { deduct, EMPLOYER, employ, readyEmployer } from './ready.ts';
@@ -25,7 +25,7 @@ async function* pagesOf(...lines: Line[]) {
 
 async function audited(db: Db, lines: readonly Line[], ...rows: Given[]): Promise<Audit> {
   const result = await auditRun(db, { employerId: EMPLOYER, pages: pagesOf(...lines) }, rowsOf(...rows));
-  if (!result.ok) throw new Error(told(result.problems).join());
+  if (!result.ok) throw new Error(described(result.problems).join());
   return result.audit;
 }
 
@@ -268,7 +268,7 @@ t.test('each wrong row is named, and no line is read', async (t) => {
     },
   };
   const result = await auditRun(db, { employerId: EMPLOYER, pages }, rowsOf(...rows));
-  t.strictSame(result.ok ? [] : told(result.problems), [
+  t.strictSame(result.ok ? [] : described(result.problems), [
     'lines[1].employee_id: is required',
     'lines[2].member_amount: is required',
     `lines[3].member_amount: ${rule}`,

@@ -19,10 +19,10 @@ async function staged(t: Test): Promise<Db> {
   return db;
 }
 
-const told = ({ employee_id, deduction_id, member_amount, change, previous_amount }: Line) =>
+const brief = ({ employee_id, deduction_id, member_amount, change, previous_amount }: Line) =>
   [employee_id, deduction_id, member_amount, change, previous_amount].join(' ');
 
-const changes = async (db: Db, given: RunBody) => (await lines(db, given, 'regular')).map(told);
+const changes = async (db: Db, given: RunBody) => (await lines(db, given, 'regular')).map(brief);
 
 t.test('in the first run each line is new', async (t) => {
   const db = await staged(t);
@@ -138,7 +138,7 @@ t.test('a change of frequency, group or employer is a move, not an end', async (
     if ('employer_id' in elsewhere) await learn(db, employment('e', { termination_date: '2026-01-31' }));
     await learn(db, employment('e', { ...named, ...elsewhere }));
     const [line] = await lines(db, body(3, named), 'regular');
-    t.equal(told(line as Line), 'e a 0.00 moved 10.00', where);
+    t.equal(brief(line as Line), 'e a 0.00 moved 10.00', where);
     t.equal(line?.explanation, `moved: ${where}; 10.00 in the previous run, nothing to take now`);
     await finalized(db, 'r3', body(3, named));
     t.strictSame(await changes(db, body(4, named)), [], 'once');

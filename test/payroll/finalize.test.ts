@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { RunBody } from '../../src/payroll/runs/body.ts';
-import { type Finalized, finalizeRun, type Gate } from '../../src/payroll/runs/finalize.ts';
+import { type CheckReadiness, type Finalized, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { deleteRun, frozenOf } from '../../src/payroll/runs/store.ts';
 import { scratch } from '../database/scratch.ts';
 import {
@@ -49,11 +49,11 @@ const NOTHING = { freezes: 0, employees: [] };
 
 /** Finalizes, and does something between the computation and the moment that makes it stand. */
 function during(db: Db, runId: string, work: () => Promise<unknown>): Promise<Finalized> {
-  const gate: Gate = async () => {
+  const checkReadiness: CheckReadiness = async () => {
     await work();
     return { ready: true, checked_at: NOW, checks: [], etag: '', failures: [] };
   };
-  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: NOW }, gate);
+  return finalizeRun(db, runId, { ifMatch: null, accept: null, now: NOW }, checkReadiness);
 }
 
 t.test(
@@ -275,10 +275,16 @@ t.test(
     await put(db, 'r', body(2));
     const asked = { ifMatch: null, accept: null, now: NOW };
     const failures = [{ checkId: 'overlap', employeeId: null, ids: [] }];
-    const refuses: Gate = async () => ({ ready: false, checked_at: NOW, checks: [], etag: '', failures });
+    const refuses: CheckReadiness = async () => ({
+      ready: false,
+      checked_at: NOW,
+      checks: [],
+      etag: '',
+      failures,
+    });
     t.match(await finalizeRun(db, 'r', asked, refuses), { outcome: 'not-ready', report: { ready: false } });
     t.strictSame(await frozenRows(db), NOTHING);
-    const fails: Gate = () => Promise.reject(new Error('no answer'));
+    const fails: CheckReadiness = () => Promise.reject(new Error('no answer'));
     await t.rejects(finalizeRun(db, 'r', asked, fails), { message: 'no answer' });
     t.strictSame(await frozenRows(db), NOTHING);
     t.match(await found(db, 'r'), { state: 'open' });

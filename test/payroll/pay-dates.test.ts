@@ -6,7 +6,7 @@ import { every, yearOfDates } from './calendars.ts';
 const FRIDAYS = every(14, '2026-01-02', 26);
 
 /** The problem of a biweekly list of 2026 in one text; '' without one. */
-function told(dates: readonly string[], frequency: PayFrequency = 'biweekly', year = '2026'): string {
+function problemOf(dates: readonly string[], frequency: PayFrequency = 'biweekly', year = '2026'): string {
   const problem = listProblem(dates, year, frequency, 'pay_dates');
   return problem === null ? '' : `${problem.path}: ${problem.rule}`;
 }
@@ -17,53 +17,57 @@ t.test('a list of all pay dates of a year is valid, on whatever day the year beg
       const firsts = { weekly: 7, biweekly: 14, semimonthly: 1, monthly: 1 }[frequency];
       for (let first = 1; first <= firsts; first += 1) {
         const dates = yearOfDates(frequency, year, first);
-        t.equal(told(dates, frequency, String(year)), '', `${frequency} ${dates[0]}`);
+        t.equal(problemOf(dates, frequency, String(year)), '', `${frequency} ${dates[0]}`);
       }
     }
   }
 });
 
 t.test('a pay date that bank holidays move does not break a list', async (t) => {
-  t.equal(told(['2026-01-02', ...FRIDAYS.slice(1, -1), '2026-12-17']), '', 'within the year');
-  t.equal(told(every(14, '2026-01-16', 25)), '', 'the first into the year before');
-  t.equal(told([...FRIDAYS, '2026-12-31']), '', 'the next year’s first into this year');
-  t.equal(told(every(7, '2023-01-09', 51), 'weekly', '2023'), '', 'Monday, 2 January 2023 was a holiday');
+  t.equal(problemOf(['2026-01-02', ...FRIDAYS.slice(1, -1), '2026-12-17']), '', 'within the year');
+  t.equal(problemOf(every(14, '2026-01-16', 25)), '', 'the first into the year before');
+  t.equal(problemOf([...FRIDAYS, '2026-12-31']), '', 'the next year’s first into this year');
+  t.equal(
+    problemOf(every(7, '2023-01-09', 51), 'weekly', '2023'),
+    '',
+    'Monday, 2 January 2023 was a holiday',
+  );
   const thanksgiving = every(7, '2026-01-02', 52).map((date) =>
     date === '2026-11-27' ? '2026-11-25' : date,
   );
-  t.equal(told(thanksgiving, 'weekly'), '');
+  t.equal(problemOf(thanksgiving, 'weekly'), '');
 });
 
 t.test('a list is refused with its first wrong date', async (t) => {
   const changed = (index: number, date: string) => FRIDAYS.with(index, date);
-  t.equal(told(changed(3, '2026-02-30')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
-  t.equal(told(changed(3, '2026-2-13')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
-  t.equal(told(changed(3, '2026-01-30')), 'pay_dates[3]: must be later than the date before it');
-  t.equal(told(changed(3, '2026-01-29')), 'pay_dates[3]: must be later than the date before it');
-  t.equal(told([...FRIDAYS, '2027-01-01']), 'pay_dates[26]: must be in 2026, the year of the pay date');
-  t.equal(told(FRIDAYS.toReversed()), 'pay_dates[1]: must be later than the date before it');
+  t.equal(problemOf(changed(3, '2026-02-30')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
+  t.equal(problemOf(changed(3, '2026-2-13')), 'pay_dates[3]: must be a real date, YYYY-MM-DD');
+  t.equal(problemOf(changed(3, '2026-01-30')), 'pay_dates[3]: must be later than the date before it');
+  t.equal(problemOf(changed(3, '2026-01-29')), 'pay_dates[3]: must be later than the date before it');
+  t.equal(problemOf([...FRIDAYS, '2027-01-01']), 'pay_dates[26]: must be in 2026, the year of the pay date');
+  t.equal(problemOf(FRIDAYS.toReversed()), 'pay_dates[1]: must be later than the date before it');
 });
 
 t.test('a list that does not cover the year is refused', async (t) => {
   const missing = (index: number) => FRIDAYS.toSpliced(index, 1);
   t.equal(
-    told(missing(10)),
+    problemOf(missing(10)),
     'pay_dates: must cover 2026: there is no biweekly pay date between 2026-05-08 and 2026-06-05',
   );
-  t.equal(told([]), 'pay_dates: must cover 2026: 25 to 27 biweekly pay dates, not 0');
-  t.equal(told(FRIDAYS.slice(13)), 'pay_dates: must cover 2026: 25 to 27 biweekly pay dates, not 13');
+  t.equal(problemOf([]), 'pay_dates: must cover 2026: 25 to 27 biweekly pay dates, not 0');
+  t.equal(problemOf(FRIDAYS.slice(13)), 'pay_dates: must cover 2026: 25 to 27 biweekly pay dates, not 13');
   t.equal(
-    told(every(13, '2026-02-02', 25)),
+    problemOf(every(13, '2026-02-02', 25)),
     'pay_dates: must cover 2026: there is no biweekly pay date between 2026-01-01 and 2026-02-02',
   );
   t.equal(
-    told(every(13, '2026-01-02', 26)),
+    problemOf(every(13, '2026-01-02', 26)),
     'pay_dates: must cover 2026: there is no biweekly pay date between 2026-11-23 and 2026-12-31',
   );
   for (const frequency of PAY_FREQUENCIES) {
     const dates = yearOfDates(frequency, 2026, 5);
     for (let index = 1; index < dates.length - 1; index += 1) {
-      t.not(told(dates.toSpliced(index, 1), frequency), '', `${frequency} without ${dates[index]}`);
+      t.not(problemOf(dates.toSpliced(index, 1), frequency), '', `${frequency} without ${dates[index]}`);
     }
   }
 });
@@ -74,8 +78,8 @@ t.test('a gap closer to two periods than to one is a missing date', async (t) =>
     const dates = yearOfDates(frequency, 2026, 5);
     const [before] = dates.slice(4);
     const [allowed, tooLate] = every(1, before as string, longest[frequency] + 2).slice(-2);
-    t.equal(told(dates.with(5, allowed as string), frequency), '', `${frequency} ${allowed}`);
-    t.match(told(dates.with(5, tooLate as string), frequency), `between ${before} and ${tooLate}`);
+    t.equal(problemOf(dates.with(5, allowed as string), frequency), '', `${frequency} ${allowed}`);
+    t.match(problemOf(dates.with(5, tooLate as string), frequency), `between ${before} and ${tooLate}`);
   }
 });
 
@@ -83,7 +87,7 @@ t.test('a list of another frequency is refused', async (t) => {
   for (const frequency of PAY_FREQUENCIES) {
     for (const other of PAY_FREQUENCIES) {
       if (frequency === other) continue;
-      t.match(told(yearOfDates(frequency, 2026), other), /must cover 2026/, `${frequency} as ${other}`);
+      t.match(problemOf(yearOfDates(frequency, 2026), other), /must cover 2026/, `${frequency} as ${other}`);
     }
   }
 });

@@ -3,7 +3,7 @@ import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import { RunRefused } from '../../src/payroll/runs/basis.ts';
-import { finalizeRun, type Gate } from '../../src/payroll/runs/finalize.ts';
+import { type CheckReadiness, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { policyOf, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
 import { scratch } from '../database/scratch.ts';
 import { body, employment, event, finalized, learn, NOW, put, send, verified, view } from './runs-stage.ts';
@@ -126,10 +126,10 @@ t.test('a finalized run keeps its options when the policy changes', async (t) =>
 t.test('a policy change during finalizing stops it', async (t) => {
   const db = await staged(t);
   await put(db, 'r', body(2));
-  const gate: Gate = async () => {
+  const checkReadiness: CheckReadiness = async () => {
     await set(db, { scheme: 'month-even' });
     return { ready: true, checked_at: NOW, checks: [], etag: '', failures: [] };
   };
   const finalizing = { ifMatch: null, accept: null, now: NOW };
-  t.equal((await finalizeRun(db, 'r', finalizing, gate)).outcome, 'changed');
+  t.equal((await finalizeRun(db, 'r', finalizing, checkReadiness)).outcome, 'changed');
 });

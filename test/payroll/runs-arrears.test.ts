@@ -59,11 +59,11 @@ async function took(db: Db, runId: string, amounts: Record<string, string>, repo
   });
 }
 
-const told = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
+const brief = ({ deduction_id, adjustment_for, member_amount, employer_amount, flags }: Line) =>
   [deduction_id, adjustment_for, member_amount, employer_amount, ...flags].join(' ');
 
 async function arrears(db: Db, changes: Partial<RunBody> = {}, place = 3): Promise<string[]> {
-  return (await lines(db, body(place, { arrears: 'include', ...changes }), 'arrears')).map(told);
+  return (await lines(db, body(place, { arrears: 'include', ...changes }), 'arrears')).map(brief);
 }
 
 t.test('what payroll took too little is owed, and nothing of the employer', async (t) => {
@@ -158,7 +158,7 @@ t.test('arrears are no part of adjustments', async (t) => {
   await send(db, each('2026-01-30', { member_contribution: '12', employer_contribution: '5' }));
   await finalized(db, 'r3', body(3, { arrears: 'include', adjustments: 'include' }));
   const due = (await linesOf(db, 'r3')).filter((line) => line.kind !== 'regular');
-  t.strictSame(due.map(told), ['a r2 2.00 0.00 retro_pre_tax', 'a r2 6.00 0.00']);
+  t.strictSame(due.map(brief), ['a r2 2.00 0.00 retro_pre_tax', 'a r2 6.00 0.00']);
   await took(db, 'r3', { 'adjustment a r2 medical pre_tax': '0.00' });
   t.strictSame(await arrears(db, {}, 4), ['a r3 2.00 0.00']);
   t.match(await verified(db, 'r3'), { identical: true });

@@ -6,7 +6,7 @@ import type { Row } from '../../src/formats/rows.ts';
 import { readTaken, recordTaken } from '../../src/payroll/reconciliation/taken.ts';
 import { verifyRun } from '../../src/payroll/runs/verify.ts';
 import { payrollChange } from '../../src/payroll/settings/lock.ts';
-import { told } from '../formats/read.ts';
+import { described } from '../formats/read.ts';
 import {
   arrearsIn,
   finalized,
@@ -35,7 +35,7 @@ async function asked(db: Db, runId: string): Promise<string> {
 
 const problemsOf = async (db: Db, runId: string, ...rows: Given[]) => {
   const recorded = await taken(db, runId, ...rows);
-  return recorded.ok ? [] : told(recorded.problems);
+  return recorded.ok ? [] : described(recorded.problems);
 };
 
 t.test('what was taken too little is owed, reported by the next run or taken with it, once', async (t) => {
@@ -283,7 +283,7 @@ t.test('a report is kept out by a newer one, and by the end of its run, and leav
   }
   const report = async (meanwhile: () => Promise<unknown>) => {
     const recorded = await recordTaken(db, stored, interrupted(meanwhile), LATELY);
-    return recorded.ok ? [] : told(recorded.problems);
+    return recorded.ok ? [] : described(recorded.problems);
   };
   t.strictSame(await report(() => taken(db, FIRST, { employee_id: 'emp-2', amount: '2' })), [
     'a newer report on the run was recorded meanwhile',

@@ -203,8 +203,8 @@ t.test('a stored pay date that decides no amount of the run is verified too', as
   const db = await staged(t);
   const verify = async () => {
     const found: Difference[] = [];
-    const tell = (difference: Difference) => void found.push(difference);
-    await verifyRuns(db, { tell, looked: () => {}, signal: new AbortController().signal });
+    const report = (difference: Difference) => void found.push(difference);
+    await verifyRuns(db, { report, looked: () => {}, signal: new AbortController().signal });
     return found;
   };
   t.strictSame(await verify(), []);

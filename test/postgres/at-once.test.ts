@@ -16,7 +16,7 @@ import { eventually } from '../support/eventually.ts';
 usePostgres();
 
 /** Claims what is due in one transaction, and does the work in another one, which has to wait for the first. */
-async function besideClaiming<R>(
+async function whileClaiming<R>(
   db: Db,
   url: string,
   work: (trx: Trx) => Promise<R>,
@@ -78,7 +78,7 @@ t.test(
     const rejected = { state: 'rejected', head: 0, finished_at: START.toISOString() } as const;
     await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
     await owe(db, 'newer', 'emp-1');
-    const { claims, ended } = await besideClaiming(db, url, (trx) =>
+    const { claims, ended } = await whileClaiming(db, url, (trx) =>
       retryManually(trx, 'older', { force: false, now: START.toISOString() }),
     );
     t.match(claims, [{ requestId: 'newer' }]);
@@ -100,7 +100,7 @@ t.test('a sync asked for while the pending upload is being claimed has one of it
   const ask = (eventId: string) => (trx: Trx) =>
     requestSync(trx, { employerId: 'employer-1', eventId, now: START.toISOString() });
   await transact(db, ask('first'));
-  const { claims } = await besideClaiming(db, url, ask('second'));
+  const { claims } = await whileClaiming(db, url, ask('second'));
   const requests = await db.selectFrom('outbox').select(['request_id', 'state']).orderBy('seq').execute();
   t.match(requests, [{ request_id: claims[0]?.requestId, state: 'sending' }, { state: 'pending' }]);
   const syncs = await db

@@ -49,7 +49,7 @@ export async function catalogOfSqlite(db: Db): Promise<Map<string, Table>> {
       from pragma_foreign_key_list(${name}) group by id, "table", on_update, on_delete`;
     const keys = (await Promise.all([primary, others, foreign].map((query) => rowsOf(db, query)))).flat();
     const checks = [text.replace(/--.*$/gm, '')];
-    catalog.set(name, told(await rowsOf(db, columns), keys, checks));
+    catalog.set(name, tableOf(await rowsOf(db, columns), keys, checks));
   }
   return catalog;
 }
@@ -87,7 +87,7 @@ export async function catalogOfPostgres(db: Db): Promise<Map<string, Table>> {
       select pg_get_constraintdef(oid) as text from pg_constraint where conrelid = ${oid} and contype = 'c'`;
     const texts = (await rowsOf(db, checks)).map(({ text }) => text);
     const all = [...(await rowsOf(db, keys)), ...(await rowsOf(db, foreign))];
-    catalog.set(name, told(await rowsOf(db, columns), all, texts));
+    catalog.set(name, tableOf(await rowsOf(db, columns), all, texts));
   }
   return catalog;
 }
@@ -96,7 +96,7 @@ async function rowsOf<R>(db: Db, query: RawBuilder<R>): Promise<R[]> {
   return (await query.execute(db)).rows;
 }
 
-function told(columns: readonly Column[], keys: readonly Key[], checks: readonly string[]): Table {
+function tableOf(columns: readonly Column[], keys: readonly Key[], checks: readonly string[]): Table {
   return {
     columns: columns.map(({ name, type, required, otherwise }) =>
       [name, HOLDS[type] ?? type, required ? 'required' : '', otherwise ?? ''].join(' ').trim(),

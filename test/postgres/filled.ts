@@ -46,7 +46,7 @@ const AWKWARD_IDS = [
 ];
 
 /** Written at the start of a sidecar on SQLite only. */
-const LOST_TAIL = {
+const LOSS = {
   found_at: NOW.toISOString(),
   position: 1,
   seq: 1,
@@ -80,7 +80,7 @@ export async function fill(db: Db): Promise<Filled> {
   const read = { caller, what: 'change', whatId: 'r-taken', subject: 'employee:e-taken' } as const;
   await transact(db, (trx) => recordPiiRead(trx, { ...read, now: NOW.toISOString() }));
   const { token } = await create('kept');
-  await transact(db, (trx) => trx.insertInto('data_losses').values(LOST_TAIL).execute());
+  await transact(db, (trx) => trx.insertInto('data_losses').values(LOSS).execute());
   await transact(db, (trx) => beginSession(trx, token, NOW));
   const { position } = await db.selectFrom('ledger_head').select('position').executeTakeFirstOrThrow();
   return { token, position };

@@ -116,10 +116,10 @@ t.test('started again with the same seed it has the same deductions and new even
 
 t.test('attempts are told as they happen', async (t) => {
   const receiver = await receive(t);
-  const told: unknown[] = [];
-  const simulator = await start(t, { delivered: (delivery) => told.push(delivery) });
+  const delivered: unknown[] = [];
+  const simulator = await start(t, { delivered: (delivery) => delivered.push(delivery) });
   simulator.subscribe(receiver.url);
   const { id } = await simulator.requestCensus('maple-bakery');
-  t.match(told, [{ eventId: id, url: receiver.url, attempt: 1, acknowledged: true, status: 204 }]);
-  t.strictSame(told, simulator.deliveries());
+  t.match(delivered, [{ eventId: id, url: receiver.url, attempt: 1, acknowledged: true, status: 204 }]);
+  t.strictSame(delivered, simulator.deliveries());
 });

@@ -20,7 +20,7 @@ export type Evidence = {
 };
 
 /** The most breaches reported of each kind: one is enough to fail. */
-const TOLD = 3;
+const SHOWN = 3;
 
 /** Returns the broken promises in words. Call it once the inbox has no pending event. */
 export async function breaches(evidence: Evidence): Promise<string[]> {
@@ -148,7 +148,7 @@ async function wrongStates(trx: Trx): Promise<string[]> {
 }
 
 function named(what: string, found: readonly unknown[]): string[] {
-  return found.slice(0, TOLD).map((one) => `${typeof one === 'string' ? one : JSON.stringify(one)} ${what}`);
+  return found.slice(0, SHOWN).map((one) => `${typeof one === 'string' ? one : JSON.stringify(one)} ${what}`);
 }
 
 async function rows(trx: Trx, text: string): Promise<Row[]> {

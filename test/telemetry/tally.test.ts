@@ -9,11 +9,11 @@ t.test('a histogram tells how many values were at most so large, each step with 
       const bounds = [0.5, 1, 2.5, 10];
       const tally = createTally(bounds);
       for (const value of values) note(tally, value);
-      const told = histogram('test_seconds', 'Of a test.', tally).values.map(
+      const shown = histogram('test_seconds', 'Of a test.', tally).values.map(
         ({ labels, metricName, value }) => `${metricName} ${labels.le ?? ''} ${value}`,
       );
       const name = 'benefits_sidecar_test_seconds';
-      t.strictSame(told, [
+      t.strictSame(shown, [
         ...bounds.map(
           (bound) => `${name}_bucket ${bound} ${values.filter((value) => value <= bound).length}`,
         ),

@@ -1,4 +1,4 @@
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { closed, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
@@ -52,7 +52,7 @@ const SUMMARY = {
 };
 const EventSummary = closed(SUMMARY, 'An event without its body.');
 
-const LedToVersion = closed(
+const AppliedVersion = closed(
   {
     deduction_id: Type.String({ description: 'The deduction.' }),
     version: Type.Integer({ description: 'The number of the version.' }),
@@ -63,7 +63,7 @@ const LedToVersion = closed(
   },
   'The deduction version that the event recorded.',
 );
-const LedToSync = closed(
+const TriggeredSync = closed(
   {
     sync_id: Type.String({ description: 'The census sync.' }),
     employer_id: Type.String({ description: 'The employer.' }),
@@ -87,7 +87,7 @@ const WholeEvent = closed(
       { description: 'Other bodies received with the same event ID. Only the first body counts.' },
     ),
     led_to: closed(
-      { version: nullable(LedToVersion), census_sync: nullable(LedToSync) },
+      { version: nullable(AppliedVersion), census_sync: nullable(TriggeredSync) },
       'The result of the event. Both fields are null if it changed nothing.',
     ),
   },
@@ -170,7 +170,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
       if (found === null) throw notFound('event');
       return {
         ...viewWholeEvent(found),
-        led_to: ledToOf(await readEffects(db, params.event_id)),
+        led_to: viewEffects(await readEffects(db, params.event_id)),
       };
     },
   );
@@ -189,7 +189,7 @@ function filterOf(given: { event_type?: string; from?: string; until?: string })
   };
 }
 
-function ledToOf({ version, sync }: EventEffects): Static<typeof WholeEvent>['led_to'] {
+function viewEffects({ version, sync }: EventEffects): Static<typeof WholeEvent>['led_to'] {
   return {
     version: version && {
       deduction_id: version.deduction_id,
@@ -317,7 +317,7 @@ function eventReprocessingRoutes(app: Api, { db, now, log, wakeApply }: ApiParts
         now().toISOString(),
         async (step) => {
           if (step > 0) wakeApply();
-          await turn();
+          await nextTurn();
         },
       );
       log.info({ count: reprocessed, ...by(request) }, 'events were put back to pending');

@@ -20,11 +20,11 @@ const WHY: Readonly<Record<NotReady, string>> = {
 
 /** Liveness, readiness of the process, and metrics. Public: no token, and no stored data. */
 export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
-  let told: NotReady | null = null;
+  let logged: NotReady | null = null;
   /** Logs each new cause once, however often the route is called. */
-  const tell = (why: NotReady | null): void => {
-    if (why === told) return;
-    told = why;
+  const logChange = (why: NotReady | null): void => {
+    if (why === logged) return;
+    logged = why;
     if (why === null) log.info({}, 'the process can commit again');
     else log.warn({ reason: WHY[why] }, 'the process cannot commit: readyz responds with 503');
   };
@@ -59,7 +59,7 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
     },
     async (_request, reply) => {
       const why = await whyNotReady();
-      tell(why);
+      logChange(why);
       if (why === null) return reply.code(200).send();
       const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) };
       return sendRefusal(reply, new Refusal('unavailable', WHY[why], { headers }));

@@ -99,7 +99,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
       const answer =
         type === JSON_TYPE
           ? await pageFrom(pages, from ?? { employeeId: '', position, given: 0 }, query.limit)
-          : fileOf(type, stored, await begun(pages, tell(request)));
+          : fileOf(type, stored, await begun(pages, logBreak(request)));
       if (stored.etag !== null) withEtag(reply, stored.etag);
       return reply.header('vary', 'accept').type(type).send(answer);
     },
@@ -121,7 +121,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
   }
 
   /** Logs why a response broke off. A response that has started cannot become an error response. */
-  function tell(request: FastifyRequest) {
+  function logBreak(request: FastifyRequest) {
     return (error: unknown): void => {
       const route = `${request.method} ${request.routeOptions.url}`;
       log.error({ route, code: codeOf(error), cause: causeOf(error) }, 'an answer broke off');

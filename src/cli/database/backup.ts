@@ -4,7 +4,7 @@ import { basename, dirname, resolve } from 'node:path';
 import type { Command } from 'commander';
 import { readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
-import { BESIDE, isNamedBeside } from '../../database/files.ts';
+import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { sqliteFile, sqlitePath } from '../../database/open.ts';
 import { backUp } from '../../operations/backup.ts';
 import { jsonOption } from '../arguments.ts';
@@ -82,7 +82,7 @@ function targetOf(file: string, path: string, force: boolean): string {
   if (target === path || (existsSync(target) && realpathSync(target) === path)) {
     throw new WrongUsage(`${file} is the database itself: name another file`);
   }
-  if (isNamedBeside(target)) {
+  if (hasReservedSuffix(target)) {
     throw new WrongUsage(`${file} is named like what lies beside a database: name another file`);
   }
   if (!existsSync(target)) return target;
@@ -90,7 +90,7 @@ function targetOf(file: string, path: string, force: boolean): string {
     throw new CommandFailed(`${file} is there already: name another file, or replace it with --force`);
   }
   // Only a database that is or was served has a lock file.
-  if (existsSync(`${realpathSync(target)}${BESIDE.lock}`)) {
+  if (existsSync(`${realpathSync(target)}${SUFFIX.lock}`)) {
     throw new CommandFailed(`${file} is the database of another sidecar: name another file`);
   }
   return target;

@@ -54,7 +54,11 @@ export function verify(context: Context, { json }: { json?: true }): Promise<num
     const progress = await showProgress(out, 'rows', await rowsToVerify(db, encryptor));
     const differences = createDifferences(NAMED);
     const signal = stopped();
-    const found = await verifyAll(db, encryptor, { tell: differences.tell, looked: adding(progress), signal })
+    const found = await verifyAll(db, encryptor, {
+      report: differences.report,
+      looked: adding(progress),
+      signal,
+    })
       .catch(ifStopped(signal, 'stopped before the end: nothing was changed, and nothing is proved'))
       .finally(progress.end);
     const ms = Math.round(performance.now() - began);

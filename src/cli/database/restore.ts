@@ -14,7 +14,7 @@ import { removeMark } from '../../inbox/high-water-mark.ts';
 import { assertWhole, BackupFailed, withFile } from '../../operations/backup.ts';
 import {
   compact,
-  copyBeside,
+  copyToPrepared,
   dropPrepared,
   isThere,
   keptName,
@@ -99,7 +99,7 @@ async function replace(context: Context, file: string, path: string, options: Op
   const signal = stopped();
   const progress = await showProgress(out, 'MB', megabytes(statSync(file).size));
   const copied = (bytes: number): void => progress.set(megabytes(bytes));
-  const prepared = await copyBeside(file, path, { copied, signal })
+  const prepared = await copyToPrepared(file, path, { copied, signal })
     .catch(ifStopped(signal, 'stopped before the end: nothing was replaced'))
     .finally(progress.end);
   const checked = await checkBackup(context, file, prepared, options.withoutKeys === true);

@@ -12,7 +12,7 @@ import { expect, expectEqual, type Scene, type Step, StepFailed } from './scene.
 
 export const PAYROLL_STEPS: readonly Step[] = [
   { title: 'Payroll computes, reviews and finalizes a run for each employer', play: runPayroll },
-  { title: 'A deduction changes for a past pay period: the next run adjusts it', play: settle },
+  { title: 'A deduction changes for a past pay period: the next run adjusts it', play: adjust },
 ];
 
 /**
@@ -53,7 +53,7 @@ async function runPayroll(scene: Scene): Promise<void> {
     const lines = await linesOf(scene, run);
     for (const line of lines) {
       printDemoLine(show, line);
-      expectByHand(scene, line, payroll, first);
+      expectComputed(scene, line, payroll, first);
     }
     if (lines.some((line) => line.flags.includes('partial_cycle'))) {
       show('partial_cycle: the first or last check of the year takes only its own share.');
@@ -101,7 +101,7 @@ async function runOthers(scene: Scene, payroll: Payroll): Promise<void> {
     employees += run.employees;
     await expectReady(scene, run);
     const lines = await linesOf(scene, run);
-    for (const line of lines) expectByHand(scene, line, other, other.first);
+    for (const line of lines) expectComputed(scene, line, other, other.first);
     await finalize(scene, run, lines);
   }
   expectEqual('employees in those runs', employees, othersOf(scene, employerId, frequency).length);
@@ -159,7 +159,7 @@ async function expectReady({ stage, confirm }: Scene, run: PayrollRun): Promise<
   confirm(`All ${checks.length} readiness checks pass.`);
 }
 
-async function settle(scene: Scene): Promise<void> {
+async function adjust(scene: Scene): Promise<void> {
   const { stage, show, confirm } = scene;
   for (const payroll of payrollsOf(scene)) {
     const { employerId, frequency, corrected, first, second } = payroll;
@@ -188,7 +188,7 @@ async function settle(scene: Scene): Promise<void> {
       [[paid.deduction_id, firstId, amountOf(due)]],
     );
     for (const line of lines) {
-      if (line.kind === 'regular') expectByHand(scene, line, payroll, second);
+      if (line.kind === 'regular') expectComputed(scene, line, payroll, second);
       if (line.kind !== 'regular' || line.change !== 'same') printDemoLine(show, line);
     }
     const flag = due > 0n ? 'retro_pre_tax' : 'retro_refund';
@@ -288,7 +288,7 @@ function placeOf({ payDates }: Payroll, { pay_date }: PayDate): Place {
 }
 
 /** Compares a regular line with the expected amounts for what the benefits service holds. */
-function expectByHand({ stage }: Scene, line: Line, payroll: Payroll, date: PayDate): void {
+function expectComputed({ stage }: Scene, line: Line, payroll: Payroll, date: PayDate): void {
   const what = `${line.line_of_coverage} of ${line.employee_id} on ${date.pay_date}`;
   const held = stage.simulator.deductions().find(({ id }) => id === line.deduction_id);
   if (held === undefined) throw new StepFailed(`a line of a known deduction`, what);
@@ -322,11 +322,11 @@ function printDemoLine(show: (text: string) => void, line: Line): void {
 
 /** Breaks between words and indents the rows after the first. */
 function wrapped(sentence: string): string[] {
-  const room = WIDTH.row - INDENT.length;
+  const width = WIDTH.row - INDENT.length;
   const rows: string[] = [];
   for (const word of sentence.split(' ')) {
     const row = rows.at(-1);
-    if (row !== undefined && row.length + 1 + word.length <= room) rows[rows.length - 1] = `${row} ${word}`;
+    if (row !== undefined && row.length + 1 + word.length <= width) rows[rows.length - 1] = `${row} ${word}`;
     else rows.push(row === undefined ? word : `  ${word}`);
   }
   return rows;

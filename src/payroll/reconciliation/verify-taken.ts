@@ -50,16 +50,16 @@ function pageOf(db: Db, after: Place) {
     .execute();
 }
 
-function verifyOne(row: Row, { tell }: Verifying): void {
+function verifyOne(row: Row, { report }: Verifying): void {
   const id = `${row.run_id}/${row.report}/${row.employee_id}`;
   const line = linesOf(row.lines).find((one) => lineKey(one) === row.line);
   if (line === undefined) {
-    tell({ table: 'taken_lines', id, field: 'line', rule: 'there is no such line' });
+    report({ table: 'taken_lines', id, field: 'line', rule: 'there is no such line' });
     return;
   }
   const [asked, taken, owed] = [line.member_amount, row.amount, row.owed].map(parseAmount);
   if (asked === null || taken === null || owed === null || asked !== (taken ?? 0n) + (owed ?? 0n)) {
-    tell({ table: 'taken_lines', id, field: 'amount', rule: 'and what is owed do not make up the line' });
+    report({ table: 'taken_lines', id, field: 'amount', rule: 'and what is owed do not make up the line' });
   }
 }
 
@@ -73,7 +73,7 @@ function linesOf(text: string | null): Line[] {
 }
 
 /** Reports each report whose number of lines is wrong or whose run does not exist. */
-async function verifyReports(db: Db, { tell }: Verifying): Promise<void> {
+async function verifyReports(db: Db, on: Verifying): Promise<void> {
   const { rows } = await sql<{ run_id: string; report: number }>`
     select run_id, report from taken_reports
     where recorded_at is not null and lines <> (select count(*) from taken_lines
@@ -81,7 +81,7 @@ async function verifyReports(db: Db, { tell }: Verifying): Promise<void> {
       or not exists (select 1 from payroll_runs where payroll_runs.run_id = taken_reports.run_id)
     order by run_id, report limit ${NAMED}`.execute(db);
   for (const { run_id, report } of rows) {
-    tell({
+    on.report({
       table: 'taken_reports',
       id: `${run_id}/${report}`,
       field: 'lines',

@@ -37,19 +37,19 @@ export type FrozenLines = {
   /** By freeze id, of the runs that the employee was in. */
   own: ReadonlyMap<string, readonly Line[]>;
   /** Lines of finalized runs that settle an earlier run, by its id, in the order of the runs that carried them. */
-  settling: ReadonlyMap<string | null, readonly Line[]>;
+  trueUps: ReadonlyMap<string | null, readonly Line[]>;
 };
 
 /** `rows`: one per run, in the order of the runs. Lines of a voided run settle nothing. */
 export function frozenLinesOf(
   rows: readonly { freezeId: string; isIn: boolean; isVoided: boolean; lines: readonly Line[] }[],
 ): FrozenLines {
-  const settling = rows
+  const trueUps = rows
     .filter(({ isVoided }) => !isVoided)
     .flatMap(({ lines }) => lines.filter((line) => line.adjustment_for !== null && isIncluded(line)));
   return {
     own: new Map(rows.filter(({ isIn }) => isIn).map(({ freezeId, lines }) => [freezeId, lines])),
-    settling: Map.groupBy(settling, (line) => line.adjustment_for),
+    trueUps: Map.groupBy(trueUps, (line) => line.adjustment_for),
   };
 }
 
@@ -109,7 +109,7 @@ export function adjustmentLines(
   carrier: Carrier,
 ): Line[] {
   const own = frozen.own.get(earlier.freezeId);
-  const settled = settledOf(earlier, own ?? [], frozen.settling.get(earlier.runId) ?? []);
+  const settled = settledOf(earlier, own ?? [], frozen.trueUps.get(earlier.runId) ?? []);
   const histories = new Map(known.histories.map((history) => [history.deductionId, history]));
   const owes = !earlier.isVoided && owesRun(earlier, known, own !== undefined);
   const lines: Line[] = [];
@@ -169,7 +169,7 @@ function bucketOf({ line_of_coverage, taxability }: Pick<Line, 'line_of_coverage
 function settledOf(
   { isVoided }: Earlier,
   own: readonly Line[],
-  settling: readonly Line[],
+  trueUps: readonly Line[],
 ): Map<string, Map<string, Settled>> {
   const settled = new Map<string, Map<string, Settled>>();
   const add = (line: Line, part: 'finalized' | 'since'): void => {
@@ -181,7 +181,7 @@ function settledOf(
   };
   // A voided run took nothing. Arrears collected for it are returned like its adjustments.
   if (!isVoided) for (const line of own) if (line.kind === 'regular') add(line, 'finalized');
-  for (const line of settling) if (line.kind === 'adjustment' || isVoided) add(line, 'since');
+  for (const line of trueUps) if (line.kind === 'adjustment' || isVoided) add(line, 'since');
   return settled;
 }
 

@@ -77,7 +77,7 @@ function accountsOf(
     account.finalized = total([account.finalized, line.member_amount]);
     account.owed = total([account.owed, one.owed]);
   }
-  for (const line of frozen.settling.get(runId) ?? []) {
+  for (const line of frozen.trueUps.get(runId) ?? []) {
     if (line.kind !== 'arrears') continue;
     const account = accountOf(line);
     account.collected = total([account.collected, line.member_amount]);

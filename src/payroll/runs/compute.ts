@@ -20,10 +20,10 @@ import { candidates, frozenLines, historiesOf, owedBy, readAhead } from './reads
 import {
   type Debtor,
   type FrozenRow,
-  runsToSettle,
+  runsToTrueUp,
   type Settlements,
-  type Settling,
-  settlingLines,
+  type TrueUp,
+  trueUpLines,
 } from './true-up.ts';
 
 /** An employee of the employer, in the run or not. */
@@ -48,7 +48,7 @@ export type Inputs = {
   scope: Scope;
   rules: LineRules;
   previous: (Pick<Previous, 'runId' | 'rules'> & { freezeId: string }) | null;
-  settling: Settling;
+  trueUp: TrueUp;
 };
 
 /** Prepares the computation of a basis. */
@@ -81,7 +81,7 @@ export async function inputsOf(db: Db | Trx, basis: Basis): Promise<Inputs> {
       previous === null
         ? null
         : { runId: previous.run_id, freezeId: previous.freeze_id, rules: rulesOf(previous.basis) },
-    settling: {
+    trueUp: {
       rules,
       schedules: basis.schedules,
       earlier,
@@ -144,7 +144,7 @@ type ReadPage = { all: readonly Read[]; frozen: ReadonlyMap<string, FrozenRow[]>
 
 async function readEmployees(
   db: Db | Trx,
-  { basis, scope, settling, previous }: Inputs,
+  { basis, scope, trueUp, previous }: Inputs,
   employees: readonly string[],
 ): Promise<ReadPage> {
   const facts = await rosterAt(db, employees, basis.position);
@@ -166,10 +166,10 @@ async function readEmployees(
     return {
       ...debtor,
       previous: previous === null ? null : { ...previous, isIn: row?.isIn ?? false, lines: row?.lines ?? [] },
-      runs: runsToSettle(settling, debtor),
+      runs: runsToTrueUp(trueUp, debtor),
     };
   });
-  return { all, frozen: await rowsToSettle(db, settling, all) };
+  return { all, frozen: await rowsToTrueUp(db, trueUp, all) };
 }
 
 function employmentsAt(
@@ -182,16 +182,16 @@ function employmentsAt(
   return employmentsOf(reports.filter((report) => report.position <= position));
 }
 
-/** Reads the lines of earlier runs that settling needs: none for most employees. */
-async function rowsToSettle(
+/** Reads the lines of earlier runs that a true-up needs: none for most employees. */
+async function rowsToTrueUp(
   db: Db | Trx,
-  settling: Settling,
+  trueUp: TrueUp,
   all: readonly Read[],
 ): Promise<Map<string, FrozenRow[]>> {
   const wanted = new Map<string, Set<string>>();
   for (const { employeeId, runs } of all)
     if (runs.length > 0) wanted.set(employeeId, new Set(runs.map(({ freezeId }) => freezeId)));
-  const freezeIds = settling.earlier.map(({ freezeId }) => freezeId);
+  const freezeIds = trueUp.earlier.map(({ freezeId }) => freezeId);
   const read = await frozenLines(
     db,
     freezeIds.filter((id) => [...wanted.values()].some((own) => own.has(id))),
@@ -215,7 +215,7 @@ function linesOf(inputs: Inputs, read: Read, frozen: readonly FrozenRow[]): Empl
     : [];
   if (previous !== null && previous.lines.length > 0 && mayStop(inputs, membership))
     lines.push(...stoppedLines(lines, previous, membership, employments, rules));
-  if (runs.length > 0) lines.push(...settlingLines(inputs.settling, read, runs, frozen, lines));
+  if (runs.length > 0) lines.push(...trueUpLines(inputs.trueUp, read, runs, frozen, lines));
   const ofDay = (moved: MovedStart<RunVersion>) =>
     moved.version.employee_id === employeeId && concernsDay(moved, day);
   return {
@@ -304,13 +304,13 @@ export async function settledBy(
     .orderBy('pay_date')
     .orderBy('run_id')
     .execute();
-  const settling: string[] = [];
+  const settlers: string[] = [];
   // One at a time, because a frozen basis may be megabytes.
   for (const other of finalized) {
     const [frozen] = await frozenRuns(db, [other.run_id]);
-    if (frozen?.settled.some(([settled]) => settled === run_id)) settling.push(other.run_id);
+    if (frozen?.settled.some(([settled]) => settled === run_id)) settlers.push(other.run_id);
   }
-  return settling;
+  return settlers;
 }
 
 /** Returns the basis of finalized and voided runs, and the employees for whom they settled something. */

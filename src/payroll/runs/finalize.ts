@@ -25,7 +25,7 @@ export type Finalizing = {
 };
 
 /** Checks a run when its lines are computed, before it is final. */
-export type Gate = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
+export type CheckReadiness = (basis: Basis, summary: Summary) => Promise<ReadinessReport>;
 
 export type Finalized =
   | { outcome: 'finalized'; stored: StoredRun }
@@ -44,14 +44,14 @@ const LEFT_BEHIND_MS = 60 * 60 * 1000;
 
 /**
  * Finalizes an open run. Its lines are written first, about a hundred employees per transaction; then one
- * small transaction makes the run final, unless the employer's payroll changed meanwhile. Without a gate no
+ * small transaction makes the run final, unless the employer's payroll changed meanwhile. Without `checkReadiness` no
  * readiness is checked: callers use `finalizeChecked`. Throws `RunRefused`.
  */
 export async function finalizeRun(
   db: Db,
   runId: string,
   finalizing: Finalizing,
-  gate: Gate | null = null,
+  checkReadiness: CheckReadiness | null = null,
 ): Promise<Finalized> {
   await dropLeftBehind(db, finalizing.now);
   const stored = await findRun(db, runId);
@@ -67,7 +67,7 @@ export async function finalizeRun(
     const { ifMatch, accept } = finalizing;
     const isStale = ifMatch !== null && linesEtagOf(ifMatch) !== summary.etag;
     if (isStale && accept === null) return await undone(db, freezeId, { outcome: 'stale' });
-    const report = gate === null ? null : await gate(basis, summary);
+    const report = checkReadiness === null ? null : await checkReadiness(basis, summary);
     // With `accept` only the ETag of the readiness report helps: that of the lines would be refused again.
     if (isStale)
       return await undone(

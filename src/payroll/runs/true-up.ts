@@ -20,8 +20,8 @@ import type { LineRules } from './lines.ts';
 import { type Attended, overlaps } from './missed-checks.ts';
 import { isGone, type Membership } from './population.ts';
 
-/** The inputs of settling that are the same for all employees. */
-export type Settling = {
+/** The inputs of a true-up that are the same for all employees. */
+export type TrueUp = {
   rules: LineRules;
   /** The pay frequencies and groups of the employer's schedules. */
   schedules: Basis['schedules'];
@@ -40,7 +40,7 @@ export type Debtor = Known & { membership: Membership; owed: readonly Owed[] };
 export type FrozenRow = { freezeId: string; isIn: boolean; lines: readonly Line[] };
 
 /** Returns the earlier runs whose lines must be read for an employee: most often none. */
-export function runsToSettle({ earlier, settled }: Settling, debtor: Debtor): Earlier[] {
+export function runsToTrueUp({ earlier, settled }: TrueUp, debtor: Debtor): Earlier[] {
   const known = settled.get(debtor.employeeId);
   const needed = new Set<Earlier>();
   for (const one of earlier) {
@@ -60,9 +60,9 @@ export function runsToSettle({ earlier, settled }: Settling, debtor: Debtor): Ea
  * Reports whether a run settles an earlier run with employees who left. It must have the same frequency and group,
  * unless the employer's schedules no longer have them: then any run does. A run without a pay group is for all groups.
  */
-function settlesLeaversOf(
+function coversLeaversOf(
   earlier: Run,
-  { rules: { run }, schedules }: Settling,
+  { rules: { run }, schedules }: TrueUp,
   groupOfEmployee: string | null,
 ): boolean {
   const group = earlier.pay_group ?? groupOfEmployee;
@@ -74,18 +74,18 @@ function settlesLeaversOf(
 }
 
 /**
- * Returns the adjustments and arrears of an employee for `runs` (of `runsToSettle`), whose lines are in `rows`.
+ * Returns the adjustments and arrears of an employee for `runs` (of `runsToTrueUp`), whose lines are in `rows`.
  *
  * @param regular what the run at hand takes of the employee's deductions
  */
-export function settlingLines(
-  settling: Settling,
+export function trueUpLines(
+  trueUp: TrueUp,
   debtor: Debtor,
   runs: readonly Earlier[],
   rows: readonly FrozenRow[],
   regular: readonly Line[],
 ): Line[] {
-  const { rules, earlier, carrier } = settling;
+  const { rules, earlier, carrier } = trueUp;
   const { run } = rules;
   const { membership, employments, owed } = debtor;
   const gone = isGone(membership, employments, run);
@@ -95,7 +95,7 @@ export function settlingLines(
   // An employee who left has no other paycheck to wait for: the runs of the same frequency and pay group report it.
   const own = employments.find((one) => one.employer_id === run.employer_id);
   const group = own === undefined ? null : payGroupOn(own, run.period_end);
-  const concerned = gone ? runs.filter((one) => settlesLeaversOf(one.rules.run, settling, group)) : runs;
+  const concerned = gone ? runs.filter((one) => coversLeaversOf(one.rules.run, trueUp, group)) : runs;
   const attended = earlier.flatMap((one): Attended[] => {
     const lines = one.isVoided ? undefined : frozen.own.get(one.freezeId);
     return lines === undefined ? [] : [{ rules: one.rules, lines }];

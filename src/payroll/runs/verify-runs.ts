@@ -49,7 +49,7 @@ export async function verifyRuns(db: Db, on: Verifying): Promise<RunsVerified> {
 
 async function verifyOne(db: Db, stored: StoredRun, verified: RunsVerified, on: Verifying): Promise<void> {
   const wrong = (field: string, rule: string) =>
-    on.tell({ table: 'payroll_runs', id: stored.run_id, field, rule });
+    on.report({ table: 'payroll_runs', id: stored.run_id, field, rule });
   const body = parsed(() => bodyOf(stored));
   if (body === null) return wrong('body', 'cannot be read');
   for (const field of OF_BODY) if (stored[field] !== body[field]) wrong(field, 'is not that of its body');
@@ -97,7 +97,7 @@ function isAsked(run: StatedRun): boolean {
 /** Recomputes the lines and the totals. Returns the number of stored lines. */
 async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verifying): Promise<number> {
   const wrong = (field: string, rule: string) =>
-    on.tell({ table: 'payroll_runs', id: stored.run_id, field, rule });
+    on.report({ table: 'payroll_runs', id: stored.run_id, field, rule });
   const summary = createSummary(frozen.basis);
   const add = (page: readonly EmployeeLines[]): void => {
     for (const employee of page) summary.add(employee, JSON.stringify(employee.lines));
@@ -107,7 +107,7 @@ async function verifyLines(db: Db, stored: StoredRun, frozen: Frozen, on: Verify
   for (const { employee_id, line } of differences) {
     const field = line === null ? 'roster_position' : 'lines';
     const rule = `run ${stored.run_id} does not compute it so`;
-    on.tell({ table: 'run_employees', id: `${stored.freeze_id}/${employee_id}`, field, rule });
+    on.report({ table: 'run_employees', id: `${stored.freeze_id}/${employee_id}`, field, rule });
   }
   const left = difference_count - differences.length;
   if (left > 0) wrong('freeze_id', `${left} more lines differ`);
@@ -128,13 +128,13 @@ function parsed<T>(read: () => T): T | null {
 }
 
 /** Reports lines that belong to no run. */
-async function verifyLeft(db: Db, { tell }: Verifying): Promise<void> {
+async function verifyLeft(db: Db, { report }: Verifying): Promise<void> {
   const lines = await sql<{ freeze_id: string }>`
     select distinct freeze_id from run_employees
     where not exists (select 1 from payroll_runs where payroll_runs.freeze_id = run_employees.freeze_id)
       and not exists (select 1 from run_freezes where run_freezes.freeze_id = run_employees.freeze_id)
     order by freeze_id limit ${NAMED}`.execute(db);
   for (const { freeze_id } of lines.rows) {
-    tell({ table: 'run_employees', id: freeze_id, field: 'freeze_id', rule: 'there is no such run' });
+    report({ table: 'run_employees', id: freeze_id, field: 'freeze_id', rule: 'there is no such run' });
   }
 }

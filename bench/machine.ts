@@ -19,7 +19,7 @@ const POSTGRES_SETTINGS = [
 const SYNCS = 200;
 const PAGE_BYTES = 4_096;
 
-export async function reportSurroundings(report: Report, postgres: PostgresServer): Promise<void> {
+export async function reportMachine(report: Report, postgres: PostgresServer): Promise<void> {
   const [cpu] = cpus();
   report.line(`- ${new Date().toISOString().slice(0, 10)}: ${cpus().length} x ${cpu?.model},`);
   report.line(

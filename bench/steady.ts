@@ -12,7 +12,7 @@ const PER_SECOND = 1_000;
 const SECONDS = 20;
 const WARM_UP_EVENTS = 5_000;
 
-export async function reportEvenly(report: Report): Promise<void> {
+export async function reportSteady(report: Report): Promise<void> {
   report.line(`## Evenly: ${PER_SECOND} events/s for ${SECONDS} s on SQLite, timed from when each was due`);
   report.line();
   const alone = await evenRun(() => async () => 0);
@@ -27,18 +27,18 @@ export async function reportEvenly(report: Report): Promise<void> {
   );
 }
 
-/** `startBeside` starts queries, and answers how to stop them, which tells how many were answered. */
+/** `startQueries` starts queries, and answers how to stop them, which tells how many were answered. */
 async function evenRun(
-  startBeside: (server: Server) => () => Promise<number>,
+  startQueries: (server: Server) => () => Promise<number>,
 ): Promise<Latencies & { queries: number }> {
   const database = await newSqlite();
   const server = await startSidecar(database.url);
   try {
     await closedLoop([server.port], prepareEvents(WARM_UP_EVENTS), CONNECTIONS).done;
     const events = prepareEvents(PER_SECOND * SECONDS);
-    const stopBeside = startBeside(server);
+    const stopQueries = startQueries(server);
     const latencies = await openLoop(server.port, events, PER_SECOND, CONNECTIONS);
-    return { ...latencies, queries: await stopBeside() };
+    return { ...latencies, queries: await stopQueries() };
   } finally {
     await server.stop();
     await database.remove();

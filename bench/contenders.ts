@@ -13,7 +13,7 @@ export type Running = {
   stop(): Promise<void>;
 };
 
-export type Side = {
+export type Contender = {
   /** For `--only`. */
   name: string;
   title: string;
@@ -24,7 +24,7 @@ export type Side = {
   start(): Promise<Running>;
 };
 
-export function sidesOf(postgres: PostgresServer): Side[] {
+export function contendersOf(postgres: PostgresServer): Contender[] {
   const sidecars = (count: number) => async () => {
     const database = await newPostgres(postgres);
     const all = Array.from({ length: count }, (_, nth) => startSidecar(database.url, nth));

@@ -1,8 +1,8 @@
 import t from 'tap';
 import { LINES_OF_COVERAGE } from '../../src/contract/deduction.ts';
-import { understand } from '../../src/inbox/understand.ts';
+import { parseEvent } from '../../src/inbox/parse-event.ts';
 import { deductionBody, syncBody } from './bodies.ts';
-import { CANARY, CASES } from './understand-cases.ts';
+import { CANARY, CASES } from './parse-event-cases.ts';
 
 /** The properties that an object inherits, to check that no body changed them. */
 function inherited(): string[] {
@@ -12,7 +12,7 @@ function inherited(): string[] {
 t.test('a signed body', async (t) => {
   const before = inherited();
   for (const { name, body, state, reason } of CASES) {
-    const { meaning } = understand(Buffer.from(body as string));
+    const { meaning } = parseEvent(Buffer.from(body as string));
     const unhandled = meaning.kind === 'ignored' || meaning.kind === 'quarantined';
     t.equal(unhandled ? meaning.kind : 'applied', state, `${name} is ${state}`);
     t.equal(unhandled ? meaning.reason : null, reason, `${name}: ${reason}`);
@@ -32,7 +32,7 @@ t.test('a reason names the first five problems, and no value of any', async (t) 
     period: CANARY,
     taxability: CANARY,
   };
-  const { meaning } = understand(Buffer.from(deductionBody(data)));
+  const { meaning } = parseEvent(Buffer.from(deductionBody(data)));
   if (meaning.kind !== 'quarantined') return t.fail('accepted');
   t.equal(meaning.reason.split('; ').length, 5);
   t.match(meaning.reason, /^data\.id: must have at least 1 character; data\.employee_id: must be a string; /);
@@ -41,27 +41,27 @@ t.test('a reason names the first five problems, and no value of any', async (t) 
 
 t.test('what is told of an event: its type, its own id and its time as sent', async (t) => {
   const time = '2026-03-01t07:00:00,123456789-05:00';
-  t.match(understand(Buffer.from(deductionBody({}, { id: 'evt_9', created_at: time }))), {
+  t.match(parseEvent(Buffer.from(deductionBody({}, { id: 'evt_9', created_at: time }))), {
     eventType: 'employee.deduction-updated',
     envelopeId: 'evt_9',
     createdAt: time,
     meaning: { kind: 'deduction' },
   });
-  t.strictSame(understand(Buffer.from(syncBody('sync-request', 'é'))), {
+  t.strictSame(parseEvent(Buffer.from(syncBody('sync-request', 'é'))), {
     eventType: 'employee-census.sync-request',
     envelopeId: 'evt_2',
     createdAt: null,
     meaning: { kind: 'sync-request', employerId: 'é' },
   });
-  const longId = understand(Buffer.from(deductionBody({}, { id: 'x'.repeat(256) })));
+  const longId = parseEvent(Buffer.from(deductionBody({}, { id: 'x'.repeat(256) })));
   t.equal(longId.envelopeId, null, 'an id that is too long is not kept');
-  t.match(understand(Buffer.from('{}')), { eventType: null, envelopeId: null, createdAt: null });
+  t.match(parseEvent(Buffer.from('{}')), { eventType: null, envelopeId: null, createdAt: null });
 });
 
 t.test('every line of coverage of the interface is understood, with its amounts as sent', async (t) => {
   for (const line of LINES_OF_COVERAGE) {
     const sent = { line_of_coverage: line, member_contribution: '0150.10', employer_contribution: '-0' };
-    const { meaning } = understand(Buffer.from(deductionBody(sent)));
+    const { meaning } = parseEvent(Buffer.from(deductionBody(sent)));
     t.match(meaning, { kind: 'deduction', deduction: sent }, line);
   }
 });

@@ -42,13 +42,13 @@ export async function withDatabase(t: Test): Promise<{ env: Variables; db: Db }>
 
 /** The same with the fixtures' events received and applied, at an instant of the test's own where it gives one. */
 export async function withFixtures(t: Test, at?: string): Promise<{ env: Variables; db: Db }> {
-  const surroundings = await withDatabase(t);
+  const harness = await withDatabase(t);
   const deliveries = loadFixtures(FIXTURES).map(({ id, body }) => ({
     eventId: id,
     body: Buffer.from(JSON.stringify(body)),
   }));
-  await deliver(surroundings.db, deliveries, at);
-  return surroundings;
+  await deliver(harness.db, deliveries, at);
+  return harness;
 }
 
 /** Runs a command in this process. Fails the test when an output shows a secret of the environment. */

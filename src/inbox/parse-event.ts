@@ -19,7 +19,7 @@ export type Meaning =
   | { kind: 'ignored'; reason: string }
   | { kind: 'quarantined'; reason: string };
 
-export type Understood = {
+export type ParsedEvent = {
   eventType: string | null;
   envelopeId: string | null;
   /** As sent; null when absent. */
@@ -33,7 +33,7 @@ const PROBLEMS_NAMED = 5;
 const EVENT_TYPE_LENGTH = 255;
 
 /** Reads the raw body of a stored event. Never throws on content: what can't be understood is quarantined. */
-export function understand(body: Buffer): Understood {
+export function parseEvent(body: Buffer): ParsedEvent {
   const parsed = parseJson(body.toString('utf8'));
   if (!parsed.ok) return notAnEvent(`the body ${parsed.reason}`);
   const frame = parsed.value;
@@ -74,7 +74,7 @@ function meaningOf(eventType: string, data: Record<string, unknown>): Meaning {
 }
 
 /** Keeps the type and ID that could be read, so that an operator can search for them. */
-function notAnEvent(reason: string, frame: unknown = null): Understood {
+function notAnEvent(reason: string, frame: unknown = null): ParsedEvent {
   const { event_type, id } = (frame ?? {}) as { event_type?: unknown; id?: unknown };
   const isType =
     typeof event_type === 'string' && event_type !== '' && event_type.length <= EVENT_TYPE_LENGTH;
