@@ -1,4 +1,4 @@
-/** Alters stored values as a bad disk or a careless hand would: past triggers, and past constraints where that can be. */
+/** Changes stored values past triggers, and past constraints where the engine allows it. */
 import BetterSqlite3 from 'better-sqlite3';
 import { Client } from 'pg';
 import type { Test } from 'tap';
@@ -7,22 +7,21 @@ import { sqlitePath } from '../../src/database/open.ts';
 export type Value = string | number | Buffer | null;
 export type Row = Record<string, Value>;
 
-/** One value of one row, which is told by all its others. */
+/** One value of one row. The row is identified by all its other columns. */
 export type Change = { table: string; row: Row; column: string; to: Value };
 
 export type Altering = {
   row(table: string, where: string): Promise<Row>;
-  /** False when the engine itself refuses the value. */
+  /** False if the engine itself rejects the value. */
   alter(change: Change): Promise<boolean>;
   undo(change: Change): Promise<void>;
-  /** Whether the engine notices by itself, when it is asked, that a constraint does not hold. */
+  /** Whether the engine's own check reports a broken constraint. */
   isRefused(): Promise<boolean>;
   run(statement: string): Promise<void>;
 };
 
 type Execute = (statement: string, values: Value[]) => Promise<{ rows: Row[]; changed: number }>;
 
-/** Opened for one test. */
 export async function altering(t: Test, databaseUrl: string): Promise<Altering> {
   const execute = databaseUrl.startsWith('sqlite:')
     ? onSqlite(t, databaseUrl)
@@ -42,7 +41,7 @@ export async function altering(t: Test, databaseUrl: string): Promise<Altering> 
       if (changed !== 1) throw new Error(`${changed} rows of ${table} were altered in ${column}`);
       return true;
     } catch (error) {
-      // Constraints, and texts that are no number.
+      // Constraints, and texts that are not numbers.
       if (/^SQLITE_CONSTRAINT|^2[23]/.test((error as { code?: string }).code ?? '')) return false;
       throw error;
     }
@@ -59,7 +58,7 @@ export async function altering(t: Test, databaseUrl: string): Promise<Altering> 
     },
     async isRefused() {
       if (!databaseUrl.startsWith('sqlite:')) return false;
-      // Not the handle that alters: one that ignores constraints, or only reads, finds none broken.
+      // Not the handle that changed the row: one that ignores constraints, or only reads, finds none broken.
       const handle = new BetterSqlite3(sqlitePath(databaseUrl));
       try {
         return handle.pragma('integrity_check', { simple: true }) !== 'ok';
@@ -81,7 +80,7 @@ function onSqlite(t: Test, databaseUrl: string): Execute {
   const triggers = handle
     .prepare<[], { name: string; sql: string }>("select name, sql from sqlite_schema where type = 'trigger'")
     .all();
-  // `verify` compares the schema, so the triggers are there again after each statement.
+  // `verify` compares the schema, so the triggers are restored after each statement.
   const untriggered = handle.transaction((text: string, values: Value[]) => {
     for (const { name } of triggers) handle.exec(`drop trigger ${name}`);
     const { changes } = handle
@@ -109,7 +108,7 @@ async function onPostgres(t: Test, databaseUrl: string): Promise<Execute> {
   };
 }
 
-/** Another value of the same kind: its last character, its number or a byte in its middle is another one. */
+/** Returns another value of the same type: a different last character, number or middle byte. */
 export function altered(value: Value): Value {
   if (value === null) return 'x';
   if (typeof value === 'number') return value + 1;

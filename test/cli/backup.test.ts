@@ -28,7 +28,7 @@ import { environment, here, jsonOf, type Variables, withFixtures } from './harne
 const OTHER_KEY = `k1:${Buffer.alloc(32, 'o').toString('base64')}`;
 const NEXT_KEY = `k2:${Buffer.alloc(32, 'n').toString('base64')}`;
 
-/** A served database's command line, a folder for its backups, and a second place to restore to. */
+/** The command line of a served database, a folder for its backups, and a second place to restore to. */
 async function stage(t: Test) {
   const { env, db } = await withFixtures(t);
   const folder = join(dirname(sqlitePath(env.DATABASE_URL as string)), 'backups');
@@ -39,7 +39,7 @@ async function stage(t: Test) {
 
 const mode = (path: string) => statSync(path).mode & 0o777;
 
-t.test('a backup is one complete file for its owner only and states its newest event', async (t) => {
+t.test('a backup is one complete file for its owner only and reports its newest event', async (t) => {
   const { env, folder, file } = await stage(t);
   const ran = await here(t, env, ['backup', file, '--json']);
   t.equal(ran.code, 0, ran.stderr);
@@ -95,11 +95,11 @@ t.test('a backup never replaces the database of a sidecar or the files next to i
   const bytes = readFileSync(file);
   const release = holdServeLock(`sqlite:${file}`);
   const refused = { code: 1, stderr: /is the database of another sidecar/ };
-  t.match(await here(t, env, ['backup', file, '--force']), refused, 'one that is served');
+  t.match(await here(t, env, ['backup', file, '--force']), refused, 'a served database');
   symlinkSync(file, `${file}.link`);
   t.match(await here(t, env, ['backup', `${file}.link`, '--force']), refused, 'by another name');
   release();
-  t.match(await here(t, env, ['backup', file, '--force']), refused, 'one that is stopped');
+  t.match(await here(t, env, ['backup', file, '--force']), refused, 'a stopped database');
   t.strictSame(readFileSync(file), bytes);
 });
 
@@ -118,7 +118,7 @@ t.test("on PostgreSQL the command names the engine's tools and no password", asy
   }
 });
 
-t.test('a backup restores where no database exists and states from when to replay', async (t) => {
+t.test('a backup restores where no database exists and reports from when to replay', async (t) => {
   const { env, file, elsewhere } = await stage(t);
   t.equal((await here(t, env, ['backup', file])).code, 0);
   const ran = await here(t, elsewhere, ['restore', file, '--json']);
@@ -181,7 +181,7 @@ t.test('a replaced database is kept with the commits of its log', async (t) => {
     { code: 1, stderr: /another process has .* open/ },
     'by this test',
   );
-  t.equal((await db.selectFrom('inbox').select('seq').execute()).length, 17, 'and nothing is changed');
+  t.equal((await db.selectFrom('inbox').select('seq').execute()).length, 17, 'nothing changed');
   await db.destroy();
 
   const ran = await here(t, env, ['restore', file, '--force', '--json']);
@@ -191,7 +191,7 @@ t.test('a replaced database is kept with the commits of its log', async (t) => {
     restored: { event_id: 'msg_fixture0000000000016' },
     replaced: { event_id: 'later' },
   });
-  t.notOk(existsSync(`${path}-hint`), 'the mark starts over');
+  t.notOk(existsSync(`${path}-hint`), 'the high-water mark starts over');
   t.notOk(existsSync(`${path}-restoring`));
   for (const [at, position] of [
     [url, 12],
@@ -256,7 +256,11 @@ t.test('an invalid backup replaces nothing', async (t) => {
   }
 
   const given = { ...elsewhere, DATA_KEYS: NEXT_KEY };
-  t.equal((await here(t, given, ['restore', file, '--without-keys'])).code, 0, 'unless it is meant');
+  t.equal(
+    (await here(t, given, ['restore', file, '--without-keys'])).code,
+    0,
+    'unless --without-keys is set',
+  );
   const release = holdServeLock(elsewhere.DATABASE_URL as string);
   t.match(await here(t, elsewhere, ['restore', file, '--force']), { code: 1, stderr: /is being served/ });
   release();
@@ -288,7 +292,7 @@ t.test('a file whose kind or name rules it out as a backup is rejected unchanged
 t.test('the copied files of a stopped service restore together with their log', async (t) => {
   const { env, folder, elsewhere } = await stage(t);
   const path = sqlitePath(env.DATABASE_URL as string);
-  // As they lie there after a crash: the newest commits are in the log only.
+  // As after a crash: the newest commits are only in the log.
   for (const end of ['', '-wal']) writeFileSync(join(folder, `cold.db${end}`), readFileSync(`${path}${end}`));
   const ran = await here(t, elsewhere, ['restore', join(folder, 'cold.db'), '--json']);
   t.match(jsonOf(ran), { restored: { position: 12 } }, ran.stderr);

@@ -14,7 +14,7 @@ const JSON_FILE = join(FIXTURES, 'census/json/maple-bakery.json');
 const CSV_FILE = join(FIXTURES, 'census/csv/maple-bakery.csv');
 const CANARY = 'Canary-Nowhere';
 
-/** A good census with two fields spoiled, in a scratch folder. */
+/** A valid census with two broken fields, in a scratch folder. */
 function spoiled(folder: string): string {
   const census = JSON.parse(readFileSync(JSON_FILE, 'utf8'));
   census.employees[1].address.state = CANARY;
@@ -25,7 +25,7 @@ function spoiled(folder: string): string {
 }
 
 for (const file of [JSON_FILE, CSV_FILE]) {
-  t.test(`a good census is valid, without any configuration: ${file.slice(-4)}`, async (t) => {
+  t.test(`a valid census passes without any configuration: ${file.slice(-4)}`, async (t) => {
     t.match(await here(t, {}, ['census', 'validate', file]), {
       code: 0,
       stdout: '5 employees, no problem\n',
@@ -138,7 +138,7 @@ t.test('a census that breaks the contract is not staged', async (t) => {
   t.same(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
-t.test('an employer id that does not fit into an address is rejected before anything is read', async (t) => {
+t.test('an employer id that does not fit into a URL is rejected before the file is read', async (t) => {
   for (const id of ['', '.', '..', 'x'.repeat(256)]) {
     const ran = await here(t, environment(t), ['census', 'stage', '/no/such.json', '--employer', id]);
     t.match(ran, { code: 2, stderr: /--employer must be an id/ });
@@ -146,7 +146,7 @@ t.test('an employer id that does not fit into an address is rejected before anyt
 });
 
 t.test(
-  'census show --answer shows the response that failed the latest upload, and records the read',
+  'census show --answer shows the response that failed the latest upload, and records that it was read',
   async (t) => {
     const { env, db } = await withDatabase(t);
     const employer = ['--employer', 'acme'];

@@ -7,7 +7,7 @@ import { rawBytes } from '../support/engine.ts';
 import { DATA_KEY, here, jsonOf, type Terminals, withDatabase } from './harness.ts';
 import { filesOf } from './payroll-stage.ts';
 
-/** In no output. */
+/** Appears in no output. */
 const MARKER = 'Marker-7f3a';
 const SSN = '987-65-4321';
 
@@ -24,11 +24,11 @@ async function stage(t: Test) {
   const change = (...argv: string[]) => here(t, env, ['change', ...argv]);
   return {
     ...{ env, db, file, change },
-    /** Reports the changes in a file of this content. */
+    /** Reports the changes in a file with this content. */
     report: (kind: string, name: string, content: string, more: string[] = [], terminals: Terminals = {}) =>
       here(t, env, ['change', kind, '--file', file(name, content), ...more], terminals),
     list: async (...filter: string[]) => jsonOf(await change('list', '--json', ...filter)).data,
-    /** What is owed, opened, in order. */
+    /** The decrypted requests of the outbox, in order. */
     async bodies(): Promise<Record<string, unknown>[]> {
       const [id = '', key = ''] = DATA_KEY.split(':');
       const encryptor = createEncryptor([{ id, key: Buffer.from(key, 'base64') }]);
@@ -41,7 +41,7 @@ async function stage(t: Test) {
         ),
       );
     },
-    /** The service says no to the only change of an employee. */
+    /** Rejects the only change of an employee, as the service would. */
     reject: (employeeId: string, holding: 0 | 1 = 0) =>
       transact(db, (trx) =>
         trx
@@ -59,7 +59,7 @@ async function stage(t: Test) {
 const lines = (...rows: string[]) => `${rows.join('\r\n')}\r\n`;
 
 for (const [kind, sample] of Object.entries(SAMPLES)) {
-  t.test(`${kind}: one change in a JSON file, a list, and one a line are accepted as they are`, async (t) => {
+  t.test(`${kind}: a JSON file with one change, a list, and one change per line are accepted`, async (t) => {
     const { report, bodies } = await stage(t);
     const second = { ...sample, employee_id: 'emp-2' };
     const one = await report(kind, 'one.json', JSON.stringify(sample));
@@ -187,7 +187,7 @@ t.test('one wrong row rejects the file, with each row and field named', async (t
 
 for (const [what, kind, name, content, message] of [
   [
-    'a CSV of another table',
+    'a CSV with the columns of another table',
     'termination',
     'a.csv',
     'employee_id,ended_on\ne,x\n',
@@ -219,35 +219,35 @@ for (const [what, kind, name, content, message] of [
     /employee_id: is given twice/,
   ],
   [
-    'bytes that are no UTF-8',
+    'bytes that are not UTF-8',
     'termination',
     'a.ndjson',
     Buffer.from('{"a":"\xff"}', 'latin1'),
     /not valid UTF-8/,
   ],
   [
-    'a field beside a list',
+    'a field next to a list',
     'termination',
     'a.json',
     JSON.stringify({ changes: [termination], note: 1 }),
     /note: is not/,
   ],
   [
-    'a day that is none',
+    'an invalid date',
     'termination',
     'a.json',
     '{"employee_id":"e","termination_date":"2026-02-29"}',
     /termination_date/,
   ],
   [
-    'a change that changes nothing',
+    'a change without fields',
     'compensation-change',
     'a.json',
     '{"employee_id":"e"}',
     /must have at least one of/,
   ],
 ] as const) {
-  t.test(`a file that can not be used is refused in a line: ${what}`, async (t) => {
+  t.test(`an unusable file is rejected in one line: ${what}`, async (t) => {
     const { report, list } = await stage(t);
     t.match(await report(kind, name, content as string), { code: 1, stdout: '', stderr: message });
     t.strictSame(await list(), []);

@@ -5,16 +5,15 @@ import { employ } from '../payroll/ready.ts';
 import { environment, here, jsonOf, type Ran, type Variables, withDatabase } from './harness.ts';
 import { optionsOn, PAY_DATE, payrollStage } from './payroll-stage.ts';
 
-/** Clears the screen in two ways, reorders what follows, begins a forged line. */
+/** Clears the screen in two ways, reorders the text after it, and begins a forged line. */
 const HOSTILE = 'x\u001b[2J\u009b2J\u007f\u0007\u202e\u2066\ny\r';
-/** A file's name is matched by its ending, and a body keeps its lines. */
+/** A file name without the line break, because the name's suffix selects the format. */
 const ONE_LINE = HOSTILE.replaceAll(/[\r\n]/g, '');
 
 const ESC = '\u001b';
-/** The styles of the command line. */
 const STYLE = new RegExp(`${ESC}\\[(?:1|2|22|31|32|33|39)m`, 'g');
 
-/** Everything that a terminal may get: text, line ends, and the colors of the command line. */
+/** Everything that may reach a terminal: text, line ends and the command line's colors. */
 function assertHarmless(t: Test, { stdout, stderr }: Ran, name: string): void {
   const rest = `${stdout}${stderr}`.replaceAll(STYLE, '');
   t.notMatch(rest, /[^\P{Cc}\n]|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u, name);
@@ -56,7 +55,7 @@ t.test('arguments are quoted without their control characters', async (t) => {
   }
 });
 
-t.test('a suggestion of commander stays on a line of its own', async (t) => {
+t.test('suggestions of commander stay on one line', async (t) => {
   const { stderr } = await harmless(t, environment(t), ['events', 'lst']);
   t.match(stderr, /^error: unknown command 'lst'\n\(Did you mean list\?\)$/m);
 });

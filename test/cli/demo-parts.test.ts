@@ -18,7 +18,7 @@ for (const pay_frequency of PAY_FREQUENCIES) {
           t.equal(asked.ok, true, JSON.stringify(asked));
           const at = payDates.findIndex((date) => date.pay_date === first.pay_date);
           t.strictSame(payDates.slice(at, at + 2), [first, second]);
-          // What employees of the demo enrol in begins on the first of the month.
+          // Deductions of the demo begin on the first of the month.
           t.ok(first.period_end >= `${today.toISOString().slice(0, 8)}01`);
         }),
       );

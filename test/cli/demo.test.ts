@@ -1,4 +1,4 @@
-/** The demo as users start it. How it fails: test/faults/demo-fails.test.ts. */
+/** The demo as users start it. test/faults/demo-fails.test.ts covers failures. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -11,14 +11,14 @@ import { collect } from '../support/collect.ts';
 const PROJECT = fileURLToPath(new URL('../../', import.meta.url));
 const COLUMNS = 100;
 const STEPS = 9;
-/** What is promised of every stop; a few hundredths of a second on an idle machine. */
+/** The promised maximum for every stop; an idle machine takes a few hundredths of a second. */
 const STOPS_WITHIN_MS = 10_000;
-/** 256 bits in base64url: the form of the token, and of every key of the demo. */
+/** 256 bits in base64url: the form of the token and of the demo's keys. */
 const KEY = /[A-Za-z0-9_-]{43,}/g;
 
 type Running = { child: ChildProcess; stdout: () => string; stderr: () => string };
 
-/** The real executable, with a folder of its own for scratch folders. */
+/** Starts the real executable with its own folder for scratch folders. */
 function start(t: Test, scratch: string, ...options: string[]): Running {
   const child = spawn(process.execPath, ['src/main.ts', 'demo', ...options], {
     cwd: PROJECT,
@@ -34,7 +34,7 @@ async function exitCodeOf({ child }: Running): Promise<number | null> {
   return code;
 }
 
-/** What the API lists, as rows of the table. */
+/** Returns the API's list as rows of the table. */
 function rowsOf(states: readonly DeductionView[]): string[] {
   return states
     .map((state) =>
@@ -53,14 +53,14 @@ function rowsOf(states: readonly DeductionView[]): string[] {
     .sort();
 }
 
-/** A line of a run as it is told, with what is told below it. */
+/** A printed line of a run with the explanation below it. */
 const PRINTED_LINE = /^ {3}(\S+) {2}(\w+) +(-?\d+\.\d\d) \+ +(-?\d+\.\d\d) {2}(.*)\n((?: {8}.*\n)+)/gm;
 const SHARE =
   /([\d,]+\.\d\d) monthly × 12 = ([\d,.]+) a year; check (\d+) of (\d+)(?:;| takes the rest: [^=]* =) ([\d,.]+)/g;
 const WHOLE = /([\d,]+\.\d\d) (\w+) on each \2 check; ([\d,]+\.\d\d)/g;
 const cents = (amount: string | undefined): number => Math.round(Number(amount?.replaceAll(',', '')) * 100);
 
-/** Every amount of the payroll runs is explained to the cent by what is printed below it. */
+/** Asserts that the text printed below each payroll amount explains it to the cent. */
 function assertExplained(t: Test, printed: string): void {
   const lines = [...printed.matchAll(PRINTED_LINE)];
   const count = (words: string) => lines.filter(([, , , , , what = '']) => what.startsWith(words)).length;
@@ -87,7 +87,7 @@ function assertExplained(t: Test, printed: string): void {
       const [, due, was, difference] = /(\S+) due, (\S+) finalized: (\S+)/.exec(text) ?? [];
       t.equal(cents(due), results[0]);
       t.equal(cents(difference), cents(due) - cents(was));
-      t.equal(difference, member, 'what is settled is the difference of rounded amounts');
+      t.equal(difference, member, 'an adjustment is the difference of rounded amounts');
       t.equal(employer, '0.00');
     } else if (what.startsWith('ended')) t.strictSame([member, employer], ['0.00', '0.00']);
     else {
@@ -95,12 +95,12 @@ function assertExplained(t: Test, printed: string): void {
       t.strictSame(results, amounts, `${member} and ${employer} are explained`);
     }
   }
-  t.ok(shares >= 15, 'shares of a year among them, as many as the first run and what was settled have');
+  t.ok(shares >= 15, 'including shares of a year in the first run and in the adjustments');
   t.match(printed, /employees pay 1193\.27, the employer 2609\.91\./, 'the monthly run');
   t.match(
     printed,
     /employees pay 1205\.27, the employer 2609\.91\./,
-    'the next one: 6.00 more, and 6.00 settled',
+    'the next run has 6.00 more and a 6.00 adjustment',
   );
   t.match(printed, /medical +6\.00 \+ +0\.00 {2}adjustment for maple-bakery-/);
   t.match(printed, 'Not in the run: maple-bakery-005, other_frequency.');
@@ -146,7 +146,7 @@ t.test(
     const ours = text.replaceAll(scratch, '');
     t.strictSame(ours.match(KEY), null, 'no key, secret or token');
     t.notMatch(ours, 'whsec_');
-    t.notMatch(ours, '\u001b', 'no colours where it is no terminal');
+    t.notMatch(ours, '\u001b', 'no colors unless it is a terminal');
     for (const { employees } of makeWorld(DEFAULT_SEED).values()) {
       for (const { ssn, email, dob, phone_number } of employees) {
         const personal = [ssn, email, dob, phone_number].filter((value) => value !== undefined);
@@ -181,7 +181,7 @@ t.test('the demo stays up, the printed commands work, and Ctrl-C ends it', async
     if (!path?.startsWith('/v1/deductions?')) continue;
     const { data } = (await answer.json()) as { data: DeductionView[] };
     const printed = [...text.matchAll(/^maple-bakery-\d{3} .*$/gm)].map(([row]) => row.replace(/ +/g, ' '));
-    t.strictSame(printed.sort(), rowsOf(data), 'the table is what the API says');
+    t.strictSame(printed.sort(), rowsOf(data), 'the table equals the API response');
   }
   const docs = /In a browser: (\S+)/.exec(text)?.[1] ?? '';
   const authorization = `Basic ${Buffer.from(`anyone:${token}`).toString('base64')}`;

@@ -24,7 +24,7 @@ import {
 
 type Check = { id: string; result: string; message: string; advice: string | null };
 
-/** What doctor found, by the id of the check. */
+/** Doctor's findings by check id. */
 async function diagnose(t: Test, env: Variables): Promise<{ code: number; found: Record<string, Check> }> {
   const ran = await here(t, env, ['doctor', '--json']);
   const { healthy, checks } = jsonOf(ran) as { healthy: boolean; checks: Check[] };
@@ -32,7 +32,7 @@ async function diagnose(t: Test, env: Variables): Promise<{ code: number; found:
   return { code: ran.code, found: Object.fromEntries(checks.map((check) => [check.id, check])) };
 }
 
-/** A service that answers as told. */
+/** A service with the given responses. */
 async function service(t: Test, answer: RequestListener): Promise<string> {
   const server = createServer(answer);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -50,7 +50,7 @@ const always =
 
 t.test('a healthy sidecar passes and the service receives only reads', async (t) => {
   const { env } = await withFixtures(t);
-  // Whatever the umask of the tests is.
+  // Independent of the umask of the tests.
   if (engineOfTests() === 'sqlite') chmodSync(dirname(sqlitePath(env.DATABASE_URL as string)), 0o700);
   const simulator = await start(t, { apiKey: env.BENEFITS_API_KEY as string });
   const source = `dir:${join(FIXTURES, 'census/json')}`;
@@ -241,7 +241,7 @@ t.test('a database of the other environment fails', async (t) => {
   t.match(found['database.migrated'], { result: 'fail', message: /belongs to sandbox/ });
 });
 
-/** What is configured, and what doctor says of it: null when nothing speaks against the environment. */
+/** The configuration and doctor's warning; null if it does not contradict the environment. */
 const looks: [environment: string, address: string, key: string, warning: RegExp | null][] = [
   ['live', 'https://sandbox.benefits.example/api', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
   ['live', 'https://api-test.benefits.example', 'sk_4f1c', /BENEFITS_BASE_URL looks like sandbox/],
@@ -257,14 +257,14 @@ const looks: [environment: string, address: string, key: string, warning: RegExp
 ];
 for (const [environmentName, address, key, warning] of looks) {
   t.test(
-    `${address} with a key like ${key} ${warning ? 'speaks against' : 'may be'} ${environmentName}`,
+    `${address} with a key like ${key} ${warning ? 'contradicts' : 'fits'} ${environmentName}`,
     async (t) => {
       const config = { baseUrl: address, apiKey: key };
       const { result, message, advice } = checkEnvironment(environmentName as 'sandbox' | 'live', config);
       t.equal(result, warning === null ? 'pass' : 'warn');
       t.match(message, warning ?? /^nothing/);
       if (warning !== null) t.match(advice, /docs\/environments\.md/);
-      t.notMatch(`${message} ${advice}`, /4f1c/i, 'the key is not told');
+      t.notMatch(`${message} ${advice}`, /4f1c/i, 'the key is not shown');
     },
   );
 }
@@ -322,7 +322,7 @@ t.test('a data folder that other users can write to warns', async (t) => {
   t.match(await at(0o770), { result: 'warn', message: /\(mode 770\)/, advice: /chmod go-w/ });
   t.match(await at(0o757), { result: 'warn', message: /\(mode 757\)/ });
 
-  // The folder of the file counts, not that of a link to it.
+  // The folder that holds the file counts, not the folder of a link to it.
   writeFileSync(join(folder, 'data/sidecar.db'), '');
   symlinkSync('data/sidecar.db', join(folder, 'link.db'));
   const linked = { DATABASE_URL: `sqlite:${folder}/link.db` };
@@ -377,7 +377,7 @@ t.test('redirects, refusals and server errors of the service are distinguished',
   t.match((await at(500))['service.reachable'], { result: 'warn', message: /500/ });
 });
 
-t.test('a service that does not respond fails and leaves the rest unknown', async (t) => {
+t.test('an unreachable service fails its check and leaves the others unknown', async (t) => {
   const { code, found } = await diagnose(t, environment(t));
   t.equal(code, 1);
   t.match(found['service.reachable'], { result: 'fail', message: /ECONNREFUSED/ });
@@ -402,7 +402,7 @@ for (const [seconds, result] of [
   });
 }
 
-t.test('a census folder must be there', async (t) => {
+t.test('a missing census folder fails', async (t) => {
   const folder = t.testdir();
   mkdirSync(join(folder, 'empty'));
   const at = async (path: string) =>
@@ -414,7 +414,7 @@ t.test('a census folder must be there', async (t) => {
   t.match(await at(join(folder, 'empty')), { result: 'warn', message: /no census/ });
 });
 
-t.test("payroll's census endpoint must answer and take the token", async (t) => {
+t.test('a census endpoint that fails or rejects the token fails', async (t) => {
   const token = 'canary-census-token';
   const url = await service(t, (request, response) => {
     const good = request.headers.authorization === `Bearer ${token}` && request.method === 'GET';

@@ -73,12 +73,12 @@ t.test('the body of an event is shown by show only', async (t) => {
   t.match(await here(t, env, ['events', 'show', 'msg_x']), { code: 1, stdout: '', stderr: /no event msg_x/ });
 });
 
-t.test("text of a sender can't control a terminal", async (t) => {
+t.test("text from a sender can't control a terminal", async (t) => {
   const { env, db } = await withDatabase(t);
   await receive(db, [{ eventId: 'msg_evil', body: Buffer.from('\u001b[2J\u009b2J\u202egone') }]);
   const { stdout } = await here(t, env, ['events', 'show', 'msg_evil']);
   t.match(stdout, '\\u001b[2J\\u009b2J\\u202egone');
-  t.equal(stdout, stdout.replace(/[^\n\x20-\x7e]/g, ''), 'nothing else is left of it');
+  t.equal(stdout, stdout.replace(/[^\n\x20-\x7e]/g, ''), 'only printable characters remain');
 });
 
 t.test('a second body under the same id is shown with the first', async (t) => {
@@ -93,7 +93,7 @@ t.test('a second body under the same id is shown with the first', async (t) => {
 });
 
 t.test('dismissing requires a reason and makes readiness pass', async (t) => {
-  // After the last of them, so that none is ahead of its time.
+  // Later than all events, so that none is future-dated.
   const { env, db } = await withFixtures(t, '2026-07-01T00:00:00.000Z');
   const failing = async () =>
     jsonOf(await here(t, env, ['readiness', '--json']))
@@ -132,7 +132,7 @@ t.test('events are put back to pending by id, all or none', async (t) => {
   t.equal(await pending(), 0);
 });
 
-t.test('events are put back to pending by filter in steps, except dismissed and newer ones', async (t) => {
+t.test('events are put back to pending by filter in batches, except dismissed and newer ones', async (t) => {
   const { env, db } = await withDatabase(t);
   const bodies = Array.from({ length: 1_203 }, (_, index) => ({
     eventId: `msg_${index}`,

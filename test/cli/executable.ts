@@ -1,4 +1,4 @@
-/** The real executable in a process of its own, killed when the test ends. */
+/** The real executable in its own process, killed when the test ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -9,12 +9,12 @@ const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 export type Started = {
   child: ChildProcess;
-  /** Resolves when stdout matches, rejects when the process ends first. */
+  /** Resolves when stdout matches; rejects if the process ends first. */
   shows: (pattern: RegExp) => Promise<RegExpExecArray>;
   ended: Promise<Ran & { signal: string | null }>;
 };
 
-/** Starts it with these variables and, but for where compiled code is kept, no others. */
+/** Starts it with these variables and no others, except the path of the compile cache. */
 export function start(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []): Started {
   const child = spawn(process.execPath, [...nodeOptions, MAIN, ...argv], {
     env: { NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE, ...env },
@@ -47,7 +47,7 @@ export function start(t: Test, env: Variables, argv: string[], nodeOptions: stri
   return { child, shows, ended };
 }
 
-/** Runs it to its end. */
+/** Runs it until it exits. */
 export function execute(t: Test, env: Variables, argv: string[], nodeOptions: string[] = []) {
   return start(t, env, argv, nodeOptions).ended;
 }

@@ -1,4 +1,4 @@
-/** A command line in a scratch folder: its environment with canaries for secrets, its database, its outputs. */
+/** Runs commands in a scratch folder, with canaries as secrets. */
 import { PassThrough } from 'node:stream';
 import type { Test } from 'tap';
 import { run } from '../../src/cli/program.ts';
@@ -9,19 +9,21 @@ import { scratch } from '../database/scratch.ts';
 
 export const FIXTURES = new URL('../../fixtures/', import.meta.url).pathname;
 
-/** Bytes that spell the canary, so that it is seen in base64 too. */
+/** Bytes that spell the canary, so that it is recognizable in base64 too. */
 const secretBytes = (letter: string): string => Buffer.from(letter.repeat(32)).toString('base64');
 export const API_KEY = 'canary-api-key-4f1c';
 export const WEBHOOK_SECRET = `whsec_${secretBytes('w')}`;
 export const DATA_KEY = `k1:${secretBytes('d')}`;
-/** What no output may ever hold. */
+/** Must not appear in any output. */
 const CANARIES = [API_KEY, WEBHOOK_SECRET, secretBytes('w'), DATA_KEY, secretBytes('d')];
 
 export type Variables = Record<string, string>;
 export type Ran = { code: number; stdout: string; stderr: string };
 export type Terminals = { isTTY?: boolean; signal?: AbortSignal; onStdout?: (text: string) => void };
 
-/** The least that every command needs, with a database in a scratch folder that is not made yet. */
+/**
+ * The variables that every command needs, with a database path in a scratch folder that does not exist yet.
+ */
 export function environment(t: Test): Variables {
   return {
     BENEFITS_ENVIRONMENT: 'sandbox',
@@ -33,14 +35,14 @@ export function environment(t: Test): Variables {
   };
 }
 
-/** The same with a migrated database, which the test may use beside the commands. */
+/** The same with a migrated database. */
 export async function withDatabase(t: Test): Promise<{ env: Variables; db: Db }> {
   const env = environment(t);
   const { db, url } = await scratch(t);
   return { env: { ...env, DATABASE_URL: url }, db };
 }
 
-/** The same with the fixtures' events received and applied, at an instant of the test's own where it gives one. */
+/** The same with the fixtures' events received (at `at` if given) and applied. */
 export async function withFixtures(t: Test, at?: string): Promise<{ env: Variables; db: Db }> {
   const harness = await withDatabase(t);
   const deliveries = loadFixtures(FIXTURES).map(({ id, body }) => ({
@@ -51,7 +53,7 @@ export async function withFixtures(t: Test, at?: string): Promise<{ env: Variabl
   return harness;
 }
 
-/** Runs a command in this process. Fails the test when an output shows a secret of the environment. */
+/** Runs a command in this process. Fails the test if an output contains a secret. */
 export async function here(t: Test, env: Variables, argv: string[], terminals: Terminals = {}): Promise<Ran> {
   const { isTTY = false, signal = new AbortController().signal, onStdout } = terminals;
   const stdout = Object.assign(new PassThrough(), { isTTY });
@@ -73,8 +75,8 @@ export function assertNoSecret(t: Test, text: string): void {
   for (const canary of CANARIES) if (text.includes(canary)) t.fail('an output shows a secret');
 }
 
-/** What a command printed for programs. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look at single fields of it.
+/** Parses the JSON output of a command. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read single fields.
 export function jsonOf({ stdout }: Ran): any {
   return JSON.parse(stdout);
 }

@@ -11,7 +11,7 @@ const ROWS = [
   'ded-2,emp-2,dental,12.50,0.00,monthly,pre_tax,2026-01-01',
 ];
 
-/** A migrated database, and a file beside it. */
+/** A migrated database and a file to import. */
 async function stage(t: Test, name: string, content: string) {
   const { env, db } = await withDatabase(t);
   const path = filesOf(t)(name, content);
@@ -53,10 +53,10 @@ t.test('one wrong row rejects the file: every wrong row is named and nothing is 
 
 for (const [what, content, line] of [
   ['semicolons', HEAD.replaceAll(',', ';'), /semicolons between its columns/],
-  ['a column that is none', `${HEAD},colour\n`, /column 9, colour: is not a column/],
+  ['an unknown column', `${HEAD},colour\n`, /column 9, colour: is not a column/],
   ['a line of a megabyte', `${HEAD}\n${'x'.repeat(1_100_000)}\n`, /must be at most 1 MiB/],
 ] as const) {
-  t.test(`a file that can not be read is refused in a line: ${what}`, async (t) => {
+  t.test(`an unreadable file is rejected in one line: ${what}`, async (t) => {
     const { add } = await stage(t, 'a.csv', content);
     t.match(await add(), { code: 1, stdout: '', stderr: line });
   });

@@ -19,7 +19,7 @@ const CHANGE = {
 const now = () => new Date('2026-01-31T09:30:00.000Z');
 const PLACE: Place = { table: 'outbox', row: 'r', column: 'body' };
 
-/** A database with a staged census and a hash key, all sealed with `k1`. */
+/** A database with a staged census and a hash key, all encrypted with `k1`. */
 async function sealed(t: Test) {
   const harness = await withDatabase(t);
   const { env, db } = harness;
@@ -62,7 +62,7 @@ t.test('after a rotation everything opens and hashes compare without the old key
     doctor.checks.find((check: { id: string }) => check.id === 'data-keys'),
     { result: 'pass' },
   );
-  // A connection that has not opened the hash key yet.
+  // A connection that has not decrypted the hash key yet.
   const hasher = await openHasher(
     open(t, env.DATABASE_URL as string),
     createEncryptor(readDataKeys(without)),
@@ -96,7 +96,7 @@ t.test('a missing key is named with what needs it and fails the command', async 
   t.match(await rotate(t, env, `${NEW_KEY} ${DATA_KEY}`), { code: 0, stdout: /"resealed":3/ });
 });
 
-t.test('a stopped rotation reports that it can be run again', async (t) => {
+t.test('a stopped rotation says that it can be run again', async (t) => {
   const { env } = await sealed(t);
   const stopping = new AbortController();
   const keys = { ...env, DATA_KEYS: `${NEW_KEY} ${DATA_KEY}` };

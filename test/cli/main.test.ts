@@ -5,14 +5,14 @@ import t from 'tap';
 import { execute } from './executable.ts';
 import { withFixtures } from './harness.ts';
 
-/** A module that makes this Node say that it is another one. */
+/** A module that changes the version Node reports. */
 const pretend = (version: string): string[] => [
   '--import',
   `data:text/javascript,Object.defineProperty(process.versions, 'node', { value: '${version}' })`,
 ];
 
 for (const version of ['18.20.0', '20.20.2', '22.18.0']) {
-  t.test(`Node ${version} is refused in one line, before anything is loaded`, async (t) => {
+  t.test(`Node ${version} is rejected in one line before anything is loaded`, async (t) => {
     const { code, stdout, stderr } = await execute(t, {}, ['--help'], pretend(version));
     t.equal(code, 1);
     t.equal(stdout, '');
@@ -24,14 +24,14 @@ for (const version of ['18.20.0', '20.20.2', '22.18.0']) {
 }
 
 for (const version of ['22.19.0', '24.0.0']) {
-  t.test(`Node ${version} is taken`, async (t) => {
+  t.test(`Node ${version} is accepted`, async (t) => {
     const { code, stdout } = await execute(t, {}, ['--help'], pretend(version));
     t.equal(code, 0);
     t.match(stdout, 'Usage: benefits-sidecar');
   });
 }
 
-t.test('a closed pipe, as after head, ends a command quietly', async (t) => {
+t.test('a command ends quietly when its output pipe closes', async (t) => {
   const { env } = await withFixtures(t);
   const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
   const child = spawn(process.execPath, [main, 'events', 'list'], { env, stdio: ['ignore', 'pipe', 'pipe'] });

@@ -40,20 +40,20 @@ t.test('payroll codes are set from a file, shown, and on the lines of a run', as
 for (const [what, argv, content, line] of [
   ['an unknown field', 'schedule', '{"schedules":[],"colour":1}', /pay schedule is refused.*colour/],
   [
-    'a year that is not covered',
+    'an incomplete year',
     'schedule',
     JSON.stringify({ schedules: [schedule({ pay_dates: schedule().pay_dates.slice(3) })] }),
     /schedules\[0\]\.pay_dates/,
   ],
   [
-    'a code for nothing',
+    'a code without a target',
     'codes',
     '{"codes":[{"line_of_coverage":"teeth","side":"employee","code":"X"}]}',
     /codes\[0\]\.line_of_coverage/,
   ],
   ['no JSON', 'codes', 'code', /c\.json is not valid JSON/],
 ] as const) {
-  t.test(`a setting is refused in a line, and nothing is put: ${what}`, async (t) => {
+  t.test(`an invalid setting is rejected in one line and nothing is saved: ${what}`, async (t) => {
     const { env, file } = await payrollStage(t);
     const ran = await here(t, env, [argv, 'put', file('c.json', content), '--employer', 'e']);
     t.match(ran, { code: 1, stdout: '', stderr: line });

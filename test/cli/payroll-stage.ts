@@ -1,4 +1,4 @@
-/** A command line beside an employer whose payroll run passes every check. */
+/** A command line with an employer whose payroll run passes every check. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { deductionOf, deliver } from '../api/deliver.ts';
 import { BIWEEKLY, EMPLOYER, employ, schedule, schedules, sync } from '../payroll/ready.ts';
 import { here, type Ran, type Variables, withDatabase } from './harness.ts';
 
-/** A date of the employer's schedule; the next one is two weeks later. */
+/** A date of the employer's schedule. The next one is two weeks later. */
 export const PAY_DATE = '2026-07-17';
 export const NEXT_PAY_DATE = '2026-07-31';
 
@@ -16,13 +16,13 @@ export type Stage = {
   env: Variables;
   db: Db;
   run: (...argv: string[]) => Promise<Ran>;
-  /** Writes a file into the test's folder and answers its path. */
+  /** Writes a file into the test's folder and returns its path. */
   file: (name: string, content: string) => string;
-  /** Brings a deduction: of emp-1, medical, 150.00 and 350.00 monthly from 2026 on, unless the fields say another. */
+  /** Applies a deduction: emp-1, medical, 150.00 and 350.00 monthly from 2026 on, unless overridden. */
   deduct: (eventId: string, fields?: object, createdAt?: string) => Promise<void>;
 };
 
-/** Two employees with a deduction each: medical and dental, 150.00 monthly, paid biweekly. */
+/** Two employees with one deduction each: medical and dental, 150.00 monthly, paid biweekly. */
 export async function payrollStage(t: Test): Promise<Stage> {
   const { env, db } = await withDatabase(t);
   const now = new Date().toISOString();
@@ -43,7 +43,7 @@ export async function payrollStage(t: Test): Promise<Stage> {
   };
 }
 
-/** Writes files for a test. Not into its `testdir()`: that is emptied when it is asked for, and holds the database. */
+/** Writes files for a test. Avoids `testdir()`, which empties itself on each call and holds the database. */
 export function filesOf(t: Test): Stage['file'] {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
@@ -54,7 +54,7 @@ export function filesOf(t: Test): Stage['file'] {
   };
 }
 
-/** The options of a run on a date of the schedule. */
+/** The options of a run for a date of the schedule. */
 export function optionsOn(payDate: string): string[] {
   const date = BIWEEKLY.find((one) => one.pay_date === payDate);
   return [

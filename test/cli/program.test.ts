@@ -5,7 +5,7 @@ import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 
-t.test('help and version are results', async (t) => {
+t.test('help and the version go to stdout with exit code 0', async (t) => {
   const help = await here(t, {}, ['--help']);
   t.match(help, { code: 0, stdout: /serve[\s\S]*doctor[\s\S]*census/, stderr: '' });
   t.match(await here(t, {}, ['--version']), { code: 0, stdout: /^\d+\.\d+\.\d+\n$/, stderr: '' });
@@ -20,7 +20,7 @@ t.test('--version is an option of the root only', async (t) => {
     t.match(await here(t, {}, argv), { code: 2, stdout: '', stderr: /unknown option '--version'/ });
 });
 
-t.test('no group of commands has an option that hides one of its commands', async (t) => {
+t.test('no option of a command group hides one of its commands', async (t) => {
   const out = createOutput({ stdout: new PassThrough(), stderr: new PassThrough() }, {}, () => {});
   const context = { env: {}, out, now: () => new Date(), stopped: () => new AbortController().signal };
   const groups = (await createProgram(context, () => {})).commands.filter(
@@ -57,7 +57,7 @@ for (const argv of [
   ['replay', 'a.json', '--url', 'http://user:password@127.0.0.1'],
   ['migrate', 'twice'],
 ]) {
-  t.test(`wrong usage ends with 2: ${argv.join(' ')}`, async (t) => {
+  t.test(`wrong usage exits with 2: ${argv.join(' ')}`, async (t) => {
     const { code, stdout, stderr } = await here(t, environment(t), argv);
     t.equal(code, 2);
     t.equal(stdout, '');
@@ -97,12 +97,12 @@ const FAILURES: [string, (env: Record<string, string>) => Record<string, string>
   ],
 ];
 for (const [name, change, argv, line] of FAILURES) {
-  t.test(`a failure is printed in one line: ${name}`, async (t) => {
+  t.test(`a failure prints one line: ${name}`, async (t) => {
     const ran = await here(t, change(environment(t)), argv);
     t.match(ran, { code: 1, stdout: '', stderr: line });
     t.equal(ran.stderr.trimEnd().split('\n').length, 1);
     const debugged = await here(t, { ...change(environment(t)), LOG_LEVEL: 'debug' }, argv);
-    t.match(debugged.stderr, /\n\s+at /, 'with LOG_LEVEL=debug it tells where');
+    t.match(debugged.stderr, /\n\s+at /, 'LOG_LEVEL=debug adds the stack');
   });
 }
 
@@ -112,7 +112,7 @@ t.test('a database of the other environment is rejected', async (t) => {
   t.match(ran, { code: 1, stdout: '', stderr: /belongs to sandbox/ });
 });
 
-t.test('colors are for terminals and never with NO_COLOR', async (t) => {
+t.test('colors appear only on terminals and never with NO_COLOR', async (t) => {
   const { env } = await withFixtures(t);
   const plain = await here(t, env, ['events', 'list']);
   const coloured = await here(t, env, ['events', 'list'], { isTTY: true });

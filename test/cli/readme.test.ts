@@ -1,4 +1,4 @@
-/** Executes the payroll run of the README, command by command. */
+/** Executes the payroll run in the README, command by command. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,12 +14,12 @@ const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 const wordsOf = (command: string): string[] =>
   [...command.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, bare = '']) => quoted ?? bare);
 
-t.test('the payroll run of the README ends in a finalized run, with the output that it shows', async (t) => {
+t.test('the payroll run in the README ends finalized and prints the documented output', async (t) => {
   const now = new Date().toISOString();
   const { env, db } = await withFixtures(t, now);
   const run = (words: string[]) => here(t, env, words);
   await run(['census', 'stage', `${FIXTURES}census/json/maple-bakery.json`, '--employer', 'maple-bakery']);
-  // The upload of step 5: the service has processed the census.
+  // Step 5's upload: the service has processed the census.
   const completed = { state: 'completed', completed_at: now, upload_started_at: now } as const;
   await transact(db, (trx) => trx.updateTable('census_syncs').set(completed).execute());
 

@@ -6,7 +6,7 @@ import { receive } from '../simulator/receiver.ts';
 import { environment, FIXTURES, here, jsonOf } from './harness.ts';
 
 t.test(
-  'fixtures are signed with the first configured secret and posted in order of their names',
+  'fixtures are signed with the first configured secret and posted in order of file names',
   async (t) => {
     const other = environment(t).WEBHOOK_SECRETS;
     const { port, accepted, refused } = await startReceiver(t);
@@ -29,7 +29,7 @@ t.test(
   },
 );
 
-t.test('several paths, several at once, and a progress bar on a terminal', async (t) => {
+t.test('a replay takes several paths, posts concurrently, and shows progress on a terminal', async (t) => {
   const { port, accepted } = await startReceiver(t, { verify: createVerify([SECRET], () => new Date()) });
   const env = { WEBHOOK_SECRETS: SECRET };
   const paths = ['01-sync-request', '03-medical-new'].map((name) => join(FIXTURES, `events/${name}.json`));
@@ -40,7 +40,7 @@ t.test('several paths, several at once, and a progress bar on a terminal', async
   t.equal(accepted.length, 18);
 });
 
-t.test('refused events are counted by status with advice, and end with 1', async (t) => {
+t.test('rejected events are counted by status with advice, and the exit code is 1', async (t) => {
   const { port } = await startReceiver(t);
   const env = { ...environment(t), RECEIVER_PORT: String(port) };
   const ran = await here(t, env, ['replay', FIXTURES]);
@@ -51,7 +51,7 @@ t.test('refused events are counted by status with advice, and end with 1', async
   t.same(jsonOf(await here(t, env, ['replay', one, '--json'])).refused, { 401: 1 });
 });
 
-t.test('one response other than 2xx fails the replay', async (t) => {
+t.test('one response other than 2xx makes the replay fail', async (t) => {
   const { url } = await receive(t, (nth) => ({ status: nth === 4 ? 302 : 204 }));
   const env = { WEBHOOK_SECRETS: SECRET };
   const ran = await here(t, env, ['replay', FIXTURES, '--url', url, '--json']);
@@ -59,7 +59,7 @@ t.test('one response other than 2xx fails the replay', async (t) => {
   t.match(jsonOf(ran), { delivered: 15, refused: { 302: 1 } });
 });
 
-t.test('without a receiver the replay names how to start one', async (t) => {
+t.test('without a receiver the replay explains how to start one', async (t) => {
   const { url } = await receive(t);
   const nobody = new URL(url);
   nobody.port = '9';
@@ -68,7 +68,7 @@ t.test('without a receiver the replay names how to start one', async (t) => {
   t.match(ran, { code: 1, stdout: /0 of 1 delivered/, stderr: /nothing listens there: start/ });
 });
 
-t.test('Ctrl-C stops the replay, which reports the events not posted', async (t) => {
+t.test('Ctrl-C stops the replay, which reports how many events were not posted', async (t) => {
   const stopping = new AbortController();
   const { url } = await receive(t, (nth) => {
     if (nth === 2) stopping.abort();

@@ -19,7 +19,7 @@ const kept = async (db: Db) =>
     ({ event_id }) => event_id,
   );
 
-t.test('a dry run counts what would be dropped and drops nothing', async (t) => {
+t.test('a dry run counts data to drop and drops nothing', async (t) => {
   const { env, db } = await filled(t);
   const ran = await here(t, env, ['retention', '--dry-run']);
   t.equal(ran.code, 0);
@@ -31,7 +31,7 @@ t.test('a dry run counts what would be dropped and drops nothing', async (t) => 
   t.equal((await kept(db)).length, 3);
 });
 
-t.test('retention drops bodies and answers, and later reads report it', async (t) => {
+t.test('retention drops bodies and responses, and later reads report it', async (t) => {
   const { env, db } = await filled(t);
   const ran = await here(t, env, ['retention']);
   t.match(ran, { code: 0, stdout: '2 bodies dropped; attempts and answers of 0 requests dropped\n' });
@@ -50,7 +50,7 @@ t.test('retention drops bodies and answers, and later reads report it', async (t
   t.match(all, { code: 0, stdout: /^1 event put back/, stderr: /2 left alone: their bodies are dropped/ });
 });
 
-t.test('an unset retention keeps everything, and a period too short is rejected', async (t) => {
+t.test('an unset retention keeps everything, and too short a period is rejected', async (t) => {
   const { env, db } = await filled(t);
   const { RETENTION_EVENTS, ...unset } = env;
   const ran = await here(t, unset, ['retention']);

@@ -6,7 +6,7 @@ import { employ } from '../payroll/ready.ts';
 import { here, jsonOf } from './harness.ts';
 import { NEXT_PAY_DATE, optionsOn, PAY_DATE, payrollStage, type Stage } from './payroll-stage.ts';
 
-/** Answers a question on a terminal; null: the input ends without an answer. */
+/** Answers a prompt on a terminal. Null: the input ends without an answer. */
 async function answering({ env }: Stage, answer: string | null, ...argv: string[]) {
   const terminal = () => Object.assign(new PassThrough(), { isTTY: true });
   const [stdout, stderr, stdin] = [terminal(), terminal(), terminal()];
@@ -25,7 +25,7 @@ async function answering({ env }: Stage, answer: string | null, ...argv: string[
   return { code, asked };
 }
 
-t.test('a run is created with its totals and ETag, and the same again changes nothing', async (t) => {
+t.test('a run is created with its totals and ETag, and creating it again changes nothing', async (t) => {
   const { run } = await payrollStage(t);
   const created = await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.equal(created.code, 0);
@@ -47,7 +47,7 @@ t.test('a run is created with its totals and ETag, and the same again changes no
   });
 });
 
-t.test('every field of a run has an option, and a file has them all at once', async (t) => {
+t.test('every field of a run has an option, and a file can set them all', async (t) => {
   const { run, file } = await payrollStage(t);
   const options = [
     ...['--kind', 'off_cycle', '--pay-group', 'g', '--employee', 'emp-2', 'emp-1', '--deduction', 'ded-1'],
@@ -86,7 +86,7 @@ t.test('every field of a run has an option, and a file has them all at once', as
 
 for (const [what, argv, code, line] of [
   [
-    'a day that is none',
+    'an invalid date',
     ['create', 'r', ...optionsOn(PAY_DATE), '--period-end', '2026-02-30'],
     1,
     /period_end: /,
@@ -98,28 +98,23 @@ for (const [what, argv, code, line] of [
     /pay_date: .*2026-07-17 and 2026-07-31/,
   ],
   [
-    'an employer that nobody knows',
+    'an unknown employer',
     ['create', 'r', ...optionsOn(PAY_DATE), '--employer', 'akme'],
     1,
     /employer_id: is not known here/,
   ],
   ['an id outside the pattern', ['create', 'r/1', ...optionsOn(PAY_DATE)], 2, /1 to 128 of A-Z/],
   [
-    'an id that an address can not hold',
+    'an id that does not fit into a URL',
     ['create', '..', ...optionsOn(PAY_DATE)],
     2,
     /not only one or two dots/,
   ],
   ['a file and an option', ['create', 'r', '--file', 'x.json', '--kind', 'regular'], 2, /--file/],
-  [
-    'a file that is not there',
-    ['create', 'r', '--file', '/no/such.json'],
-    1,
-    /\/no\/such\.json does not exist/,
-  ],
-  ['a run that is not there', ['show', 'r'], 1, /there is no run r: .*run list/],
-  ['lines of a run that is not there', ['lines', 'r'], 1, /there is no run r/],
-  ['finalizing a run that is not there', ['finalize', 'r', '--etag', 'x'], 1, /there is no run r/],
+  ['a missing file', ['create', 'r', '--file', '/no/such.json'], 1, /\/no\/such\.json does not exist/],
+  ['an unknown run', ['show', 'r'], 1, /there is no run r: .*run list/],
+  ['lines of an unknown run', ['lines', 'r'], 1, /there is no run r/],
+  ['finalizing an unknown run', ['finalize', 'r', '--etag', 'x'], 1, /there is no run r/],
   ['finalizing unseen', ['finalize', 'r'], 2, /--etag/],
   ['accept without a reason', ['finalize', 'r', '--yes', '--accept', 'overlap'], 2, /--reason/],
   [
@@ -129,11 +124,11 @@ for (const [what, argv, code, line] of [
     /unknown: bogus$/m,
   ],
   ['a reason without accept', ['finalize', 'r', '--yes', '--reason', 'x'], 2, /--accept/],
-  ['voiding without a word', ['void', 'r', '--reason', ' '], 2, /--reason must say why/],
+  ['voiding with a blank reason', ['void', 'r', '--reason', ' '], 2, /--reason must say why/],
   ['two formats at once', ['lines', 'r', '--csv', '--json'], 2, /either --csv or --json/],
-  ['a file of rows by another name', ['taken', 'r', 'rows.xlsx'], 2, /\.csv, \.json or \.ndjson/],
+  ['a rows file with an unknown suffix', ['taken', 'r', 'rows.xlsx'], 2, /\.csv, \.json or \.ndjson/],
 ] as const) {
-  t.test(`refused in one line: ${what}`, async (t) => {
+  t.test(`rejected in one line: ${what}`, async (t) => {
     const { run } = await payrollStage(t);
     const ran = await run(...argv);
     t.match(ran, { code, stdout: '', stderr: line });
@@ -142,7 +137,7 @@ for (const [what, argv, code, line] of [
   });
 }
 
-t.test('several problems are printed in one line each', async (t) => {
+t.test('each problem is printed on its own line', async (t) => {
   const { run } = await payrollStage(t);
   const { code, stderr } = await run('create', 'r', '--employer', 'acme', '--scheme', 'monthly');
   t.equal(code, 1);
@@ -152,7 +147,7 @@ t.test('several problems are printed in one line each', async (t) => {
   t.match(problems.join('\n'), /^ {2}scheme: must be one of annualized, month-even, first-checks$/m);
 });
 
-t.test('a preview shows the lines of one employee and keeps nothing', async (t) => {
+t.test('a preview shows the lines of one employee and saves nothing', async (t) => {
   const { run } = await payrollStage(t);
   const { code, stdout } = await run('preview', ...optionsOn(PAY_DATE), '--employee', 'emp-1');
   t.equal(code, 0);
@@ -185,7 +180,7 @@ t.test('a run is compared with the previous one and lists employees not in it', 
   t.match(stdout, /^emp-3 +other_frequency$/m);
 });
 
-t.test('lines are shown to people, and printed as CSV or a JSON object a line', async (t) => {
+t.test('lines print as a table, as CSV, or as one JSON object per line', async (t) => {
   const { run } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const people = await run('lines', 'r1');
@@ -207,7 +202,7 @@ t.test('lines are shown to people, and printed as CSV or a JSON object a line', 
   t.match(await run('lines', 'r1', '--employee', 'nobody'), { code: 0, stdout: '', stderr: /no lines/ });
 });
 
-t.test('interrupted lines fail the command', async (t) => {
+t.test('an interrupted list of lines fails the command', async (t) => {
   const { run, env } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const stopping = new AbortController();
@@ -229,7 +224,7 @@ t.test('runs are listed by pay date, page by page', async (t) => {
   t.match(await run('list', '--state', 'finalized'), { stdout: '', stderr: /no such runs/ });
 });
 
-t.test('readiness of a run prints what to do and fails by its exit code', async (t) => {
+t.test('readiness of a run prints advice and exits with 1 if it fails', async (t) => {
   const { run, deduct } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   const ready = await run('readiness', 'r1');
@@ -258,7 +253,7 @@ t.test('only the reviewed lines are finalized', async (t) => {
   t.match(stale, { code: 1, stdout: '', stderr: /the lines changed since they were reviewed/ });
   const now = jsonOf(await run('show', 'r1', '--json'));
   t.equal(now.state, 'open');
-  t.match(stale.stderr, now.etag, 'the present one is told');
+  t.match(stale.stderr, now.etag, 'the current ETag is shown');
   const finalized = await run('finalize', 'r1', '--etag', now.etag);
   t.match(finalized, { code: 0, stdout: /^state +finalized$/m });
   t.match(await run('finalize', 'r1', '--yes'), { code: 1, stderr: /the run is finalized: void it/ });
@@ -271,7 +266,7 @@ t.test('--yes finalizes the current lines and prints their ETag', async (t) => {
   t.match(await run('finalize', 'r1', '--yes'), { code: 0, stdout: new RegExp(`^etag +${etag}$`, 'm') });
 });
 
-t.test('on a terminal the totals are shown and a person is asked', async (t) => {
+t.test('on a terminal finalizing shows the totals and asks for confirmation', async (t) => {
   const stage = await payrollStage(t);
   await stage.run('create', 'r1', ...optionsOn(PAY_DATE));
   const no = await answering(stage, 'no', 'finalize', 'r1');
@@ -302,7 +297,7 @@ t.test('a second run for a pay date is rejected and names the first', async (t) 
   t.match(await run('finalize', 'r2', '--yes'), { code: 0 });
 });
 
-t.test('a finalized run is verified; one whose frozen lines were changed is not identical', async (t) => {
+t.test('a finalized run is verified; changed frozen lines are detected', async (t) => {
   const { run, db, deduct } = await payrollStage(t);
   await run('create', 'r1', ...optionsOn(PAY_DATE));
   t.match(await run('verify', 'r1'), { code: 1, stderr: /nothing is frozen yet/ });
@@ -357,7 +352,7 @@ t.test('after a report of deductions taken the next run collects arrears and adj
   t.match(await run('delete', 'r2', '--json'), { code: 0, stdout: /"deleted":true/ });
 });
 
-t.test('an amount that the calendar changed is shown with both differences', async (t) => {
+t.test('an amount changed by the calendar is shown with both differences', async (t) => {
   const { run } = await payrollStage(t);
   const monthly = ['--scheme', 'month-even', '--policy-reason', 'agreed'];
   // July has three pay dates, August two.
@@ -370,7 +365,7 @@ t.test('an amount that the calendar changed is shown with both differences', asy
 
 for (const [what, name, content, line] of [
   [
-    'columns that are none',
+    'unknown columns',
     'a.csv',
     'employee,amount\nemp-1,5\n',
     /column 1, employee: is not a column[\s\S]*employee_id: is a column that is missing/,
@@ -383,13 +378,13 @@ for (const [what, name, content, line] of [
     /must be at most 1 MiB/,
   ],
   [
-    'an amount that is none',
+    'an invalid amount',
     'a.csv',
     'employee_id,amount\nemp-1,secret\n',
     /lines\[0\]\.amount: must be an amount/,
   ],
   [
-    'a line that does not exist',
+    'an unknown line',
     'a.json',
     '[{"employee_id":"emp-9","amount":"5"}]',
     /lines\[0\]\.employee_id: is not in the run/,

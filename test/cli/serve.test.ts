@@ -6,16 +6,16 @@ import { signEvent } from '../../src/simulator/sign.ts';
 import { execute, start } from './executable.ts';
 import { environment, FIXTURES, here, jsonOf, type Variables, WEBHOOK_SECRET } from './harness.ts';
 
-/** On ports of its own, with a service that nobody answers for. */
+/** Uses its own ports and an unreachable service. */
 function served(t: Parameters<typeof here>[0]): Variables {
   return { ...environment(t), RECEIVER_HOST: '127.0.0.1', RECEIVER_PORT: '0', API_PORT: '0' };
 }
 
-/** The port that a line of the log tells. */
+/** Returns the port in a log line. */
 const RECEIVING = /"address":"http:\/\/127\.0\.0\.1:(\d+)".*"receiving webhooks"/;
 const READY = /"private listener ready"/;
 
-t.test('serve runs until SIGTERM while commands work, and then ends with 0', async (t) => {
+t.test('serve runs until SIGTERM while commands work, and then exits with 0', async (t) => {
   const env = served(t);
   const serving = start(t, env, ['serve']);
   const [, port] = await serving.shows(RECEIVING);
@@ -38,10 +38,10 @@ t.test('serve runs until SIGTERM while commands work, and then ends with 0', asy
   const ended = await serving.ended;
   t.match(ended, { code: 0, signal: null, stderr: '' });
   t.match(ended.stdout, /"reason":"SIGTERM".*stopping[\s\S]*stopped/);
-  t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is in order');
+  t.equal((await here(t, env, ['events', 'list', '--json'])).code, 0, 'the database is intact');
 });
 
-t.test('SIGINT ends serve with 0 after requests in flight are answered and stored', async (t) => {
+t.test('SIGINT ends serve with 0 after requests in flight are stored and acknowledged', async (t) => {
   const env = served(t);
   const serving = start(t, env, ['serve']);
   const [, port] = await serving.shows(RECEIVING);
@@ -67,7 +67,7 @@ t.test('SIGINT ends serve with 0 after requests in flight are answered and store
   t.match(jsonOf(await here(t, env, ['events', 'list', '--json'])).data, [{ event_id: 'msg_in_flight' }]);
 });
 
-t.test('a port in use stops the start in one line', async (t) => {
+t.test('a port in use prevents the start with one line', async (t) => {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
@@ -79,18 +79,18 @@ t.test('a port in use stops the start in one line', async (t) => {
   }
 });
 
-t.test('--no-migrate refuses a database that lacks migrations', async (t) => {
+t.test('--no-migrate rejects a database that lacks migrations', async (t) => {
   const ran = await execute(t, served(t), ['serve', '--no-migrate']);
   t.match(ran, { code: 1, stderr: /lacks \d+ migration.*benefits-sidecar migrate/ });
 });
 
-t.test('a missing variable stops the start in one line', async (t) => {
+t.test('a missing variable prevents the start with one line', async (t) => {
   const { DATA_KEYS: _, ...env } = served(t);
   const ran = await execute(t, env, ['serve']);
   t.match(ran, { code: 1, stdout: '', stderr: /^benefits-sidecar: DATA_KEYS is not set.*\n$/ });
 });
 
-t.test('plain http to another machine stops the start in live, and is logged in sandbox', async (t) => {
+t.test('plain http to another machine prevents the start in live and is logged in sandbox', async (t) => {
   const env = { ...served(t), BENEFITS_BASE_URL: 'http://192.0.2.1/api' };
   const refused = await execute(t, { ...env, BENEFITS_ENVIRONMENT: 'live' }, ['serve']);
   const line = /^benefits-sidecar: BENEFITS_BASE_URL must be an https:\/\/ address when .*doctor.*\n$/;

@@ -8,7 +8,7 @@ import { SCENARIOS } from '../../src/simulator/scenarios.ts';
 import { receive } from '../simulator/receiver.ts';
 import { API_KEY, environment, here, WEBHOOK_SECRET } from './harness.ts';
 
-/** Runs it until stdout shows something, which `act` is told once, and then until the act is done. */
+/** Runs the command, calls `act` once when stdout matches, and stops when `act` is done. */
 async function simulateUntil(
   t: Parameters<typeof here>[0],
   env: Record<string, string>,
@@ -68,7 +68,7 @@ t.test('the simulator prints the settings, requests each census and enrolls its 
   }
 });
 
-t.test('secrets of the environment are used and not printed', async (t) => {
+t.test('secrets from the environment are used and not printed', async (t) => {
   const { url } = await receive(t);
   const argv = ['--webhook-url', url];
   const ran = await simulateUntil(t, environment(t), argv, /Asking for/, async (printed) => {
@@ -100,26 +100,26 @@ t.test('the simulator lists its scenarios and rejects an unknown one', async (t)
   t.match(both.stderr, /either --fault or --scenario/);
 });
 
-t.test('the simulator plays a scenario for a listener and prints what to look at', async (t) => {
+t.test('the simulator plays a scenario for a listener and prints where to look', async (t) => {
   const { url, arrivals } = await receive(t);
   const argv = ['--webhook-url', url, '--scenario', 'deprecated'];
   const ran = await simulateUntil(t, {}, argv, /deprecated is over/);
   t.equal(ran.code, 0);
   t.match(ran.stdout, /^\* deprecated: employee\.deduction-created arrives/m);
   t.match(ran.stdout, /deprecated is over\. To be seen: `events list --type/);
-  t.notMatch(ran.stdout, /Asking for the census/, 'what else it does on its own is left out');
+  t.notMatch(ran.stdout, /Asking for the census/, 'its automatic actions are not printed');
   const types = arrivals.map(({ text }) => JSON.parse(text).event_type);
   t.same(types, ['employee.deduction-created', 'employee.deduction-created']);
 });
 
-t.test('Ctrl-C ends a running scenario', async (t) => {
+t.test('Ctrl-C stops a running scenario', async (t) => {
   const { url } = await receive(t);
   const ran = await simulateUntil(t, {}, ['--webhook-url', url, '--scenario', 'resets'], /Asking for/);
   t.equal(ran.code, 0);
   t.notMatch(ran.stdout, /is over/);
 });
 
-t.test('the simulator injects the faults of the flag and rejects an unknown one', async (t) => {
+t.test('the simulator injects the faults in --fault and rejects an unknown one', async (t) => {
   const { url } = await receive(t);
   const argv = ['--webhook-url', url, '--fault', 'error=503:1', '--fault', 'forbidden@acme'];
   const ran = await simulateUntil(t, {}, argv, /Asking for/, async (printed) => {
@@ -136,7 +136,7 @@ t.test('the simulator injects the faults of the flag and rejects an unknown one'
   t.match(refused.stderr, /'--fault <fault>'.*latency needs a value, such as latency=200ms\./);
 });
 
-t.test('requests and deliveries are described in words', async (t) => {
+t.test('requests and deliveries are printed as sentences', async (t) => {
   const request: Omit<ReceivedRequest, 'path' | 'status'> = {
     ...{ at: new Date(), method: 'POST', kind: null, subject: null, idempotencyKey: null },
     ...{ body: null, bodyHash: null, applied: false, repeated: false, fault: null },

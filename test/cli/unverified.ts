@@ -1,10 +1,10 @@
-/** What `verify` compares and what it can't, for all tests that alter rows. */
+/** The columns that `verify` compares and those that it can't, for all tests that change rows. */
 
-/** A row of each table, and of some tables of each kind. */
+/** A row of each table, and several rows of tables with several kinds. */
 export const ROWS: readonly (readonly [table: string, where: string, unverified?: string])[] = [
   ['inbox', "event_id = 'd-1.3'"],
   ['inbox', "event_type = 'employee-census.sync-request'"],
-  // Its id is in nothing that it led to, for it led to nothing.
+  // Nothing refers to its id, because it had no effect.
   ['inbox', "state = 'quarantined'", 'inbox.event_id'],
   ['inbox', "source = 'import'"],
   ['event_conflicts', 'true'],
@@ -31,7 +31,10 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ['taken_lines', 'true'],
 ];
 
-/** Columns that no other data confirms: our own times, people's text, and facts from the service or a census. */
+/**
+ * Columns without a second source: our own times, text written by people, and facts from the service or a
+ * census.
+ */
 export const UNVERIFIED: ReadonlySet<string> = new Set([
   'inbox.seq',
   'inbox.reprocessed',

@@ -1,4 +1,4 @@
-/** A database with rows of everything that `verify` looks at, made by the service's own code. */
+/** A database with rows of everything that `verify` checks, written by the service's own code. */
 import { join } from 'node:path';
 import type { Test } from 'tap';
 import { readDataKeys } from '../../src/config.ts';
@@ -25,7 +25,10 @@ export async function staged(t: Test): Promise<{ env: Variables; db: Db }> {
   return { env, db };
 }
 
-/** A deduction with versions in order, late, tied, passed on to another employee, and imported; a conflict; an event applied twice. */
+/**
+ * A deduction with versions in order, late, tied, moved to another employee, and imported; a conflict; an
+ * event applied twice.
+ */
 async function ledger(db: Db): Promise<void> {
   const one = (eventId: string, createdAt: string, fields: object = {}) =>
     deductionOf(eventId, { id: 'd-1', employee_id: 'e-1', description: 'Gold', ...fields }, createdAt);
@@ -51,7 +54,7 @@ async function ledger(db: Db): Promise<void> {
   await apply(db, '2026-07-11T00:00:00.000Z');
 }
 
-/** Two finalized runs, the second with adjustments and arrears; a voided one and an open one. */
+/** Two finalized runs, the second with adjustments and arrears; one voided and one open run. */
 async function payroll(db: Db): Promise<void> {
   await transact(db, (trx) => putSchedules(trx, EMPLOYER, [schedule()], LATELY));
   const [first = ''] = await hireMany(db, 3);
@@ -65,7 +68,7 @@ async function payroll(db: Db): Promise<void> {
   await put(db, '2026-07-17');
 }
 
-/** A staged census and two employment changes, one of which was tried once. */
+/** A staged census and two employment changes, one of them with one attempt. */
 async function outside(t: Test, env: Variables, db: Db): Promise<void> {
   const census = join(FIXTURES, 'census/json/maple-bakery.json');
   const ran = await here(t, env, ['census', 'stage', census, '--employer', 'maple-bakery']);

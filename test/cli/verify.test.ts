@@ -12,7 +12,7 @@ import { altering } from './alter.ts';
 import { environment, here, jsonOf, withDatabase, withFixtures } from './harness.ts';
 import { staged } from './verify-stage.ts';
 
-t.test('a database with all fixtures and a row in every table is clean', async (t) => {
+t.test('a database with all fixtures and rows in every table is clean', async (t) => {
   for (const make of [withFixtures, staged]) {
     const { env } = await make(t);
     const ran = await here(t, env, ['verify', '--json']);
@@ -41,7 +41,7 @@ t.test('differences are named without values and fail the command', async (t) =>
   });
 });
 
-t.test('an altered schema is reported, and clean after it is undone', async (t) => {
+t.test('an altered schema is reported, until it is restored', async (t) => {
   const { db, env } = await withSchemaOfItsOwn(t);
   const change = (statement: string) => transact(db, (trx) => sql.raw(statement).execute(trx));
   await change('create index one_more on inbox (event_type)');
@@ -54,7 +54,7 @@ t.test('an altered schema is reported, and clean after it is undone', async (t) 
   t.match([clean, engine.at(-1)], [true, schema]);
 });
 
-/** Tests on PostgreSQL share their databases: one whose schema changes must not be among them. */
+/** Tests on PostgreSQL share databases, so a test that changes the schema needs its own. */
 async function withSchemaOfItsOwn(t: Test) {
   const env = environment(t);
   const url = engineOfTests() === 'sqlite' ? (env.DATABASE_URL as string) : await newDatabaseUrl(t);
@@ -79,7 +79,7 @@ t.test('a version without its body is verified as far as its hash allows', async
   const short = { table: 'inbox', row: await by.row('inbox', "event_id = 'd-1.2'"), column: 'body_hash' };
   await by.alter({ ...short, to: Buffer.alloc(5) });
   const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
-  t.strictSame(differences.by_field, { 'inbox.body_hash': 1 }, 'a hash that is none');
+  t.strictSame(differences.by_field, { 'inbox.body_hash': 1 }, 'an invalid hash');
   await by.undo({ ...short, to: Buffer.alloc(5) });
   for (const [column, value] of [
     ['period', 'sometimes'],
@@ -109,7 +109,7 @@ t.test('removed, truncated and moved rows are reported', async (t) => {
   t.strictSame(await findings(), { 'staged_censuses.body_bytes': 1, 'staged_censuses.employer_id': 1 });
   const { seq } = await by.row('inbox', "state = 'quarantined'");
   await by.run(`delete from inbox where seq = ${seq}`);
-  // PostgreSQL leaves gaps by itself.
+  // PostgreSQL leaves gaps in sequences.
   const missing = engineOfTests() === 'sqlite' ? 1 : undefined;
   t.equal((await findings())['inbox.seq'], missing, 'an event that had no effect');
 });
@@ -125,12 +125,12 @@ t.test('an open run with an impossible body is reported', async (t) => {
     ['"employee_ids":null', '"employee_hds":null'],
   ] as const) {
     const change = { table: 'payroll_runs', row, column: 'body', to: body.replace(from, to) };
-    t.ok(await by.alter(change), `${to} in the place of ${from}`);
+    t.ok(await by.alter(change), `${to} instead of ${from}`);
     const { differences } = jsonOf(await here(t, env, ['verify', '--json']));
     t.strictSame(differences.by_field, { 'payroll_runs.body': 1 });
     await by.undo(change);
   }
-  t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'as it was');
+  t.match(jsonOf(await here(t, env, ['verify', '--json'])), { clean: true }, 'after it is restored');
 });
 
 t.test('a year of payroll, with changes between its runs, is clean', async (t) => {
@@ -140,7 +140,7 @@ t.test('a year of payroll, with changes between its runs, is clean', async (t) =
   for (const [place, { pay_date }] of BIWEEKLY.entries()) {
     const employee_id = employees[place % employees.length] as string;
     const changed = { id: `ded-${employee_id}`, employee_id, member_contribution: `${160 + place}.00` };
-    // Every other one comes late: it changes what earlier runs should have taken.
+    // Every other change is late: it changes what earlier runs should have taken.
     const sent = `${place % 2 === 0 ? pay_date : '2026-01-11'}T0${place % 10}:00:00Z`;
     await deliver(db, [deductionOf(`change-${place}`, changed, sent)], LATELY);
     await finalized(db, pay_date, { adjustments: 'include', arrears: 'include' });
