@@ -52,7 +52,7 @@ t.test('personal fields are masked in any spelling, and no others', async (t) =>
     t.notOk(lines.join('\n').includes(value), `${value} is not shown`);
   }
   for (const value of Object.values(plain)) t.ok(lines.join('\n').includes(value), `${value} is`);
-  t.ok(lines.includes('  "email": null'), 'null is not personal');
+  t.ok(lines.includes('  "email": null'), 'null is not masked');
   t.ok(shown('{"\\u0073sn":"123"}')?.join('').includes('•••'), 'escaped names too');
 });
 
@@ -95,7 +95,7 @@ t.test('a body that is not JSON has no lines, and a long body is cut', async (t)
   t.match(line, /… \(198002 more characters\)$/);
 });
 
-t.test('only lines that two texts do not share are marked', async (t) => {
+t.test('only lines missing from the other text are marked', async (t) => {
   t.strictSame(differenceOf(['{', 'a', 'b', '}'], ['{', 'b', 'c', '}']), {
     one: [false, true, false, false],
     other: [false, false, true, false],

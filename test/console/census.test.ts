@@ -63,12 +63,12 @@ t.test('an employer without a census has a page to upload the first', async (t) 
   await page.getByText('No census and no sync yet').waitFor();
   await page.goto('/census?employer_id=..');
   await page.getByText('No census and no sync for “..” yet').waitFor();
-  t.equal(await page.getByRole('link', { name: 'Upload the census' }).count(), 0, 'it has no page');
+  t.equal(await page.getByRole('link', { name: 'Upload the census' }).count(), 0, 'this id has no page');
   await page.getByLabel('Employer ID').fill('nobody');
   await page.keyboard.press('Enter');
   await page.getByRole('link', { name: 'Upload the census of this employer' }).click();
   await page.getByText('No census of this employer is staged').waitFor();
-  await assertGood(t, page, 'the census of an employer who has none');
+  await assertGood(t, page, 'an employer without a census');
   await bring(stage, 'maple-bakery', [employee]);
   await page.goto('/census');
   t.match(await cells(page, 'Staged censuses'), [['maple-bakery', '1', '0 s ago', 'none yet']]);
@@ -221,15 +221,19 @@ t.test(
     t.strictSame(await cells(page, 'Changed employees and fields'), [['ann', 'last_name']]);
     t.notMatch(await page.content(), 'CANARY');
     t.equal(await stagedOf(stage, 'a / b'), last, 'checking keeps nothing');
-    t.equal(await page.evaluate(() => document.activeElement?.id), 'outcome-title', 'a reader goes on there');
-    await assertGood(t, page, 'what a census would change');
+    t.equal(
+      await page.evaluate(() => document.activeElement?.id),
+      'outcome-title',
+      'the focus moves to the result',
+    );
+    await assertGood(t, page, 'the changes in a census');
 
     await click(page, 'Stage this census');
     await page.getByText('Your census is staged.').waitFor();
     const staged = await stagedOf(stage, 'a / b');
     t.not(staged, last);
     t.match(await page.content(), staged ?? 'none');
-    t.match(stage.woken, { send: 2 }, 'syncs that waited continue');
+    t.match(stage.woken, { send: 2 }, 'waiting syncs continue');
   },
 );
 
@@ -245,41 +249,44 @@ t.test('a census that breaks the contract is reported by row and field and canno
     ['2', 'employee_id', 'is the same as employees[0].employee_id'],
   ]);
   t.equal(await page.getByRole('button', { name: 'Stage this census' }).count(), 0);
-  await assertGood(t, page, 'a census that is refused');
+  await assertGood(t, page, 'a rejected census');
 });
 
-t.test('only the checked file can be staged, and a file that is no census is rejected at once', async (t) => {
-  const stage = await openConsole(t);
-  const page = await stage.signedIn({ refusals: true });
-  await page.goto('/census/maple');
-  await choose(page, jsonFile([person('ann')]));
-  await click(page, 'Check');
-  await page.getByRole('heading', { name: /^No problems/ }).waitFor();
-  await choose(page, jsonFile([person('bob')]));
-  await click(page, 'Stage this census');
-  await page.locator('#message').getByText('This is not the file that was checked.').waitFor();
-  t.equal(await stagedOf(stage, 'maple'), null);
-  t.strictSame(await stage.db.selectFrom('staged_censuses').selectAll().execute(), []);
-  t.notMatch(stage.logged, [{ level: 'error' }]);
-  await choose(page, { name: 'census.xlsx', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
-  await click(page, 'Check');
-  await page.locator('#message').getByText('Choose a .json or .csv file.').waitFor();
-  await page.getByText('For a CSV file: add the organization').click();
-  const large = {
-    name: 'organization.json',
-    mimeType: 'application/json',
-    buffer: Buffer.alloc(2_000_000, ' '),
-  };
-  await page.getByLabel('Organization (JSON file)').setInputFiles(large);
-  await click(page, 'Check');
-  await page.locator('#message').getByText('The organization file is larger than 1 MiB.').waitFor();
-  await page.getByLabel('Organization (JSON file)').setInputFiles([]);
-  await choose(page, jsonFile([person('bob')]));
-  await click(page, 'Check');
-  await page.getByRole('heading', { name: /^No problems/ }).waitFor();
-  await page.locator('#message:empty').waitFor({ state: 'attached' });
-  t.equal(await page.locator('#message').textContent(), '', 'what was refused before is not said any more');
-});
+t.test(
+  'only the checked file can be staged, and a file that is not a census is rejected immediately',
+  async (t) => {
+    const stage = await openConsole(t);
+    const page = await stage.signedIn({ refusals: true });
+    await page.goto('/census/maple');
+    await choose(page, jsonFile([person('ann')]));
+    await click(page, 'Check');
+    await page.getByRole('heading', { name: /^No problems/ }).waitFor();
+    await choose(page, jsonFile([person('bob')]));
+    await click(page, 'Stage this census');
+    await page.locator('#message').getByText('This is not the file that was checked.').waitFor();
+    t.equal(await stagedOf(stage, 'maple'), null);
+    t.strictSame(await stage.db.selectFrom('staged_censuses').selectAll().execute(), []);
+    t.notMatch(stage.logged, [{ level: 'error' }]);
+    await choose(page, { name: 'census.xlsx', mimeType: 'application/zip', buffer: Buffer.alloc(3_000_000) });
+    await click(page, 'Check');
+    await page.locator('#message').getByText('Choose a .json or .csv file.').waitFor();
+    await page.getByText('For a CSV file: add the organization').click();
+    const large = {
+      name: 'organization.json',
+      mimeType: 'application/json',
+      buffer: Buffer.alloc(2_000_000, ' '),
+    };
+    await page.getByLabel('Organization (JSON file)').setInputFiles(large);
+    await click(page, 'Check');
+    await page.locator('#message').getByText('The organization file is larger than 1 MiB.').waitFor();
+    await page.getByLabel('Organization (JSON file)').setInputFiles([]);
+    await choose(page, jsonFile([person('bob')]));
+    await click(page, 'Check');
+    await page.getByRole('heading', { name: /^No problems/ }).waitFor();
+    await page.locator('#message:empty').waitFor({ state: 'attached' });
+    t.equal(await page.locator('#message').textContent(), '', 'the earlier message is removed');
+  },
+);
 
 t.test('the upload page shows where censuses come from', async (t) => {
   for (const [censusFrom, says] of [
@@ -364,10 +371,10 @@ t.test('an interrupted upload is not staged, even if the part received is a comp
     return null;
   };
   await send(false);
-  await eventually('nothing of it is left', staging, (rows) => rows.length === 0);
+  await eventually('the partial upload is removed', staging, (rows) => rows.length === 0);
   t.equal(await stagedOf(stage, 'maple'), null);
   t.notMatch(stage.logged, [{ level: 'error' }]);
-  t.equal(await send(true), 204, 'all of it is');
+  t.equal(await send(true), 204, 'a complete upload is staged');
   t.ok(await stagedOf(stage, 'maple'));
 });
 
@@ -387,7 +394,7 @@ t.test('a sync is requested with a button, and its progress appears without a re
   await transact(stage.db, async (trx) => {
     await uploadStarted(trx, String(request_id), hoursAgo(0));
     await uploadDelivered(trx, String(request_id), { began: hoursAgo(0), now: hoursAgo(0) });
-    // The event that the pages wait for: the request is no longer pending.
+    // This is the event that the pages wait for.
     await trx
       .updateTable('outbox')
       .set({ state: 'canceled', finished_at: hoursAgo(0), head: 0 })

@@ -111,7 +111,7 @@ t.test(
     await stage.send();
     await page.getByText('The service accepted it.').waitFor();
     t.equal(await stateOf(stage, raise), 'delivered');
-    t.equal(await page.getByRole('heading', { name: 'Actions' }).count(), 0, 'no action is left');
+    t.equal(await page.getByRole('heading', { name: 'Actions' }).count(), 0, 'no actions remain');
   },
 );
 
@@ -139,7 +139,7 @@ t.test('a retry that may undo a newer change needs a confirmation', async (t) =>
   await click(page, 'Retry');
   await page.getByText('Not retried: a newer change of this employee was delivered.').waitFor();
   t.equal(await stateOf(stage, older), 'rejected');
-  await assertGood(t, page, 'a retry that is refused');
+  await assertGood(t, page, 'a rejected retry');
   await click(page, 'Retry anyway');
   await page.getByText('It is sent automatically').waitFor();
   t.equal(await stateOf(stage, older), 'pending');
@@ -151,7 +151,7 @@ t.test('a change is canceled with a reason, which is kept', async (t) => {
   const page = await stage.signedIn({ refusals: true });
   await page.goto(`/changes/${hire}`);
   await click(page, 'Cancel the change');
-  t.equal(await stateOf(stage, hire), 'rejected', 'not without a reason');
+  t.equal(await stateOf(stage, hire), 'rejected', 'a reason is required');
   await page.getByLabel('Reason for canceling').fill('   ');
   await click(page, 'Cancel the change');
   await page.locator('#message').getByText('must say why').waitFor();
@@ -176,12 +176,12 @@ t.test('personal data of a change is shown on request, and the read is recorded 
   await page.getByText(SECRET).waitFor();
   t.equal(await page.getByText('***-**-4321').count(), 1);
   t.notMatch(await page.content(), '987-65');
-  t.equal(await page.locator('[hx-trigger]').count(), 0, 'it does not look again by itself');
+  t.equal(await page.locator('[hx-trigger]').count(), 0, 'it does not poll');
   t.strictSame(await reads(), [{ what_id: hire }]);
-  await assertGood(t, page, 'what a change says');
+  await assertGood(t, page, 'the contents of a change');
 });
 
-t.test('a token that only reads sees no button and no personal data', async (t) => {
+t.test('a read-only token sees no button and no personal data', async (t) => {
   const stage = await staged(t);
   const { hire } = await held(stage, 'ines');
   const page = await stage.signedIn({ token: await stage.tokenWith('changes:read'), refusals: true });
@@ -189,11 +189,7 @@ t.test('a token that only reads sees no button and no personal data', async (t) 
   t.equal(await page.getByRole('main').getByRole('button').count(), 0);
   t.notMatch(await page.content(), SECRET);
   t.strictSame(await stage.db.selectFrom('pii_reads').selectAll().execute(), []);
-  t.equal(
-    await page.getByRole('link', { name: 'ines' }).count(),
-    0,
-    'the page of an employee needs a scope of its own',
-  );
+  t.equal(await page.getByRole('link', { name: 'ines' }).count(), 0, 'the employee page needs its own scope');
   for (const what of ['retry', 'cancel', 'release']) {
     const status = await page.evaluate(async (url) => {
       const headers = JSON.parse(document.body.getAttribute('hx-headers:inherited') ?? '{}');

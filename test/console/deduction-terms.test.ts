@@ -105,13 +105,17 @@ t.test(
   'a late version is compared with the one before it in time, not the one recorded before it',
   async (t) => {
     t.equal(previousVersion(late, older, true), second);
-    t.equal(previousVersion(version(5, 3, true), older, true), second, 'of one instant the later recorded');
+    t.equal(
+      previousVersion(version(5, 3, true), older, true),
+      second,
+      'at equal times the one recorded later',
+    );
   },
 );
 
 t.test('a version after a late one is compared with the latest', async (t) => {
   t.equal(previousVersion(version(5, 6), [late, ...older], true), third);
-  t.equal(previousVersion(version(5, 6), [late, third], false), third, 'whatever else there is');
+  t.equal(previousVersion(version(5, 6), [late, third], false), third, 'other versions do not matter');
 });
 
 t.test('the previous version is unknown when it was not read', async (t) => {

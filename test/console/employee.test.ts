@@ -5,7 +5,7 @@ import { employ } from '../payroll/ready.ts';
 import { cells, listed, put } from './deductions.ts';
 import { assertAccessible, assertGood, HOSTILE, openConsole } from './stage.ts';
 
-/** Ids that a path, a query or a page could trip over. */
+/** Ids that could break a path, a query or a page. */
 const IDS = ['a/b ..x Zoë 🙂 50% %2F', HOSTILE];
 
 t.test('any id opens its deduction or employee', async (t) => {
@@ -33,7 +33,7 @@ t.test('any id opens its deduction or employee', async (t) => {
   t.equal(await find(' both '), 'Employee and deduction', 'spaces around it are ignored');
   t.equal(await find('nobody'), 'Not in the ledger');
   t.match(await page.getByRole('main').textContent(), 'There is no employee or deduction with the ID nobody');
-  t.equal(await find('..'), 'Ledger', 'an id that cannot be a part of an address leads to its deductions');
+  t.equal(await find('..'), 'Ledger', 'an id that does not fit into a URL opens the list of deductions');
   t.strictSame(await listed(page), ['.']);
   t.equal(await page.getByRole('link', { name: '.', exact: true }).count(), 0);
 });

@@ -6,7 +6,7 @@ import { assertAccessible, assertFits, openConsole, type Page, type Stage } from
 const HOSTILE = 'evt<img src=x onerror=alert(1)><script>alert(2)</script>';
 const SOON = '2026-01-31T00:00:00.000Z';
 
-/** Of every state one, and a conflict. */
+/** One event of every state, and a conflict. */
 async function oneOfEach({ db }: Stage): Promise<void> {
   await deliver(db, [
     deductionOf('evt_applied', { id: 'd1', employee_name: 'Jo Public', ssn: '123-45-6789' }),
@@ -114,7 +114,7 @@ t.test('an event can be dismissed with a reason and reprocessed', async (t) => {
   await page.getByLabel('Reason for dismissing').fill('sent <i>by</i> mistake');
   await page.keyboard.press('Enter');
   await page.getByText('sent <i>by</i> mistake').waitFor();
-  t.equal(await page.getByRole('button', { name: 'Dismiss' }).count(), 0, 'there is nothing to dismiss now');
+  t.equal(await page.getByRole('button', { name: 'Dismiss' }).count(), 0, 'it can no longer be dismissed');
   await page.getByRole('button', { name: 'Reprocess' }).click();
   await page.getByText('Not applied yet.').waitFor();
   t.equal(stage.woken.apply, 1);
@@ -196,7 +196,7 @@ t.test('a read-only token sees no button and cannot change anything', async (t) 
       path.includes('?') ? ['Find', 'Show'] : [],
     );
     t.equal(await main.getByRole('checkbox').count(), 0);
-    t.equal(await main.getByRole('link', { name: 'd1' }).count(), 0, 'the ledger is not open to them');
+    t.equal(await main.getByRole('link', { name: 'd1' }).count(), 0, 'the ledger is not linked');
   }
   const token = await stage.tokenWith('events:read');
   for (const path of [
@@ -226,7 +226,7 @@ t.test('an event whose body was deleted shows that and cannot be reprocessed', a
   const page = await signedIn();
   await page.goto('/events/evt_old');
   t.match(await page.getByRole('main').textContent(), 'its SHA-256 was 0101');
-  t.equal(await page.getByText('hides personal fields').count(), 0, 'nothing is masked in nothing');
+  t.equal(await page.getByText('hides personal fields').count(), 0, 'no masking is mentioned');
   t.equal(await page.getByRole('button', { name: 'Reprocess' }).count(), 0);
 });
 
@@ -234,7 +234,7 @@ t.test('a long reason is shortened in the list and complete on the event', async
   const { signedIn, db } = await openConsole(t);
   await deliver(db, [eventOf('evt_wrong', 'employee.deduction-updated', {})]);
   const { reason } = await db.selectFrom('inbox').select('reason').executeTakeFirstOrThrow();
-  t.ok((reason ?? '').length > 130, 'it names every field');
+  t.ok((reason ?? '').length > 130, 'the reason names every field');
   const page = await signedIn();
   await page.goto('/events');
   const why = page.locator('#events tbody td').last();

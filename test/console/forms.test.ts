@@ -13,10 +13,12 @@ import { eventually } from '../support/eventually.ts';
 import { assertFits, openConsole, type Page, type Stage } from './stage.ts';
 
 const CODES = '/v1/employers/acme/payroll-codes';
-/** The CPU time that a page may take: 300 ms, and room for a slow machine. The server runs in this process. */
+/**
+ * The maximum CPU time of a page: 300 ms, with reserve for a slow machine. The server runs in this process.
+ */
 const QUICK_MS = 300 * 3;
 
-/** Posts as the signed-in page would, without it; returns the CPU time of the response. */
+/** Posts as the signed-in page would, but without the browser. Returns the CPU time of the response. */
 async function posting(stage: Stage, page: Page) {
   const cookie = (await page.context().cookies()).map(({ name, value }) => `${name}=${value}`).join('; ');
   const own = await page.evaluate(() =>
@@ -66,7 +68,7 @@ t.test('a list longer than the API accepts is rejected before it is rendered', a
   t.match(many.text, `at most ${FORM_FIELDS_MAX.toLocaleString('en-US')} fields`);
   const more = await post('/settings/payroll-codes', `employer_id=acme&do=add&${fields(CODES_MAX)}`);
   t.match(more.text, `this one would have ${CODES_MAX + 1}`);
-  for (const { ms } of [codes, dates, many, more]) t.ok(ms < QUICK_MS, `answered in ${ms} ms`);
+  for (const { ms } of [codes, dates, many, more]) t.ok(ms < QUICK_MS, `responded in ${ms} ms`);
 });
 
 t.test('the longest lists and 100 schedules render quickly', async (t) => {

@@ -32,7 +32,7 @@ t.test('a page refreshes automatically and keeps open sections, focus and scroll
   );
   t.equal(await page.evaluate(() => document.activeElement?.textContent?.includes('checks passed')), true);
   const after = await page.evaluate(() => window.scrollY);
-  // The browser moves with the line that the new event adds above.
+  // The browser scrolls by the line that the new event adds above.
   t.ok(Math.abs(after - before) < 50, `it scrolled from ${before} to ${after}`);
 });
 
@@ -127,7 +127,7 @@ t.test('one check serves all subscribers, and none runs without subscribers', as
   await delay(3 * LOOK_EVERY_MS);
   t.equal(world.looks, 0);
   const listeners = Array.from({ length: 10 }, listen);
-  t.equal(world.looks, 1, 'all share one check');
+  t.equal(world.looks, 1, 'all subscribers share one check');
   await until(() => world.looks >= 2);
   for (const { stream } of listeners) stream.destroy();
   // One check may still be running.

@@ -30,7 +30,7 @@ t.test('the overview shows readiness, what failed, and where to fix it', async (
   const readiness = page.locator('section.readiness');
   await readiness.getByRole('heading', { name: 'Not ready' }).waitFor();
   t.match(await readiness.textContent(), 'Reprocess it after a fix, or dismiss it with a reason');
-  t.strictSame(await readiness.getByRole('link', { name: HOSTILE }).count(), 1, 'an id is a text');
+  t.strictSame(await readiness.getByRole('link', { name: HOSTILE }).count(), 1, 'the id is shown as text');
   for (const [card, figure] of [
     ['Quarantined', '1'],
     ['Conflicts', '1'],
@@ -113,7 +113,11 @@ t.test('each part of the overview needs its scope', async (t) => {
     return [await page.getByRole('main').getByRole('heading', { level: 2 }).allTextContents(), links > 0];
   };
   t.strictSame(await partsOf('ledger:read'), [['Not ready'], true]);
-  t.strictSame(await partsOf('metrics:read'), [['Activity'], false], 'pages it may not open are not linked');
+  t.strictSame(
+    await partsOf('metrics:read'),
+    [['Activity'], false],
+    'pages without permission are not linked',
+  );
   t.strictSame(await partsOf('census:read'), [['Latest census sync by employer'], true]);
   t.strictSame(await partsOf('changes:read'), [[], false]);
   const page = await signedIn({ token: await tokenWith('ledger:read', 'census:read') });

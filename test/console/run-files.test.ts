@@ -18,7 +18,7 @@ const csv = (...rows: readonly string[]) => ({
   buffer: Buffer.from(`${rows.join('\n')}\n`),
 });
 
-/** Downloads what a link leads to. */
+/** Downloads the target of a link. */
 async function download(page: Page, link: string): Promise<{ name: string; rows: Record<string, string>[] }> {
   const [file] = await Promise.all([
     page.waitForEvent('download'),
@@ -84,12 +84,12 @@ t.test('a CSV download has backpressure and stops when the client disconnects', 
   const answer = await fetch(`${base}/runs/r/lines.csv`, { headers, signal: leaving.signal });
   t.match(answer.headers.get('content-disposition'), 'attachment; filename="r.csv"');
   const early = await settled(() => reads);
-  t.ok(early < 7, `${early} of 9 pages while nothing was taken`);
+  t.ok(early < 7, `${early} of 9 pages read while the client read nothing`);
   leaving.abort();
   t.equal(await settled(() => reads), early);
   reads = 0;
   const all = await (await fetch(`${base}/runs/r/lines.csv`, { headers })).text();
-  t.equal(reads, 9, 'eight full pages and one that is not');
+  t.equal(reads, 9, 'eight full pages and a partial one');
   t.ok(all.length > 16_000_000);
   t.equal((await fetch(`${base}/runs/nobody/lines.csv`, { headers })).status, 404);
 });

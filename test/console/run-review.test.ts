@@ -34,7 +34,7 @@ t.test(
     await finalize.click();
     await page.getByText('The run changed since you opened it.').waitFor();
     t.match((await cells(page, 'Totals'))[2], ['Employee amount', '$138.46', '$149.99']);
-    await assertGood(t, page, 'the page to finalize');
+    await assertGood(t, page, 'the finalize page');
     await contribute('200.00');
     await click(page, 'Finalize');
     await page.getByText('The run changed since it was reviewed. Nothing was finalized.').waitFor();
@@ -98,7 +98,7 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await open(page, '/runs/wrong');
   page.once('dialog', (dialog) => dialog.dismiss());
   await click(page, 'Delete');
-  t.equal((await call({ url: '/v1/payroll-runs/wrong' })).status, 200, 'only when it is confirmed');
+  t.equal((await call({ url: '/v1/payroll-runs/wrong' })).status, 200, 'deleting needs a confirmation');
   page.once('dialog', (dialog) => dialog.accept());
   await click(page, 'Delete');
   await page.waitForURL('**/runs');
@@ -113,7 +113,7 @@ t.test('an open run can be deleted, a finalized run voided with a reason', async
   await page.waitForURL('**/runs/r/void');
   await click(page, 'Void the run');
   await page.locator('.field-problem').filter({ hasText: 'must say why' }).waitFor();
-  await assertGood(t, page, 'the page that voids');
+  await assertGood(t, page, 'the void page');
   await page.getByLabel('Reason').fill('wrong pay period');
   await click(page, 'Void the run');
   await page.waitForURL('**/runs/r');
@@ -186,5 +186,5 @@ t.test('a run is compared with the previous one, and every employee outside it h
   t.strictSame(await cells(page, 'Largest changes by employee'), [['emp-1', '$69.23', '$92.30', '$23.07']]);
   await page.getByText('1 employee with deductions not in this run').click();
   t.strictSame(await cells(page, 'Employees not in this run'), [['emp-3', 'Other pay frequency']]);
-  await assertGood(t, page, 'the page of a run that has a previous one');
+  await assertGood(t, page, 'a run with a previous run');
 });

@@ -10,7 +10,7 @@ const scheduleOf = async ({ call }: PayrollConsole) =>
 const codesOf = async ({ call }: PayrollConsole) =>
   (await call({ url: `${SETTINGS}/payroll-codes` })).json.codes;
 
-t.test('payroll codes are edited as a table: pasted, changed, removed, and refused by row', async (t) => {
+t.test('payroll codes are edited as a table: pasted, changed, removed, and rejected by row', async (t) => {
   const stage = await openPayroll(t);
   const page = await stage.signedIn();
   await page.goto('/settings');
@@ -23,21 +23,24 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and refus
   await click(page, 'Add a row');
   const second = page.getByLabel('Line of coverage, row 2');
   await second.waitFor();
-  t.ok(await second.evaluate((input) => input === document.activeElement), 'where one goes on typing');
+  t.ok(
+    await second.evaluate((input) => input === document.activeElement),
+    'the focus moves to the next field',
+  );
   await page.getByText('Paste rows from a spreadsheet').click();
   await page
     .getByLabel('Rows to add')
     .fill('line_of_coverage\ttaxability\nmedical\tpre_tax\temployee\tMED1\nhsa\t\temployer\tHSA9\tdeposit');
   await click(page, 'Add these rows');
   await page.getByLabel('Code, row 3').waitFor();
-  t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'what was typed stays');
+  t.equal(await page.getByLabel('Code, row 1').inputValue(), HOSTILE, 'the input is kept');
   await click(page, 'Save payroll codes');
   const said = page.getByRole('alert').filter({ hasText: 'The settings are invalid' });
   await said.waitFor();
   await said.getByRole('link', { name: 'Row 1, Code' }).click();
   t.equal(await page.getByLabel('Code, row 1').getAttribute('aria-invalid'), 'true');
   t.strictSame(await codesOf(stage), [], 'nothing was kept');
-  await assertGood(t, page, 'codes that were refused');
+  await assertGood(t, page, 'rejected codes');
   await click(page, 'Remove row 1');
   await page.getByLabel('Code, row 3').waitFor({ state: 'detached' });
   await page.getByLabel('Code, row 1').press('Enter');
@@ -52,7 +55,7 @@ t.test('payroll codes are edited as a table: pasted, changed, removed, and refus
   ]);
 });
 
-t.test('a pay schedule is edited as a table, and the others of the employer stay', async (t) => {
+t.test('a pay schedule is edited as a table, and the other schedules of the employer stay', async (t) => {
   const stage = await openPayroll(t);
   await schedules(stage.db, [schedule(), schedule({ pay_group: HOSTILE })]);
   const page = await stage.signedIn();
@@ -81,7 +84,7 @@ t.test('a pay schedule is edited as a table, and the others of the employer stay
     .fill(BIWEEKLY.map((date) => [date.pay_date, date.period_start, date.period_end].join('\t')).join('\n'));
   await click(page, 'Save pay schedule');
   await page.getByLabel(`Pay date, row ${BIWEEKLY.length}`).waitFor();
-  t.equal((await scheduleOf(stage)).length, 2, 'what was pasted is looked at before it is saved');
+  t.equal((await scheduleOf(stage)).length, 2, 'pasted rows are not saved yet');
   await click(page, 'Save pay schedule');
   await page
     .getByText('must not have the pay_frequency and pay_group of a schedule before it')

@@ -30,7 +30,7 @@ t.test('a run is previewed and saved, and each amount is explained', async (t) =
     ['dental', '1', '1', '$69.23', '', '$161.54', ''],
     ['medical', '1', '1', '$69.23', '', '$161.54', ''],
   ]);
-  t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'in the words of the lines');
+  t.match(await cells(page, 'By taxability'), [['pre-tax', '2']], 'with the labels of the lines');
   t.equal((await call({ url: '/v1/payroll-runs/acme-1' })).status, 404, 'a preview saves nothing');
   await page.getByText('Off-cycle runs and selected employees').click();
   await page.getByLabel('Only these employees').fill('emp-1\n\n');
@@ -74,12 +74,12 @@ t.test('problems are shown next to their fields and in a summary, and the input 
     'Pay period end is required',
     'Pay dates, line 2 must be a real date, YYYY-MM-DD',
   ]);
-  t.ok(await said.evaluate((element) => element === document.activeElement), 'the focus is on it');
+  t.ok(await said.evaluate((element) => element === document.activeElement), 'it has the focus');
   t.equal(await page.getByLabel('Employer id').inputValue(), HOSTILE);
   t.equal(
     await page.getByLabel('Pay dates', { exact: true }).inputValue(),
     '2026-07-17 no-day',
-    'its part is open',
+    'its section is open',
   );
   await said.getByRole('link', { name: 'Pay period end' }).click();
   const field = page.getByLabel('Pay period end');
@@ -112,7 +112,7 @@ t.test('a copied run has the same options and the next pay date of the schedule'
   t.equal(await page.getByLabel('Pay period start').inputValue(), '2026-07-13');
   t.ok(await page.getByLabel('month-even').isChecked(), 'its section is open');
   t.ok(await page.getByRole('group', { name: 'Arrears' }).getByLabel('include').isChecked());
-  t.equal(await page.getByLabel('Final paychecks').inputValue(), '', 'it belongs to one run');
+  t.equal(await page.getByLabel('Final paychecks').inputValue(), '', 'final paychecks belong to one run');
   t.equal(await page.getByLabel('Run id').inputValue(), '');
 });
 

@@ -47,9 +47,9 @@ t.test('an unknown token is rejected with a message', async (t) => {
   await page.getByRole('button', { name: 'Sign in' }).click();
   t.match(await page.getByRole('main').getByRole('alert').textContent(), 'unknown, expired or revoked');
   t.strictSame(await page.context().cookies(), []);
-  await assertAccessible(t, page, 'the page to sign in');
+  await assertAccessible(t, page, 'the sign-in page');
   await page.setViewportSize({ width: 360, height: 700 });
-  await assertFits(t, page, 'the page to sign in');
+  await assertFits(t, page, 'the sign-in page');
 });
 
 t.test('a session ends with its token', async (t) => {
@@ -78,7 +78,7 @@ t.test('a session needs the CSRF header to change anything; a token does not', a
   t.equal((await reprocess({ 'x-csrf-token': header })).status, 200);
 });
 
-t.test('signing in never redirects to another site', async (t) => {
+t.test('a sign-in never redirects to another site', async (t) => {
   const { base } = await openConsole(t);
   for (const next of [
     '/日本',
@@ -172,22 +172,22 @@ t.test('another site cannot sign a user in', async (t) => {
     headers: { origin: 'http://evil.example' },
     body: new URLSearchParams({ token: FIRST_TOKEN }),
   });
-  t.equal(plain.status, 401, 'nor one that only says its name');
+  t.equal(plain.status, 401, 'a request from another origin is rejected');
 });
 
-t.test('an unknown address returns a page to users and a problem to programs', async (t) => {
+t.test('an unknown path returns a page to users and a problem to programs', async (t) => {
   const { signedIn, base, call } = await openConsole(t);
   const page = await signedIn({ refusals: true });
   const answer = await page.goto('/ledgre');
   t.equal(answer?.status(), 404);
   await page.getByRole('heading', { name: 'Page not found' }).waitFor();
-  t.equal(await page.getByRole('link', { name: 'Payroll runs' }).count(), 1, 'with the way on');
+  t.equal(await page.getByRole('link', { name: 'Payroll runs' }).count(), 1, 'with navigation');
   t.equal(answer?.headers()['cache-control'], 'no-store');
-  await assertAccessible(t, page, 'the page of an unknown address');
-  t.match((await page.goto('/v1/nothing'))?.headers()['content-type'], 'json', 'the API speaks to programs');
+  await assertAccessible(t, page, 'the not-found page');
+  t.match((await page.goto('/v1/nothing'))?.headers()['content-type'], 'json', 'API paths return JSON');
   const stranger = await fetch(`${base}/ledgre`, { headers: { accept: 'text/html' } });
   t.equal(stranger.status, 404);
-  t.match(stranger.headers.get('content-type'), 'json', 'of whom nothing is known');
+  t.match(stranger.headers.get('content-type'), 'json', 'visitors without a session get JSON');
   t.match((await call({ url: '/ledgre' })).json, { status: 404 });
 });
 
@@ -243,12 +243,12 @@ t.test('a background refresh does not extend a session; a page view does', async
   t.equal(await visit({ 'x-background': '1' }), 200);
   t.equal(await lastUse(), NOW.toISOString());
   t.equal(await visit(), 200);
-  await eventually('the use is noted', lastUse, (at) => at === now.toISOString());
+  await eventually('the use is recorded', lastUse, (at) => at === now.toISOString());
   now = new Date(NOW.getTime() + 50 * 60_000);
-  t.equal(await visit({ 'x-background': '1' }), 303, 'after 30 minutes without a person');
+  t.equal(await visit({ 'x-background': '1' }), 303, 'the session ends after 30 idle minutes');
 });
 
-t.test('a person sees their sessions, ends one, and ends all others', async (t) => {
+t.test('a user sees their sessions, ends one, and ends all others', async (t) => {
   const { signedIn, tokenWith } = await openConsole(t);
   const token = await tokenWith('events:read');
   const page = await signedIn({ token });
@@ -262,7 +262,7 @@ t.test('a person sees their sessions, ends one, and ends all others', async (t) 
   await page.getByRole('link', { name: 'Sessions' }).click();
   await page.waitForURL('**/sessions');
   const rows = page.getByRole('table').locator('tbody tr');
-  t.equal(await rows.count(), 4, 'none of the other token');
+  t.equal(await rows.count(), 4, 'sessions of the other token are not listed');
   t.strictSame(await page.getByRole('columnheader').allTextContents(), ['Signed in', 'Last used', 'Session']);
   t.equal(await page.getByText('This browser').count(), 1);
   await assertGood(t, page, 'the sessions');

@@ -11,7 +11,7 @@ import { launchBrowser } from '../support/browser.ts';
 /** If rendered as markup, it would change the page's title. */
 export const HOSTILE = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
-/** Far longer than a page takes on a busy machine. */
+/** Far longer than a page needs on a busy machine. */
 const PATIENCE_MS = 120_000;
 
 export type Stage = Running & {
@@ -78,7 +78,7 @@ async function session(base: string, token: string) {
   const body = new URLSearchParams({ token });
   const { headers } = await fetch(`${base}/sign-in`, { method: 'POST', body, redirect: 'manual' });
   const [name = '', value = ''] = (headers.get('set-cookie') ?? '').split(';')[0]?.split('=') ?? [];
-  if (value === '') throw new Error('no session was begun');
+  if (value === '') throw new Error('no session was created');
   return { name, value, url: base, httpOnly: true, sameSite: 'Strict' as const };
 }
 

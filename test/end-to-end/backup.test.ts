@@ -1,4 +1,6 @@
-/** Promise 9: a backup taken under load restores. And a database that is older than it was is noticed. */
+/**
+ * Promise 9: a backup taken under load restores, and a database older than its high-water mark is detected.
+ */
 import { copyFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -9,7 +11,7 @@ import { startLoad } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 
-t.test('a backup taken under load restores, with all that was acknowledged before', async (t) => {
+t.test('a backup taken under load restores all events acknowledged before it', async (t) => {
   const stage = await setStage(t);
   const { keys, databaseUrl, folder, variables } = stage;
   const command = (argv: string[], url = databaseUrl) =>
@@ -20,11 +22,11 @@ t.test('a backup taken under load restores, with all that was acknowledged befor
   const before = [...load.acknowledged.values()];
   const made = await command(['backup', file, '--json']);
   t.equal(made.code, 0, made.stderr);
-  const beside = command(['verify', '--json']);
+  const verifying = command(['verify', '--json']);
   await load.reached(load.acknowledged.size + 200);
-  t.match(jsonOf(await beside), { clean: true }, 'verified beside the load');
+  t.match(jsonOf(await verifying), { clean: true }, 'verified under load');
   await load.stop();
-  t.equal(load.inDoubt.size, 0, 'nothing was refused meanwhile');
+  t.equal(load.inDoubt.size, 0, 'no event was rejected');
   await stage.settled();
 
   const elsewhere = `sqlite:${folder}/elsewhere/sidecar.db`;

@@ -1,4 +1,4 @@
-/** What goes wrong on the way of a census, and how it ends well. */
+/** Failures of a census sync, and their recovery. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -32,7 +32,7 @@ t.test('with a folder as the source and a key in a file', async (t) => {
   const uploads = () => simulator.requests().filter(({ status }) => status === 200).length;
 
   await t.test(
-    'a census that breaks the contract fails its sync by field, and a mended one succeeds',
+    'a census that breaks the contract fails its sync by field, and a corrected census succeeds',
     async (t) => {
       const [first, ...others] = census?.employees ?? [];
       write('maple-bakery', {
@@ -47,7 +47,7 @@ t.test('with a folder as the source and a key in a file', async (t) => {
         problems: [{ path: 'employees[0].address.state', rule: String }],
       });
       t.match(await api.check('census-syncs'), { result: 'fail', count: 1 });
-      t.strictSame(simulator.requests(), [], 'nothing of it was sent');
+      t.strictSame(simulator.requests(), [], 'nothing was sent');
 
       write('maple-bakery', census);
       t.equal((await api.call('POST', '/v1/employers/maple-bakery/census/sync')).status, 202);
@@ -57,20 +57,20 @@ t.test('with a folder as the source and a key in a file', async (t) => {
         (all) => all.every(({ state }) => state === 'completed'),
       );
       t.equal(syncs.length, 2);
-      t.equal(uploads(), 1, 'one upload served both');
+      t.equal(uploads(), 1, 'one upload completed both');
       t.match(await api.check('census-syncs'), { result: 'pass' });
       t.equal((await api.get('/v1/censuses')).source, 'dir');
     },
   );
 
-  await t.test('a census that the service refuses fails its sync with the status', async (t) => {
+  await t.test('a census rejected by the service fails its sync with the status', async (t) => {
     write('nobody', census);
     t.equal((await api.call('POST', '/v1/employers/nobody/census/sync')).status, 202);
     t.match((await syncIn(api, 'nobody', 'failed')).reason, 'the service answered 404');
   });
 
   await t.test('a wrong key pauses sending, which resumes once the key file is corrected', async (t) => {
-    // The key that was read at the start stays in use until it is refused, as after a rotation on the other side.
+    // The key read at startup stays in use until it is rejected, as after a rotation at the service.
     const rotated = await setStage(t, {
       keys: { ...keys, apiKey: 'the-new-key-of-the-service' },
       variables: {
@@ -89,10 +89,10 @@ t.test('with a folder as the source and a key in a file', async (t) => {
     const statuses = rotated.simulator.requests().map(({ status }) => status);
     t.ok(
       statuses.every((status) => status === 401),
-      'the service refused the key',
+      'the service rejected the key',
     );
     const during = await deliver(rotated.sidecar.port, keys.webhookSecret, eventOf('closed', 0));
-    t.equal(during.status, 204, 'events are taken meanwhile');
+    t.equal(during.status, 204, 'events are accepted during the outage');
 
     writeFileSync(keyFile, 'the-new-key-of-the-service');
     for (const employerId of ['maple-bakery', 'harbor-clinic']) {
@@ -100,6 +100,6 @@ t.test('with a folder as the source and a key in a file', async (t) => {
     }
     t.match(await rotated.api.check('circuit-breaker-paused'), { result: 'pass' });
     const refused = rotated.simulator.requests().filter(({ status }) => status === 401).length;
-    t.ok(refused < 10, `the service was not hammered meanwhile: ${refused} requests`);
+    t.ok(refused < 10, `${refused} requests during the outage`);
   });
 });

@@ -2,6 +2,6 @@
 import t from 'tap';
 import { killRounds } from '../support/kill-rounds.ts';
 
-t.test('what was acknowledged survives SIGKILL under load, and takes effect once', (t) =>
+t.test('acknowledged events survive SIGKILL under load and take effect once', (t) =>
   killRounds(t, 3, Date.now() % 1_000_000),
 );

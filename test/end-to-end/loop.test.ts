@@ -1,4 +1,4 @@
-/** The whole loop over real HTTP, for each source of a census: both sides agree in the end. */
+/** The whole loop over real HTTP, for each census source: the ledger and the service agree at the end. */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ const CENSUSES = fileURLToPath(new URL('../../fixtures/census/', import.meta.url
 const EMPLOYERS = DEFAULT_EMPLOYER_IDS;
 const world = makeWorld(DEFAULT_SEED);
 
-/** What the service must have in the end: what payroll holds. */
+/** The deductions that the service must have at the end. */
 function assertUploaded(t: Test, { simulator }: Stage): void {
   for (const employerId of EMPLOYERS) {
     t.strictSame(
@@ -33,7 +33,7 @@ function assertUploaded(t: Test, { simulator }: Stage): void {
   }
 }
 
-t.test('a census that lies in a folder, as JSON or as CSV, is uploaded when the service asks', async (t) => {
+t.test('a census in a folder, as JSON or CSV, is uploaded on request', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const name of [
@@ -65,7 +65,7 @@ t.test('with the source push', async (t) => {
   const stage = await setStage(t);
   const { api, simulator, databaseUrl } = stage;
 
-  await t.test('a sync waits for a census, and goes on by itself when payroll brings it', async (t) => {
+  await t.test('a sync waits for a census and continues when payroll uploads it', async (t) => {
     await Promise.all(EMPLOYERS.map(simulator.requestCensus));
     for (const employerId of EMPLOYERS) {
       t.match((await syncIn(api, employerId, 'waiting')).reason, 'no census is staged');
@@ -80,32 +80,42 @@ t.test('with the source push', async (t) => {
     assertUploaded(t, stage);
   });
 
-  await t.test('both sides agree after enrolments, changes and ends, shuffled and duplicated', async (t) => {
-    const employees = EMPLOYERS.flatMap((id) => world.get(id)?.employees ?? []);
-    const enrolled = employees.flatMap(({ employee_id }) => simulator.enrol(employee_id));
-    const [first, second, third] = simulator.deductions() as [Deduction, Deduction, Deduction];
-    const events = [
-      ...enrolled,
-      simulator.changeDeduction(first.id, { member_contribution: '165.00' }),
-      simulator.changeDeduction(first.id, { member_contribution: '170.5', coverage_type: 'member_family' }),
-      simulator.endDeduction(second.id, '2026-06-30'),
-      simulator.changeDeduction(third.id, { member_contribution: '0', employer_contribution: '0' }),
-    ];
-    await simulator.deliverShuffled(events, { duplicates: 1 });
-    await simulator.send(events[0] as (typeof events)[0], { times: 20 });
-    await stage.settled();
+  await t.test(
+    'the ledger and the service agree after shuffled and duplicated enrollments, changes and ends',
+    async (t) => {
+      const employees = EMPLOYERS.flatMap((id) => world.get(id)?.employees ?? []);
+      const enrolled = employees.flatMap(({ employee_id }) => simulator.enrol(employee_id));
+      const [first, second, third] = simulator.deductions() as [Deduction, Deduction, Deduction];
+      const events = [
+        ...enrolled,
+        simulator.changeDeduction(first.id, { member_contribution: '165.00' }),
+        simulator.changeDeduction(first.id, { member_contribution: '170.5', coverage_type: 'member_family' }),
+        simulator.endDeduction(second.id, '2026-06-30'),
+        simulator.changeDeduction(third.id, { member_contribution: '0', employer_contribution: '0' }),
+      ];
+      await simulator.deliverShuffled(events, { duplicates: 1 });
+      await simulator.send(events[0] as (typeof events)[0], { times: 20 });
+      await stage.settled();
 
-    const shown = (await api.list('/v1/deductions?limit=7')) as (Deduction & { employer_id: string })[];
-    const byId = (a: Deduction, b: Deduction) => (a.id < b.id ? -1 : 1);
-    t.strictSame(shown.map(deductionOf).sort(byId), simulator.deductions().sort(byId));
-    for (const { employee_id, employer_id } of shown) {
-      t.ok(employee_id.startsWith(`${employer_id}-`), 'each belongs to the employer of its employee');
-    }
-    const versions = await api.get('/v1/deduction-versions?limit=1000');
-    t.equal(versions.data.length, events.length, 'each event is one version, however often it came');
-    const acknowledged = events.map(({ id, body }) => ({ id, body: JSON.stringify(body) }));
-    t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
-  });
+      const shown = (await api.list('/v1/deductions?limit=7')) as (Deduction & { employer_id: string })[];
+      const byId = (a: Deduction, b: Deduction) => (a.id < b.id ? -1 : 1);
+      t.strictSame(shown.map(deductionOf).sort(byId), simulator.deductions().sort(byId));
+      for (const { employee_id, employer_id } of shown) {
+        t.ok(
+          employee_id.startsWith(`${employer_id}-`),
+          'each deduction belongs to the employer of its employee',
+        );
+      }
+      const versions = await api.get('/v1/deduction-versions?limit=1000');
+      t.equal(
+        versions.data.length,
+        events.length,
+        'each event is one version, however often it was delivered',
+      );
+      const acknowledged = events.map(({ id, body }) => ({ id, body: JSON.stringify(body) }));
+      t.strictSame(await breaches({ databaseUrl, acknowledged }), []);
+    },
+  );
 
   await t.test('any order of delivery, with duplicates, gives the same latest states', async (t) => {
     const inOrder = Array.from({ length: 60 }, (_, index) => about('in-order', index));
@@ -113,7 +123,7 @@ t.test('with the source push', async (t) => {
     const shuffled = shuffle(seededRandom(7), [...disordered, ...disordered]);
     for (const event of [...inOrder, ...shuffled]) {
       const { status } = await deliver(stage.sidecar.port, stage.keys.webhookSecret, event);
-      if (status !== 204) t.fail(`${event.id} was answered ${status}`);
+      if (status !== 204) t.fail(`${event.id} got status ${status}`);
     }
     await stage.settled();
     t.strictSame(await breaches({ databaseUrl, acknowledged: [...inOrder, ...disordered] }), []);
@@ -128,7 +138,7 @@ t.test('with the source push', async (t) => {
   });
 });
 
-/** Ten events about each of six deductions, each later and of another amount than the one before. */
+/** Ten events about each of six deductions, each later and with another amount than the one before. */
 function about(name: string, index: number) {
   const { id, body } = eventOf(name, index * 20);
   const event = JSON.parse(body);
@@ -137,7 +147,7 @@ function about(name: string, index: number) {
   return { id, body: JSON.stringify(event) };
 }
 
-/** What the service sent, without what the ledger adds. */
+/** Returns the fields that the service sent, without those that the ledger adds. */
 function deductionOf(shown: Record<string, unknown>): Deduction {
   const { employer_id, matched, version, position, event_time, recorded_at, ...deduction } = shown;
   return deduction as Deduction;

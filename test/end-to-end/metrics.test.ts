@@ -1,4 +1,4 @@
-/** What the metrics tell, after deliveries that are known. */
+/** Metrics and activity after known deliveries. */
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
 import { signEvent } from '../../src/simulator/sign.ts';
@@ -12,7 +12,7 @@ import { setStage } from '../support/stage.ts';
 
 const SSN = '000-73-9182';
 
-t.test('metrics and activity tell what came, what was refused and what became of it', async (t) => {
+t.test('metrics and activity count received, rejected and applied events', async (t) => {
   const stage = await setStage(t);
   const { keys, api } = stage;
   const { port } = stage.sidecar;
@@ -45,7 +45,7 @@ t.test('metrics and activity tell what came, what was refused and what became of
   const change = await api.call('POST', '/v1/employee-changes/termination', termination);
   t.equal(change.status, 202);
   await eventually(
-    'the service has refused the change: it knows nobody of this id',
+    'the service rejected the change because it does not know the employee',
     async () => (await metrics()).of('attempts_total{outcome="rejected"}'),
     (rejected) => rejected === 1,
   );
@@ -93,7 +93,7 @@ t.test('metrics and activity tell what came, what was refused and what became of
     t.ok((scraped.of(`heap_used_bytes{thread="${thread}"}`) ?? 0) > 1_000_000, thread);
     t.ok((scraped.of(`event_loop_delay_seconds_count{thread="${thread}"}`) ?? 0) > 0, thread);
   }
-  t.ok((scraped.of('process_resident_memory_bytes') ?? 0) > 10_000_000, 'and those of any process');
+  t.ok((scraped.of('process_resident_memory_bytes') ?? 0) > 10_000_000, 'the default process metrics');
 
   for (const secret of [
     SSN,
@@ -105,7 +105,7 @@ t.test('metrics and activity tell what came, what was refused and what became of
     'employer-',
     termination.employee_id,
   ]) {
-    t.notMatch(scraped.text, secret, 'no id, no personal data and no secret');
+    t.notMatch(scraped.text, secret, 'neither ids nor personal data nor secrets');
   }
 
   const activity = await api.get('/v1/activity');
@@ -117,6 +117,6 @@ t.test('metrics and activity tell what came, what was refused and what became of
   t.equal(
     acknowledged.reduce((sum: number, count: number) => sum + count),
     7,
-    'from the other thread',
+    'from the receiver thread',
   );
 });

@@ -1,4 +1,4 @@
-/** The judge is judged: each thing that it promises to find is put there and found. */
+/** Tests the oracle: each breach that it must find is created and found. */
 import { CompiledQuery } from 'kysely';
 import t from 'tap';
 import { deliver } from '../api/deliver.ts';
@@ -8,7 +8,7 @@ import { eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
 
 const IN_THE_TABLES = engineOfTests() === 'sqlite' ? 'the database-wal' : 'the table inbox';
-/** What keeps versions from being changed. */
+/** The trigger that keeps versions from being changed. */
 const UNGUARD =
   engineOfTests() === 'sqlite'
     ? [
@@ -17,7 +17,7 @@ const UNGUARD =
       ]
     : ['drop trigger deduction_versions_are_append_only on deduction_versions'];
 
-t.test('a good ledger has no breaches, and each breach is found', async (t) => {
+t.test('a correct ledger has no breaches, and each breach is found', async (t) => {
   const { db, url: databaseUrl } = await scratch(t);
   const acknowledged = Array.from({ length: 120 }, (_, index) => eventOf('judged', index));
   await deliver(

@@ -1,6 +1,6 @@
 /**
- * Half a year of payroll cases over HTTP, each with an employer and a database of its own. Every expected amount is
- * computed by hand from docs/amounts.md.
+ * Half a year of payroll cases over HTTP, each with its own employer and database. Every expected amount was computed
+ * by hand from docs/amounts.md.
  */
 import t, { type Test } from 'tap';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
@@ -72,7 +72,7 @@ async function begin(t: Test, now = '2026-05-25') {
         }),
       );
     },
-    /** Reports an employment change, and has the service take it. */
+    /** Reports an employment change and waits until the service has accepted it. */
     async report(kind: string, body: object) {
       ok(await call({ method: 'POST', url: `/v1/employee-changes/${kind}`, body }));
       await sendAll(loop);
@@ -123,7 +123,7 @@ async function begin(t: Test, now = '2026-05-25') {
   return world;
 }
 
-/** Each line as its deduction, its change or the run it settles, and the member amount. */
+/** Returns each line as its deduction, its change or the adjusted run, and the employee amount. */
 const brief = (lines: Json[]) =>
   lines.map(
     (line) =>
@@ -189,7 +189,7 @@ export function payrollRules(): void {
     t.strictSame(brief(lines).toSorted(), ['ded-1 same 10.00', 'ded-2 new 70.00', 'ded-2 r1 70.00']);
   });
 
-  t.test('2. a pay frequency of August 3 moves the employee in August', async (t) => {
+  t.test('2. a pay frequency from August 3 on moves the employee in August', async (t) => {
     const { schedule, census, deduct, paid, on, report, put, lines, service } = await begin(t, '2026-07-01');
     const weekly = every(7, '2026-01-02', 52).map((date) => dateOf(date, 7, 0));
     const biweekly = every(14, '2026-01-02', 26).map((date) => dateOf(date, 14, 0));
@@ -257,7 +257,7 @@ export function payrollRules(): void {
     }
   });
 
-  t.test('4. a renewal is no refund, and a retroactive change is settled once', async (t) => {
+  t.test('4. a renewal is not refunded, and a retroactive change is adjusted once', async (t) => {
     const { schedule, census, deduct, paid, on } = await begin(t);
     await schedule(BIWEEKLY);
     await census({ 'emp-1': {}, 'emp-2': {} });
@@ -282,7 +282,7 @@ export function payrollRules(): void {
     t.strictSame(adjustmentsIn(await paid('r4', '2026-07-24', INCLUDE)), []);
   });
 
-  t.test('5. the first check of the year is whole, and 26 checks sum to 1,800.00', async (t) => {
+  t.test('5. the first check of the year is complete, and 26 checks sum to 1,800.00', async (t) => {
     const { schedule, census, deduct, call, ok } = await begin(t, '2025-12-20');
     const dates = every(14, '2026-01-02', 26).map((date) => dateOf(date));
     await schedule({ pay_frequency: 'biweekly', pay_dates: dates });
@@ -304,7 +304,7 @@ export function payrollRules(): void {
     t.strictSame(amounts, [...Array(25).fill('69.23'), '69.25']);
   });
 
-  t.test('6. what a later run settled for a voided run comes back', async (t) => {
+  t.test('6. adjustments for a voided run are reversed', async (t) => {
     const { schedule, census, deduct, paid, on, call, ok } = await begin(t);
     await schedule(BIWEEKLY);
     await census({ 'emp-1': {} });
@@ -323,7 +323,7 @@ export function payrollRules(): void {
     t.strictSame(adjustmentsIn(await paid('r4', '2026-07-24', INCLUDE)), []);
   });
 
-  t.test('7. a taxability corrected retroactively makes a pair of lines', async (t) => {
+  t.test('7. a taxability corrected retroactively creates a pair of lines', async (t) => {
     const { schedule, census, deduct, paid, on } = await begin(t);
     await schedule(BIWEEKLY);
     await census({ 'emp-1': {} });
@@ -345,27 +345,30 @@ export function payrollRules(): void {
     t.equal(cents(lines), 80_00);
   });
 
-  t.test('8. unknown ids are refused by name, and a narrowed run counts whom it leaves out', async (t) => {
-    const { schedule, census, deduct, put, check } = await begin(t);
-    await schedule(BIWEEKLY);
-    await census({ 'emp-1': {}, 'emp-2': {}, 'emp-3': {} });
-    await deduct('ded-1', { member_contribution: '10.00' });
-    for (const path of ['employee_ids', 'final_checks', 'deductions']) {
-      const { status, json } = await put('r1', '2026-06-12', { [path]: ['typo'] });
-      t.equal(status, 422);
-      t.match(json.errors, [{ path, rule: /typo/ }]);
-    }
-    t.equal((await put('r1', '2026-06-12', { employee_ids: ['emp-1'] })).status, 201);
-    const found = { result: 'warn', count: 2, examples: ['2 employees'] };
-    t.match(await check('r1', 'population-narrowed'), found);
-  });
+  t.test(
+    '8. unknown ids are rejected by name, and a narrowed run counts the employees it leaves out',
+    async (t) => {
+      const { schedule, census, deduct, put, check } = await begin(t);
+      await schedule(BIWEEKLY);
+      await census({ 'emp-1': {}, 'emp-2': {}, 'emp-3': {} });
+      await deduct('ded-1', { member_contribution: '10.00' });
+      for (const path of ['employee_ids', 'final_checks', 'deductions']) {
+        const { status, json } = await put('r1', '2026-06-12', { [path]: ['typo'] });
+        t.equal(status, 422);
+        t.match(json.errors, [{ path, rule: /typo/ }]);
+      }
+      t.equal((await put('r1', '2026-06-12', { employee_ids: ['emp-1'] })).status, 201);
+      const found = { result: 'warn', count: 2, examples: ['2 employees'] };
+      t.match(await check('r1', 'population-narrowed'), found);
+    },
+  );
 
   t.test('9. a holiday without a schedule that changes N fails the calendar', async (t) => {
     const { census, deduct, paid, put, lines, check } = await begin(t, '2026-06-15');
     await census({ 'emp-1': {} });
     await deduct('ded-1', { period: 'monthly', member_contribution: '150.00' });
     t.strictSame(brief(await paid('r1', '2026-06-19')), ['ded-1 new 69.23']);
-    // From Thursday, July 2, the steps reach January 1 and December 31: 1,800.00 / 27, and no remainder without a list.
+    // From Thursday, July 2, steps of two weeks reach January 1 and December 31: 1,800.00 / 27.
     await put('r2', '2026-07-02', dateOf('2026-07-02', 13, 5));
     t.strictSame(brief(await lines('r2')), ['ded-1 same 66.67']);
     t.equal((await check('r2', 'calendar-assumed')).result, 'warn');
@@ -476,7 +479,7 @@ export function payrollRules(): void {
     t.strictSame((await lines('r2'))[0].flags, ['coverage_beyond_last_check']);
     await put('r3', '2026-06-26');
     t.strictSame((await run('r3')).not_in_run, [{ employee_id: 'emp-1', reason: 'terminated' }]);
-    // A corrected termination is that of the employer that the employee left.
+    // A corrected termination belongs to the employer that the employee left.
     await report('termination', { employee_id: 'emp-1', termination_date: '2026-06-10' });
     t.strictSame(brief(await lines('r3')), ['ded-1 same 20.00']);
   });
@@ -491,7 +494,7 @@ export function payrollRules(): void {
     await report('new-hire', { ...hire, pay_frequency: 'biweekly' });
     on('2026-07-20');
     await census({ 'emp-1': { hire_date: '2020-03-01' } });
-    // The period of July 10 is June 22 to July 5, between the two spells.
+    // The period of July 10 is June 22 to July 5, between the two employments.
     await put('r1', '2026-07-10');
     t.strictSame(await lines('r1'), []);
     t.strictSame((await run('r1')).not_in_run, [{ employee_id: 'emp-1', reason: 'terminated' }]);
@@ -613,7 +616,7 @@ export function payrollRules(): void {
     t.strictSame(brief(arrears).toSorted(), ['ded-1 r1 6.00', 'ded-2 r1 5.00']);
   });
 
-  t.test('14. several voluntary elections warn, and 24 of 26 is no mismatch', async (t) => {
+  t.test('14. several voluntary elections warn, and 24 of 26 is not a mismatch', async (t) => {
     const { schedule, census, deduct, put, lines, check } = await begin(t);
     await schedule(BIWEEKLY);
     await census({ 'emp-1': {} });
@@ -652,7 +655,7 @@ export function payrollRules(): void {
     t.match(await check('r3', 'negative-total'), { result: 'fail', examples: ['emp-1: -200.00'] });
   });
 
-  t.test('14. coverage to the end of the month is no fault, and a late termination refunds', async (t) => {
+  t.test('14. coverage to the end of the month does not fail, and a late termination refunds', async (t) => {
     const { schedule, census, deduct, paid, on, report, put, lines, check } = await begin(t);
     await schedule(BIWEEKLY);
     await census({ 'emp-1': { termination_date: '2026-06-10' }, 'emp-2': {}, 'emp-3': {} });
@@ -687,7 +690,7 @@ export function payrollRules(): void {
     t.strictSame(brief(adjustmentsIn(await lines('r2'))), ['ded-2 r1 -20.00']);
   });
 
-  t.test('15. removed options are refused by name', async (t) => {
+  t.test('15. removed options are rejected by name', async (t) => {
     const { schedule, census, deduct, put } = await begin(t);
     await schedule(BIWEEKLY);
     await census({ 'emp-1': {} });

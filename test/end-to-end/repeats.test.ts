@@ -1,4 +1,4 @@
-/** The same id again, and the same time again: what stands, and what a person is shown. */
+/** Duplicate ids and equal times: which event wins, and how the console and readiness show it. */
 import t from 'tap';
 import { deliver, eventOf } from '../support/load.ts';
 import { breaches } from '../support/oracle.ts';
@@ -9,7 +9,7 @@ t.test('what comes again', async (t) => {
   const send = (event: ReturnType<typeof eventOf>) => deliver(sidecar.port, keys.webhookSecret, event);
 
   await t.test(
-    'an event delivered 200 times at once is one row and one effect, and all are acknowledged',
+    'an event delivered 200 times at once has one row and one effect, and every delivery is acknowledged',
     async (t) => {
       const [deduction, request] = [eventOf('again', 0), eventOf('again', 19)];
       const copies = Array.from({ length: 200 }, (_, index) => (index % 2 === 0 ? deduction : request));
@@ -19,7 +19,7 @@ t.test('what comes again', async (t) => {
         [],
       );
       await settled();
-      t.equal((await send(deduction)).status, 204, 'nor does one more, later, change anything');
+      t.equal((await send(deduction)).status, 204, 'a later duplicate changes nothing');
       await settled();
       t.equal((await api.list('/v1/events')).length, 2);
       t.equal((await api.list('/v1/deduction-versions')).length, 1);
@@ -29,7 +29,7 @@ t.test('what comes again', async (t) => {
   );
 
   await t.test(
-    'an id that comes with another body is acknowledged; the first stands, the second is shown',
+    'a second body under the same id is acknowledged and shown, and the first one is kept',
     async (t) => {
       const first = eventOf('conflict', 1);
       const second = { ...first, body: first.body.replace('0.01', '9999.00') };
@@ -50,7 +50,7 @@ t.test('what comes again', async (t) => {
   );
 
   await t.test(
-    'of two events of one second the later received stands, and readiness shows the tie',
+    'of two events with the same time the later received wins, and readiness shows the tie',
     async (t) => {
       const at = (index: number, amount: string) => {
         const { id, body } = eventOf('tie', index);

@@ -1,4 +1,4 @@
-/** Retention beside a sidecar that receives: the command, and what the sidecar then makes of an old id. */
+/** Retention next to a receiving sidecar: the command, and duplicates of old ids afterward. */
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
 import { openDatabase, sqlitePath } from '../../src/database/open.ts';
@@ -10,7 +10,7 @@ import { setStage } from '../support/stage.ts';
 
 const EVENTS = 300;
 
-t.test('bodies are dropped while events come in, and no acknowledgement is lost for it', async (t) => {
+t.test('bodies are dropped while events arrive, and every event is acknowledged', async (t) => {
   const stage = await setStage(t, { variables: { RETENTION_EVENTS: '3650d' } });
   const { api, keys, sidecar, databaseUrl } = stage;
   const load = (series: string) =>
@@ -36,12 +36,16 @@ t.test('bodies are dropped while events come in, and no acknowledgement is lost 
   t.match(await api.get(`/v1/events/${first.id}`), { state: 'applied', body: null });
   const again = (body: string) => deliver(sidecar.port, keys.webhookSecret, { ...first, body });
   t.equal((await again(first.body)).status, 204);
-  t.strictSame((await api.get(`/v1/events/${first.id}`)).conflicts, [], 'the same again is a duplicate');
+  t.strictSame((await api.get(`/v1/events/${first.id}`)).conflicts, [], 'the same body is a duplicate');
   t.equal((await again(eventOf('another', 1).body)).status, 204);
   t.equal((await api.get(`/v1/events/${first.id}`)).conflicts.length, 1, 'another body is a conflict');
   t.equal(await sidecar.end('SIGTERM'), 0);
   if (engineOfTests() === 'postgres') return;
   const handle = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
-  t.equal(handle.pragma('auto_vacuum', { simple: true }), 2, 'begun with retention: it can shrink');
+  t.equal(
+    handle.pragma('auto_vacuum', { simple: true }),
+    2,
+    'created with retention, so the file can shrink',
+  );
   handle.close();
 });

@@ -1,4 +1,7 @@
-/** A scenario as a person plays it: `simulate` on the command line, a real sidecar, and the record over HTTP. */
+/**
+ * Plays a scenario as an operator would: `simulate` on the command line, a real sidecar, and the record over
+ * HTTP.
+ */
 import t from 'tap';
 import { here } from '../cli/harness.ts';
 import { apiAt } from '../support/api.ts';
@@ -8,13 +11,13 @@ import { lastingPort, makeKeys, variablesFor } from '../support/settings.ts';
 import { serve } from '../support/sidecar.ts';
 import { syncIn } from '../support/stage.ts';
 
-/** What of the record is looked at. */
+/** The fields of the record that the test reads. */
 type Shown = {
   requests: { applied: boolean; idempotency_key: string; fault: string | null }[];
   scenario: object;
 };
 
-t.test('simulate --scenario lost-answers, with the lines that it prints', async (t) => {
+t.test('simulate --scenario lost-answers plays the scenario and prints each step', async (t) => {
   const keys = makeKeys();
   const [servicePort, receiverPort] = [await lastingPort(), await lastingPort()];
   const service = `http://127.0.0.1:${servicePort}`;
@@ -39,7 +42,7 @@ t.test('simulate --scenario lost-answers, with the lines that it prints', async 
     },
   );
   await eventually(
-    'it has written the censuses and waits',
+    'the censuses are written and it waits',
     () => printed,
     (text) => text.includes('Waiting for something to listen'),
   );

@@ -1,29 +1,29 @@
-/** The scenarios of what is delivered, each played against one real sidecar; both sides agree after each. */
+/** Plays each delivery scenario against one real sidecar. The ledger and the service agree after each. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { EVENT_SCENARIOS } from '../../src/simulator/event-scenarios.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
-import { allSent, disagreements, type Reported, report } from '../support/both-sides.ts';
+import { allSent, disagreements, type Reported, report } from '../support/disagreements.ts';
 import { breaches } from '../support/oracle.ts';
 import { makeKeys } from '../support/settings.ts';
 import { type Stage, setStage, syncIn } from '../support/stage.ts';
 
 const EMPLOYER = 'maple-bakery';
-/** All retries of an event within a second. */
+/** Retries an event within a second. */
 const RETRY_SCALE = 0.00001;
 const world = makeWorld(DEFAULT_SEED);
 
 type Played = Stage & {
-  /** What the scenario said, one text. */
+  /** The scenario's output. */
   said: string;
-  /** The ids that it named. */
+  /** The ids in the output. */
   deductions: string[];
   reported: Reported[];
 };
 
-/** What is to be seen of each; the type asks for a scenario that has none. */
+/** Checks the result of each scenario. The type requires a check for every scenario. */
 const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Promise<void>> = {
   'quiet-day': async (t, { api, simulator }) => {
     for (const employerId of world.keys()) {
@@ -55,7 +55,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
     t.same(
       events.filter(({ event_id }) => /other-|old-/.test(event_id)),
       [],
-      'nothing of them is stored',
+      'nothing is stored',
     );
   },
   'secret-rotation': async (t, played) => {
@@ -64,7 +64,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
     const lastTwo = () => simulator.deliveries().slice(-2);
     t.ok(
       lastTwo().every(({ acknowledged }) => acknowledged),
-      'with the old secret alone',
+      'signed with the old secret only',
     );
     t.equal(await played.sidecar.end('SIGTERM'), 0);
     variables.WEBHOOK_SECRETS = `${next} ${keys.webhookSecret}`;
@@ -73,14 +73,22 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
     const { id } = simulator.deductions()[0] as { id: string };
     await simulator.send(simulator.changeDeduction(id, { member_contribution: '41.00' }));
     await played.settled();
-    t.equal((await api.get(`/v1/deductions/${id}`)).member_contribution, '41.00', 'with the new one alone');
+    t.equal(
+      (await api.get(`/v1/deductions/${id}`)).member_contribution,
+      '41.00',
+      'signed with the new secret only',
+    );
   },
   'unknown-employee': async (t, { api, deductions: [id], reported }) => {
     t.match(await api.get(`/v1/deductions/${id}`), { employer_id: null });
     const [first] = world.get(EMPLOYER)?.employees ?? [];
     const hire = { ...first, employee_id: `${EMPLOYER}-unlisted`, employer_id: EMPLOYER };
     reported.push(await report(api, 'new-hire', hire));
-    t.match(await api.get(`/v1/deductions/${id}`), { employer_id: EMPLOYER }, 'hired, it matches by itself');
+    t.match(
+      await api.get(`/v1/deductions/${id}`),
+      { employer_id: EMPLOYER },
+      'the hire matches it automatically',
+    );
   },
   ended: async (t, { api, deductions: [byDay, byZero, late] }) => {
     const inEffect = (await api.list(`/v1/deductions?on=${dayFromToday(0)}&limit=1000`)).map(({ id }) => id);
@@ -101,8 +109,8 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
       return deductions.map((id) => found.find((one) => one.id === id)?.member_contribution);
     };
     const [before, after] = [await inEffect(50), await inEffect(70)];
-    t.equal(before[0], undefined, 'it has not begun');
-    t.ok(before[1] !== undefined && before[1] !== '51.00', 'the amount of before');
+    t.equal(before[0], undefined, 'it is not in effect yet');
+    t.ok(before[1] !== undefined && before[1] !== '51.00', 'the earlier amount');
     t.ok(before[2] !== undefined);
     t.ok(after[0] !== undefined);
     t.same(after.slice(1), ['51.00', undefined]);
@@ -120,7 +128,7 @@ const SEEN: Record<keyof typeof EVENT_SCENARIOS, (t: Test, played: Played) => Pr
   },
 };
 
-t.test('the scenarios of what is delivered', async (t) => {
+t.test('the delivery scenarios end as documented', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const [id, census] of world) writeFileSync(join(folder, `${id}.json`), JSON.stringify(census));
@@ -148,7 +156,7 @@ t.test('the scenarios of what is delivered', async (t) => {
   }
 });
 
-/** The service knows of it before it sends a deduction of theirs. */
+/** The service learns of the employee before it sends their deduction. */
 async function somebodyLeaves({ api }: Stage): Promise<Reported> {
   const termination = { employee_id: `${EMPLOYER}-005`, termination_date: dayFromToday(-7) };
   const reported = await report(api, 'termination', termination);

@@ -1,4 +1,4 @@
-/** Personal data and secrets: where they must go, and every place where they must never be. */
+/** Personal data and secrets: where they must be, and where they must never appear. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ import { makeKeys } from '../support/settings.ts';
 import { setStage, syncIn } from '../support/stage.ts';
 
 const EMPLOYER = 'maple-bakery';
-/** Each found nowhere else, so that any trace of one is a leak. */
+/** Unique values, so that any occurrence is a leak. */
 const CANARY = {
   ssn: '000-73-9182',
   first_name: 'Canaryfirst',
@@ -31,7 +31,7 @@ const CANARY = {
   fein: '00-7391820',
 };
 
-/** What a line of the log may have: docs/security.md lists the same. */
+/** The allowed fields of a log line. docs/security.md lists the same. */
 const FIELDS = [
   ...['level', 'time', 'msg', 'event_id', 'event_type', 'employer_id', 'request_id', 'census_id', 'sync_id'],
   ...[
@@ -64,7 +64,7 @@ function canaryCensus(): Census {
   return census;
 }
 
-t.test('a census is personal, and keys are secret', async (t) => {
+t.test('personal data and secrets do not leak', async (t) => {
   const stage = await setStage(t, {
     variables: { LOG_LEVEL: 'trace', CENSUS_SOURCE_TOKEN: 'canary-token-of-the-census-source' },
   });
@@ -86,7 +86,7 @@ t.test('a census is personal, and keys are secret', async (t) => {
   ];
   const found = () => leaks(databaseUrl, secrets, [output(), argvOf(pid)]);
 
-  await t.test('while it is staged, refused and read back', async (t) => {
+  await t.test('while a census is staged, rejected and read back', async (t) => {
     await simulator.requestCensus(EMPLOYER);
     await syncIn(api, EMPLOYER, 'waiting');
     const broken = structuredClone(census);
@@ -98,30 +98,30 @@ t.test('a census is personal, and keys are secret', async (t) => {
     t.strictSame(
       secrets.filter((secret) => text.includes(secret)),
       [],
-      'the refusal repeats no value',
+      'the response contains no value',
     );
     t.equal((await api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
     const { employees } = await api.get(`/v1/employers/${EMPLOYER}/census`);
-    t.match(employees[0], { ssn: CANARY.ssn }, 'who may, reads it');
+    t.match(employees[0], { ssn: CANARY.ssn }, 'a token with the scope can read it');
     t.strictSame(await found(), []);
   });
 
-  await t.test('while the service gets it', async (t) => {
+  await t.test('while a census is uploaded', async (t) => {
     await syncIn(api, EMPLOYER, 'completed');
     const uploaded = simulator.requests().find(({ status }) => status === 200)?.body as Census;
-    t.strictSame(uploaded.employees, census.employees, 'the SSN and all the rest with it');
+    t.strictSame(uploaded.employees, census.employees, 'all fields, including the SSN');
     t.equal(uploaded.employees[0]?.ssn, CANARY.ssn);
     t.strictSame(await found(), []);
   });
 
-  await t.test('when callers and senders do wrong', async (t) => {
+  await t.test('when requests and deliveries are invalid', async (t) => {
     const authorization = { authorization: `Bearer ${wrongToken}` };
     t.equal((await fetch(`${stage.sidecar.api}/v1/deductions`, { headers: authorization })).status, 401);
     const body = JSON.stringify({ event_type: 'x', data: { note: 'unverified-canary' } });
     const forged = signEvent(makeKeys().webhookSecret, 'msg_unverified-canary', new Date(), body);
     t.equal((await post(port, forged, body)).status, 401);
     await eventually(
-      'the refusal is counted',
+      'the rejection is counted',
       () => api.check('signatures-refused'),
       ({ count }) => count > 0,
     );
@@ -133,12 +133,12 @@ t.test('a census is personal, and keys are secret', async (t) => {
     t.strictSame(await found(), []);
   });
 
-  await t.test('while it is watched, and backed up', async (t) => {
+  await t.test('while it is monitored and backed up', async (t) => {
     const authorization = { authorization: `Bearer ${keys.token}` };
     const metrics = await (await fetch(`${stage.sidecar.api}/metrics`, { headers: authorization })).text();
     t.match(metrics, 'benefits_sidecar_', 'there are some');
     const texts = [metrics];
-    // PostgreSQL is backed up by its own tools.
+    // PostgreSQL has its own backup tools.
     if (engineOfTests() === 'sqlite') {
       const file = join(stage.folder, 'backup.db');
       const { code, stdout, stderr } = await execute(t, stage.variables as Record<string, string>, [
@@ -151,12 +151,12 @@ t.test('a census is personal, and keys are secret', async (t) => {
     t.strictSame(await leaks(databaseUrl, secrets, texts), []);
   });
 
-  await t.test('when it has stopped and its log is in the file', async (t) => {
+  await t.test('after a stop has checkpointed the log', async (t) => {
     t.equal(await stage.sidecar.end('SIGTERM'), 0);
     t.strictSame(await leaks(databaseUrl, secrets, [output()]), []);
   });
 
-  await t.test('a line of the log has the listed fields and no other, never a body', async (t) => {
+  await t.test('log lines have only the listed fields and never a body', async (t) => {
     const lines = stage.sidecar.logged();
     t.ok(lines.length > 8, `${lines.length} lines`);
     const others = lines.flatMap((line) => Object.keys(line).filter((field) => !FIELDS.includes(field)));
@@ -170,7 +170,7 @@ t.test('a census is personal, and keys are secret', async (t) => {
   });
 });
 
-/** What everybody on the machine can see of how it was started. */
+/** The command line and environment that other users of the machine can see. */
 function argvOf(pid: number): string {
   const file = `/proc/${pid}/cmdline`;
   if (existsSync(file)) return readFileSync(file, 'latin1');

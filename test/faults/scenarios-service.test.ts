@@ -10,7 +10,7 @@ import type { RequestFault } from '../../src/simulator/faults.ts';
 import type { ReceivedRequest } from '../../src/simulator/record.ts';
 import { SERVICE_SCENARIOS } from '../../src/simulator/service-scenarios.ts';
 import { DEFAULT_EMPLOYER_IDS, DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
-import { allSent, disagreements, type Reported, reportMoves } from '../support/both-sides.ts';
+import { allSent, disagreements, type Reported, reportMoves } from '../support/disagreements.ts';
 import { eventually } from '../support/eventually.ts';
 import { breaches } from '../support/oracle.ts';
 import { makeKeys } from '../support/settings.ts';
