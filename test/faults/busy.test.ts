@@ -1,4 +1,4 @@
-/** While others use the database, acknowledgments do not wait long and the event loop is not blocked. */
+/** Load from other users of the database does not delay acknowledgments or block the event loop. */
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
 import { startChild } from '../database/child.ts';
@@ -9,14 +9,14 @@ import { breaches } from '../support/oracle.ts';
 import { setStage } from '../support/stage.ts';
 import { stretched } from '../support/stretched.ts';
 
-/** Enough deductions and versions that a page of them takes the API some time. */
+/** Enough deductions and versions that computing a page takes the API some time. */
 const SEEDED_EVENTS = 3_000;
-/** Far above the measured value (npm run bench): this only finds a query that blocks the others. */
+/** Far above the measured value (npm run bench). Exceeded only if a query blocks the others. */
 const P99_MS = 500;
-/** A response of livez later than this means that the event loop was blocked. */
+/** If livez responds later than this, the event loop was blocked. */
 const STILL_MS = 1_000;
 
-t.test('while others use the database', async (t) => {
+t.test('under load from other users of the database', async (t) => {
   const stage = await setStage(t);
   const { api, databaseUrl, keys } = stage;
   const { port, receiver } = stage.sidecar;
@@ -43,12 +43,12 @@ t.test('while others use the database', async (t) => {
     const p99 = Math.round(
       load.times.toSorted((a, b) => a - b)[Math.floor(load.times.length * 0.99)] as number,
     );
-    t.ok(p99 < stretched(P99_MS), `p99 ${p99} ms beside ${queries} queries`);
+    t.ok(p99 < stretched(P99_MS), `p99 ${p99} ms during ${queries} queries`);
   });
 
   await t.test(
-    'another process that holds the write lock makes it answer 503 after a bounded wait',
-    { skip: engineOfTests() === 'postgres' && 'on PostgreSQL there is no such lock' },
+    'deliveries get 503 after a bounded wait while another process holds the write lock',
+    { skip: engineOfTests() === 'postgres' && 'PostgreSQL has no such lock' },
     async (t) => {
       await stage.settled();
       const holder = startChild(t, 'child-holds-lock.ts', sqlitePath(databaseUrl));
@@ -79,12 +79,12 @@ t.test('while others use the database', async (t) => {
       t.match(written, { status: 503, json: { status: 503 } });
       t.ok(written.headers.has('retry-after'));
       t.equal(read.status, 200, 'reading goes on');
-      t.ok(tookMs > 2_500 && tookMs < stretched(8_000), `all were answered after ${tookMs} ms`);
+      t.ok(tookMs > 2_500 && tookMs < stretched(8_000), `all responses took ${tookMs} ms`);
       t.strictSame([...statuses], [200]);
       const longest = Math.round(Math.max(...looks));
       t.ok(
         longest < stretched(STILL_MS),
-        `livez was answered ${looks.length} times meanwhile, the slowest after ${longest} ms`,
+        `livez responded ${looks.length} times, the slowest after ${longest} ms`,
       );
       t.equal(ready.status, 503, 'it cannot commit');
 

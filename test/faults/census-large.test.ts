@@ -6,9 +6,9 @@ import { promisify } from 'node:util';
 import t from 'tap';
 
 const EMPLOYEES = 100_000;
-/** What the issue allows the process in all. */
+/** The limit for the whole process. */
 const MEMORY_MIB = 512;
-/** Well below it, so that garbage is collected rather than kept. */
+/** Well below the limit, so that the heap is garbage-collected instead of growing. */
 const HEAP_MIB = 256;
 
 t.test('a census of 100,000 employees is staged and uploaded within 512 MiB', async (t) => {
@@ -38,6 +38,6 @@ t.test('a census of 100,000 employees is staged and uploaded within 512 MiB', as
   t.ok(result.peakMiB < MEMORY_MIB, `peak ${result.peakMiB} MiB`);
   t.comment(`peak memory ${result.peakMiB} MiB for an upload of ${Math.round(bytes / 1024 / 1024)} MiB`);
   t.equal(bytes, promised);
-  // A name that is split between two parts is not counted, but there are few parts and many employees.
+  // A name split between two chunks is not counted, but there are few chunks and many employees.
   t.ok(employees > EMPLOYEES * 0.98);
 });

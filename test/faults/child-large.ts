@@ -1,6 +1,6 @@
 /**
- * Stages a census of many employees from a stream and uploads it, in a process of its own whose memory is
- * measured. Arguments: the database's address, the service's address, the number of employees. Prints one line.
+ * Stages a census of many employees from a stream and uploads it, in its own process whose memory is measured.
+ * Arguments: the database's address, the service's address, the number of employees. Prints one line.
  */
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { stageCensus } from '../../src/census/staging.ts';

@@ -1,4 +1,4 @@
-/** Another sender on the same database, as a second sidecar would be: sends what is due until it is killed. */
+/** A second sender on the same database. Sends due requests until it is killed. */
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { systemClock } from '../../src/clock.ts';
 import { readConfig } from '../../src/config.ts';

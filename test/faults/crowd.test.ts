@@ -1,4 +1,4 @@
-/** More connections than a listener accepts, each holding its place by another trick. */
+/** More connections than a listener accepts, each held open by a different trick. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import t from 'tap';
@@ -10,7 +10,7 @@ import { stretched } from '../support/stretched.ts';
 
 const CONNECTIONS = 520;
 const ACCEPTED_WITHIN_MS = 10_000;
-/** The bytes that a connection sends at once, and then one per second while it is open. */
+/** The bytes that a connection sends first, and then one per second while it is open. */
 const TRICKS: Record<string, { first: string; drip: string }> = {
   'send nothing': { first: '', drip: '' },
   'trickle headers': { first: 'POST /webhooks HTTP/1.1\r\nhost: a\r\nx: ', drip: 'x' },
@@ -44,7 +44,7 @@ t.test('a signed delivery is accepted within 10 s of 520 connections that', asyn
       t.comment(`accepted after ${tookMs} ms`);
       t.ok(tookMs < stretched(ACCEPTED_WITHIN_MS), `accepted after ${tookMs} ms`);
       const open = () => {
-        // Writing shows a client that sends nothing that its connection is gone.
+        // A client that sends nothing notices the closed connection only when it writes.
         for (const socket of crowd) socket.write('x');
         return crowd.filter((socket) => !socket.destroyed).length;
       };
@@ -53,7 +53,7 @@ t.test('a signed delivery is accepted within 10 s of 520 connections that', asyn
   }
 });
 
-t.test('the private listener serves a call within 10 s of', async (t) => {
+t.test('the API listener serves a request within 10 s of', async (t) => {
   const stage = await setStage(t);
   const port = Number(new URL(stage.sidecar.api).port);
   const { api } = stage;
@@ -62,7 +62,7 @@ t.test('the private listener serves a call within 10 s of', async (t) => {
   const servedWithin = async (call: () => Promise<{ status: number } | null>) => {
     const began = performance.now();
     await eventually(
-      'the call is served',
+      'the request is served',
       () => call().catch(() => null),
       (response) => response?.status === 200,
       60_000,
@@ -82,7 +82,7 @@ t.test('the private listener serves a call within 10 s of', async (t) => {
   }
 });
 
-t.test('three census uploads that drip keep no other out', async (t) => {
+t.test('three slow census uploads do not block another one', async (t) => {
   const { sidecar, api, keys } = await setStage(t);
   const port = Number(new URL(sidecar.api).port);
   const head = `PUT /v1/employers/acme/census HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${keys.token}\r\n`;
@@ -93,8 +93,8 @@ t.test('three census uploads that drip keep no other out', async (t) => {
   });
   const census = makeWorld(DEFAULT_SEED).get('maple-bakery');
   const put = () => api.call('PUT', '/v1/employers/maple-bakery/census', census);
-  await eventually('every turn is taken', put, ({ status }) => status === 503);
-  await eventually('the slow ones are ended', put, ({ status }) => status === 200, 30_000);
+  await eventually('every upload slot is taken', put, ({ status }) => status === 503);
+  await eventually('the slow uploads are aborted', put, ({ status }) => status === 200, 30_000);
 });
 
 /** Opens a connection that the client never closes, and sends a byte of `drip` each second. */

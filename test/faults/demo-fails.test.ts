@@ -12,12 +12,12 @@ import type { Census } from '../../src/contract/census.ts';
 import { DEFAULT_SEED, makeWorld } from '../../src/simulator/world.ts';
 import { collect } from '../support/collect.ts';
 
-/** The step that compares the ledger, and those of the payroll runs. */
+/** The steps that compare the ledger and play the payroll runs. */
 const LEDGER_STEP = 7;
 const RUN_STEP = 8;
 const ADJUSTMENT_STEP = 9;
 
-/** Plays on a stage that was tampered with. `stopAt` ends the demo once this was printed. */
+/** Plays the demo on a broken stage. `stopAt` stops it once this text was printed. */
 async function playOn(t: Test, tamper: (stage: Stage) => Stage, options: Options = {}) {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const [printed, noted] = [collect(stdout), collect(stderr)];
@@ -42,7 +42,7 @@ async function playOn(t: Test, tamper: (stage: Stage) => Stage, options: Options
 }
 type Options = { stopAt?: string; censuses?: ReadonlyMap<string, Census> };
 
-t.test('a run whose amounts are not those worked out by hand fails the step', async (t) => {
+t.test('a run with amounts other than the expected ones fails the step', async (t) => {
   const { exitCode, noted } = await playOn(t, (stage) => {
     const list: Stage['api']['list'] = async <T>(path: string, next?: 'cursor' | 'after') => {
       const rows = await stage.api.list<T>(path, next);
@@ -56,7 +56,7 @@ t.test('a run whose amounts are not those worked out by hand fails the step', as
   t.match(noted, /expected: dental of maple-bakery-001 on \S+: \["43\.43","43\.43"\]\n +found: +\["43\.44"/);
 });
 
-t.test('a change that does not reach the ledger fails the step that settles it', async (t) => {
+t.test('a change that does not reach the ledger fails the step that adjusts it', async (t) => {
   const { exitCode, noted } = await playOn(t, (stage) => {
     const send: Stage['simulator']['send'] = async (event, options) => {
       if (!JSON.stringify(event).includes('171.00')) await stage.simulator.send(event, options);
@@ -126,7 +126,7 @@ t.test('a sidecar that ends unexpectedly ends the demo', async (t) => {
   t.match(noted, 'the storage failed');
 });
 
-t.test('stopped in the middle it ends at once, and not as if it had worked', async (t) => {
+t.test('a demo stopped in the middle ends immediately and does not report success', async (t) => {
   const { exitCode, printed, noted } = await playOn(t, (stage) => stage, { stopAt: '3. ' });
   t.equal(exitCode, 1);
   t.match(noted, 'The demo ended at step 3');

@@ -8,14 +8,14 @@ import { stretched } from '../support/stretched.ts';
 
 const skip = await straceMissing();
 
-/** The sync that fails: by then some events were stored and applied. */
+/** The sync that fails. Some events are stored and applied before it. */
 const NTH = 12;
 const ENDS_WITHIN_MS = 10_000;
 
 const faults = {
-  'a sync that fails, and every one after it': `${SYNCS.join(',')}:error=EIO:when=${NTH}+`,
-  'a sync that fails once, as a disk does that then pretends': `${SYNCS.join(',')}:error=EIO:when=${NTH}`,
-  'a write that fails': `pwrite64:error=EIO:when=${NTH * 8}`,
+  'a failing sync, and all later ones': `${SYNCS.join(',')}:error=EIO:when=${NTH}+`,
+  'a sync that fails once, from a disk that then reports success': `${SYNCS.join(',')}:error=EIO:when=${NTH}`,
+  'a failing write': `pwrite64:error=EIO:when=${NTH * 8}`,
 };
 
 for (const [fault, inject] of Object.entries(faults)) {
@@ -32,16 +32,16 @@ for (const [fault, inject] of Object.entries(faults)) {
       if (answer?.status === 204) acknowledged.push(event);
       else {
         refused = event;
-        // A worker of the process may have met the fault first, and the connection then ends without an answer.
+        // A worker thread may have met the fault first, and then the connection ends without a response.
         t.ok(answer === null || answer.status === 503, `refused with ${answer?.status}`);
       }
     }
     const began = performance.now();
     const later = await deliver(sidecar.port, keys.webhookSecret, eventOf('later', 0)).catch(() => null);
-    t.not(later?.status, 204, 'nothing is acknowledged after it');
+    t.not(later?.status, 204, 'nothing is acknowledged after the fault');
     t.equal(await sidecar.ended, 1);
     const tookMs = Math.round(performance.now() - began);
-    t.ok(tookMs < stretched(ENDS_WITHIN_MS), `it ended by itself after ${tookMs} ms`);
+    t.ok(tookMs < stretched(ENDS_WITHIN_MS), `it ended after ${tookMs} ms`);
     t.match(
       sidecar.logged().filter(({ level }) => level === 'fatal'),
       [{ code: /^SQLITE_IOERR_(FSYNC|WRITE)$/ }],
@@ -49,8 +49,12 @@ for (const [fault, inject] of Object.entries(faults)) {
 
     const calls = callsIn(trace);
     const failed = calls.findIndex(({ on, answer }) => /-wal$/.test(on) && answer?.startsWith('-1 EIO'));
-    t.ok(failed >= 0, 'the log was hit');
-    t.strictSame(calls.slice(failed + 1).filter(isWriteToLog), [], 'nothing was written to the log after it');
+    t.ok(failed >= 0, 'the fault hit the log');
+    t.strictSame(
+      calls.slice(failed + 1).filter(isWriteToLog),
+      [],
+      'nothing was written to the log after the fault',
+    );
 
     await stage.start();
     for (const event of [refused as Event, ...acknowledged]) {

@@ -1,4 +1,4 @@
-/** A bit flipped on disk: the file is refused, `verify` reports it, or it is in nothing that is compared. */
+/** A bit flipped on disk: the file is rejected, `verify` reports it, or it changes no compared value. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -39,7 +39,7 @@ function compared(table: string, row: Row, [column, value]: [string, unknown]): 
   return Buffer.isBuffer(value) ? value.toString('hex') : value;
 }
 
-t.test('a flipped bit is reported, refuses the file, or changes nothing that is compared', async (t) => {
+t.test('a flipped bit is reported, makes the file unusable, or changes no compared value', async (t) => {
   const { env } = await staged(t);
   const folder = join(dirname(sqlitePath(env.DATABASE_URL as string)), 'flipped');
   mkdirSync(folder);
@@ -59,7 +59,7 @@ t.test('a flipped bit is reported, refuses the file, or changes nothing that is 
     writeFileSync(path, flipped);
     const { code } = await here(t, { ...env, DATABASE_URL: `sqlite:${path}` }, ['verify']);
     if (code !== 0) noticed += 1;
-    else if (!isDeepStrictEqual(contentOf(path), before)) t.fail(`bit ${bit} of byte ${at} was not told`);
+    else if (!isDeepStrictEqual(contentOf(path), before)) t.fail(`bit ${bit} of byte ${at} was not reported`);
   }
   t.ok(noticed > 0, `${noticed} of ${FLIPS}`);
 });

@@ -12,7 +12,7 @@ import { setStage } from '../support/stage.ts';
 const DISK_MIB = 12;
 const BLOCK = Buffer.alloc(4096, 1);
 
-/** A small disk of its own, in memory, which goes with the test. */
+/** A small disk in memory, removed with the test. */
 function smallDisk(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-disk-'));
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MIB}m`, 'none', folder]);
@@ -23,7 +23,7 @@ function smallDisk(t: Test): string {
   return folder;
 }
 
-/** Takes all room that is left. */
+/** Fills the disk. */
 function fill(file: string): void {
   try {
     for (;;) appendFileSync(file, BLOCK);
@@ -32,7 +32,7 @@ function fill(file: string): void {
   }
 }
 
-/** Makes the disk larger or smaller; what is on it stays. */
+/** Resizes the disk and keeps its files. */
 function resize(folder: string, mib: number): void {
   execFileSync('mount', ['-o', `remount,size=${mib}m`, folder]);
 }
@@ -40,7 +40,7 @@ function resize(folder: string, mib: number): void {
 const skip = process.getuid?.() === 0 ? false : 'only root can mount a small disk';
 
 t.test(
-  'a full disk: nothing is acknowledged that was not stored, and storing resumes automatically',
+  'on a full disk no unstored event is acknowledged, and storing resumes automatically',
   { skip },
   async (t) => {
     const disk = smallDisk(t);
@@ -66,12 +66,12 @@ t.test(
 
         const filler = join(disk, 'filler');
         fill(filler);
-        // The log has room for a while. It is used up once the file cannot take in the contents of the log.
+        // The log still has free space. It is used up once the file cannot take the log's contents.
         const until = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: `full-${round}` });
         await until.ended;
         t.strictSame([...until.refusals.keys()], [503]);
         acknowledged.push(...until.acknowledged.values());
-        // The last pages go to what is smallest.
+        // Smaller files take the last pages.
         await eventually('it is not ready', ready, (status) => status === 503);
         const refused = [...until.inDoubt.values()];
         for (const { status, headers } of await Promise.all(refused.map(send))) {
@@ -95,11 +95,11 @@ t.test(
       sidecar.logged().filter(({ level }) => level === 'fatal'),
       [],
     );
-    t.equal(await sidecar.end('SIGTERM'), 0, 'it was one process all the time');
+    t.equal(await sidecar.end('SIGTERM'), 0, 'the same process ran all the time');
   },
 );
 
-t.test('a disk that fills shows in readiness and in doctor before it is full', { skip }, async (t) => {
+t.test('readiness and doctor report a filling disk before it is full', { skip }, async (t) => {
   const disk = smallDisk(t);
   resize(disk, 2_048);
   const stage = await setStage(t, { variables: { DATABASE_URL: `sqlite:${join(disk, 'sidecar.db')}` } });

@@ -3,6 +3,6 @@ import { killRounds } from '../support/kill-rounds.ts';
 
 t.setTimeout(900_000);
 
-t.test('what was acknowledged survives 50 times SIGKILL under load, and takes effect once', (t) =>
+t.test('acknowledged events survive 50 SIGKILLs under load and take effect once', (t) =>
   killRounds(t, 50, Date.now() % 1_000_000),
 );

@@ -10,8 +10,8 @@ const skip = await straceMissing();
 t.setTimeout(900_000);
 
 /**
- * The process is killed at the nth of these calls in any thread: before a sync, while writing a commit to the
- * log, or after the commit, when the response is sent (a write to a socket).
+ * The process is killed at the nth of these calls in any thread: before a sync, while writing a commit to the log, or
+ * after the commit, when the response is written to the socket.
  */
 const FATES = [
   ...[1, 2, 3, 5, 8, 13, 40].map((nth) => ({ calls: SYNCS, nth })),
@@ -19,7 +19,7 @@ const FATES = [
   ...[2, 10, 45, 160].map((nth) => ({ calls: ['write', 'writev'], nth })),
 ];
 
-t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t) => {
+t.test('acknowledged events survive SIGKILL at any call', { skip }, async (t) => {
   const stage = await setStage(t);
   const { keys, databaseUrl } = stage;
   const acknowledged = new Map<string, Event>();
@@ -36,7 +36,7 @@ t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t)
     const last = callsIn(trace).filter(({ answer }) => answer === null || answer === '?');
     t.ok(
       last.some(({ name }) => (calls as readonly string[]).includes(name)),
-      'it was killed there',
+      'it was killed at that call',
     );
     for (const event of load.acknowledged.values()) acknowledged.set(event.id, event);
 
@@ -48,7 +48,7 @@ t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t)
       t.equal(
         (await deliver(stage.sidecar.port, keys.webhookSecret, event)).status,
         204,
-        'the retry is taken',
+        'the retry is accepted',
       );
       acknowledged.set(event.id, event);
     }
@@ -56,8 +56,8 @@ t.test('what was acknowledged survives SIGKILL at any call', { skip }, async (t)
     t.strictSame(
       await breaches({ databaseUrl, acknowledged: acknowledged.values() }),
       [],
-      'and takes effect once',
+      'the event takes effect once',
     );
   }
-  t.ok(storedUnanswered > 0, `${storedUnanswered} events were stored and their answer never came`);
+  t.ok(storedUnanswered > 0, `${storedUnanswered} events were stored without a response`);
 });

@@ -1,4 +1,4 @@
-/** A late event on a deduction whose history is so long that reading it would take longer than a statement may. */
+/** Late events on a deduction with so long a history that reading it would exceed the statement timeout. */
 import { sql } from 'kysely';
 import t from 'tap';
 import { withoutTimeLimit } from '../../src/database/engine.ts';
@@ -12,7 +12,7 @@ import { countingReads } from '../support/reads.ts';
 t.setTimeout(600_000);
 
 const VERSIONS = 1_000_000;
-/** The event time of version n: a nanosecond after that of the version before. */
+/** The event time of version n: one nanosecond after the version before. */
 const TIME = `'2026-03-01T12:00:00.' || substr(cast(1000000000 + n as text), 2) || 'Z'`;
 const timeOf = (n: number) => `2026-03-01T12:00:00.${String(n).padStart(9, '0')}Z`;
 
@@ -31,7 +31,7 @@ const HISTORY = [
 ];
 
 t.test(
-  'late events on a deduction with 1,000,000 versions read one version each, and block no other event',
+  'late events on a deduction with 1,000,000 versions read one version each and block no other event',
   async (t) => {
     const { db, store, loop, states } = await startApplying(t);
     await transact(db, async (trx) => {

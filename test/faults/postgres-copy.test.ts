@@ -1,4 +1,4 @@
-/** Moving up from a SQLite file: everything arrives, or nothing does. */
+/** Copying a SQLite file to PostgreSQL: everything is copied, or nothing. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { randomBytes } from 'node:crypto';
 import { copyFileSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
@@ -28,12 +28,12 @@ usePostgres();
 t.setTimeout(300_000);
 
 const MADE_AT = new Date('2026-01-01T00:00:00.000Z');
-/** Of the user who copies: no output may show it. */
+/** The password of the user who copies. No output may contain it. */
 const PASSWORD = `canary-password-${randomBytes(12).toString('hex')}`;
 const USER = 'copier';
 /** The DATABASE_URL is a file that does not exist. */
 const ENVIRONMENT = environment(t);
-/** The tables that a migration fills, with one row each. */
+/** The tables that a migration fills with one row each. */
 const OF_ONE_ROW = ['instance', 'ledger_head', 'circuit_breaker', 'payroll_head', 'retention'];
 
 /** A server with the user who copies. */
@@ -47,7 +47,7 @@ async function asServer<R>(work: (client: Client) => Promise<R>, database = 'pos
   }
 }
 
-/** An empty database of the user's own, and its address. */
+/** An empty database owned by that user. */
 async function target(): Promise<string> {
   const url = new URL(await (await postgresServer()).create());
   await asServer((client) => client.query(`alter database ${url.pathname.slice(1)} owner to ${USER}`));
@@ -55,14 +55,14 @@ async function target(): Promise<string> {
   return url.href;
 }
 
-/** The database of an address, as one who may do anything there. */
+/** The database at an address, with all permissions. */
 function within<R>(url: string, work: (client: Client) => Promise<R>): Promise<R> {
   return asServer(work, new URL(url).pathname.slice(1));
 }
 
 type Source = Filled & { url: string; db: Db; tables: string[] };
 
-/** Filled once: each test has a copy of the file. */
+/** Filled once; each test gets a copy of the file. */
 const template = (async () => {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-copy-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
@@ -74,7 +74,7 @@ const template = (async () => {
   return { ...known, path };
 })();
 
-/** A file in which every table has rows. */
+/** A file with rows in every table. */
 async function filled(t: Test): Promise<Source> {
   const { path, ...known } = await template;
   const url = `sqlite:${t.testdir()}/source.db`;
@@ -99,7 +99,7 @@ async function copy(
   return ran;
 }
 
-/** Every table is empty except those with one row, and no lock is held. */
+/** Asserts that every table is empty except those with one row, and that no lock is held. */
 async function isEmpty(t: Test, url: string): Promise<void> {
   const db = openDatabase(url);
   try {
@@ -108,7 +108,7 @@ async function isEmpty(t: Test, url: string): Promise<void> {
     for (const [name, rows] of content) {
       t.equal(rows.length, OF_ONE_ROW.includes(name) ? 1 : 0, `rows of ${name}`);
     }
-    t.match(content.get('ledger_head'), [/"position",0/], 'with the rows that migrating makes');
+    t.match(content.get('ledger_head'), [/"position",0/], 'with the rows that the migrations create');
   } finally {
     await db.destroy();
   }
@@ -116,11 +116,11 @@ async function isEmpty(t: Test, url: string): Promise<void> {
 
 t.before(() => asServer((client) => client.query(`create role ${USER} login password '${PASSWORD}'`)));
 
-t.test('everything is copied, the file is unchanged, and a sidecar continues where it ended', async (t) => {
+t.test('everything is copied, the file is unchanged, and a sidecar continues from there', async (t) => {
   const source = await filled(t);
   const before = await contentOfTables(source.db, source.tables);
   for (const [name, rows] of before) t.ok(rows.length > 0, `${name} has rows to copy`);
-  t.ok((before.get('deduction_versions')?.length ?? 0) > 250, 'and some more than go over at once');
+  t.ok((before.get('deduction_versions')?.length ?? 0) > 250, 'more than one batch');
   t.ok((before.get('census_chunks')?.length ?? 0) > 2);
   const rows = [...before.values()].reduce((sum, { length }) => sum + length, 0);
 
@@ -131,7 +131,7 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues whe
   t.match(jsonOf(ran).to, /^test_\d+ at 127\.0\.0\.1:\d+$/);
   const db = open(t, url);
   t.strictSame(await contentOfTables(db, source.tables), before, 'every table, row by row');
-  t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file has what it had');
+  t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file is unchanged');
 
   await t.test('numbers continue after the highest', async (t) => {
     const highest = async () => ({
@@ -161,11 +161,11 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues whe
     await deliver(db, [deductionOf('evt-next', { id: 'ded-next' })]);
     const next = await highest();
     t.ok(next.seq > last.seq && next.request > last.request && next.conflict > last.conflict);
-    // The one that waited came first.
+    // The event that was pending came first.
     t.equal(next.position, last.position + 2);
   });
 
-  await t.test('a sidecar serves it, to those who knew the file', async (t) => {
+  await t.test('a sidecar serves it to the same clients', async (t) => {
     const keys = { ...makeKeys(), dataKey: DATA_KEY };
     const variables = { ...variablesFor(url, 'http://127.0.0.1:9', keys), API_TOKEN: undefined };
     const sidecar = await serve(t, variables);
@@ -193,16 +193,16 @@ t.test('everything is copied, the file is unchanged, and a sidecar continues whe
       [1, 2, 3].map((nth) => source.position + nth),
       'the feed continues',
     );
-    t.match(data[2], { id: 'ded-apple', version: 5 }, 'and so does the history of a deduction');
+    t.match(data[2], { id: 'ded-apple', version: 5 }, 'the history of a deduction continues');
   });
 
-  await t.test('what was copied is not copied again', async (t) => {
+  await t.test('copying again is rejected', async (t) => {
     const again = await copy(t, source.url, url);
     t.match(again, { code: 1, stdout: '', stderr: /the target is not empty: its table tokens has rows/ });
   });
 });
 
-t.test('for people: a progress bar on a terminal, and what to do next', async (t) => {
+t.test('on a terminal a copy shows its progress and the next steps', async (t) => {
   const source = await filled(t);
   const counted = await contentOfTables(source.db, source.tables);
   const rows = [...counted.values()].reduce((sum, { length }) => sum + length, 0);
@@ -218,7 +218,7 @@ t.test('for people: a progress bar on a terminal, and what to do next', async (t
   t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
 });
 
-t.test('a target that is not empty is refused, whichever table has rows', async (t) => {
+t.test('a target with rows in any table is rejected', async (t) => {
   const source = await filled(t);
   const url = await target();
   const db = open(t, url);
@@ -231,7 +231,7 @@ t.test('a target that is not empty is refused, whichever table has rows', async 
       one.set(name, (await client.query(`select * from ${name} limit 1`)).rows[0]);
   });
   await within(url, async (client) => {
-    // Without triggers, because the ledger refuses deletions.
+    // Without triggers, because the ledger rejects deletions.
     await client.query('set session_replication_role = replica');
     for (const name of source.tables.filter((name) => !OF_ONE_ROW.includes(name))) {
       const row = one.get(name) as Record<string, unknown>;
@@ -258,176 +258,163 @@ async function migrated(t: Test, url: string): Promise<Db> {
   return db;
 }
 
-t.test(
-  'a copy that is not possible is refused with the reason, and both sides stay as they are',
-  async (t) => {
-    const source = await filled(t);
-    const before = await contentOfTables(source.db, source.tables);
-    const url = await target();
+t.test('an impossible copy is rejected with the reason, and source and target are unchanged', async (t) => {
+  const source = await filled(t);
+  const before = await contentOfTables(source.db, source.tables);
+  const url = await target();
 
-    await t.test('another environment than that of the file', async (t) => {
-      const ran = await copy(t, source.url, url, { env: { BENEFITS_ENVIRONMENT: 'live' } });
-      t.match(ran, {
-        code: 1,
-        stderr: /: the file of --from: the database belongs to sandbox, but BENEFITS_ENVIRONMENT is live/,
-      });
+  await t.test('an environment other than that of the file', async (t) => {
+    const ran = await copy(t, source.url, url, { env: { BENEFITS_ENVIRONMENT: 'live' } });
+    t.match(ran, {
+      code: 1,
+      stderr: /: the file of --from: the database belongs to sandbox, but BENEFITS_ENVIRONMENT is live/,
     });
+  });
 
-    await t.test('another environment than that of the target', async (t) => {
-      const live = await target();
-      await migrate(open(t, live), 'live', MADE_AT);
-      const ran = await copy(t, source.url, live);
-      t.match(ran, {
-        code: 1,
-        stderr: /: the target: the database belongs to live, but BENEFITS_ENVIRONMENT is sandbox/,
-      });
-      await isEmpty(t, live);
+  await t.test('an environment other than that of the target', async (t) => {
+    const live = await target();
+    await migrate(open(t, live), 'live', MADE_AT);
+    const ran = await copy(t, source.url, live);
+    t.match(ran, {
+      code: 1,
+      stderr: /: the target: the database belongs to live, but BENEFITS_ENVIRONMENT is sandbox/,
     });
+    await isEmpty(t, live);
+  });
 
-    await t.test('a file that is served', async (t) => {
-      const release = holdServeLock(source.url);
-      t.match(await copy(t, source.url, url), {
-        code: 1,
-        stderr: /another process already serves .*source\.db: stop it/,
-      });
-      release();
+  await t.test('a file in use by a sidecar', async (t) => {
+    const release = holdServeLock(source.url);
+    t.match(await copy(t, source.url, url), {
+      code: 1,
+      stderr: /another process already serves .*source\.db: stop it/,
     });
+    release();
+  });
 
-    await t.test('a file of an older or of a newer release', async (t) => {
-      const { url: from, db } = await another(t);
-      const [last] = await db
+  await t.test('a file from an older or newer release', async (t) => {
+    const { url: from, db } = await another(t);
+    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
+    await transact(db, (trx) =>
+      trx
+        .insertInto('migrations')
+        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
+        .execute(),
+    );
+    t.match(await copy(t, from, url), {
+      code: 1,
+      stderr: /: the file of --from: the database has migration 0999_next/,
+    });
+    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '>=', last!.number).execute());
+    t.match(await copy(t, from, url), {
+      code: 1,
+      stderr: /: the file of --from: the database lacks 1 migration/,
+    });
+  });
+
+  await t.test('a target from a newer release', async (t) => {
+    const newer = await target();
+    const db = await migrated(t, newer);
+    const [last] = await db.selectFrom('migrations').selectAll().orderBy('number', 'desc').limit(1).execute();
+    await transact(db, (trx) =>
+      trx
+        .insertInto('migrations')
+        .values({ ...last!, number: last!.number + 1, name: '0999_next' })
+        .execute(),
+    );
+    t.match(await copy(t, source.url, newer), {
+      code: 1,
+      stderr: /: the target: the database has migration 0999_next/,
+    });
+  });
+
+  await t.test('a target in use by an older release is not migrated', async (t) => {
+    const older = await target();
+    const db = await migrated(t, older);
+    await deliver(db, [deductionOf('evt-1', {})]);
+    const last = (
+      await db
         .selectFrom('migrations')
-        .selectAll()
-        .orderBy('number', 'desc')
-        .limit(1)
-        .execute();
-      await transact(db, (trx) =>
-        trx
-          .insertInto('migrations')
-          .values({ ...last!, number: last!.number + 1, name: '0999_next' })
-          .execute(),
-      );
-      t.match(await copy(t, from, url), {
-        code: 1,
-        stderr: /: the file of --from: the database has migration 0999_next/,
-      });
-      await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '>=', last!.number).execute());
-      t.match(await copy(t, from, url), {
-        code: 1,
-        stderr: /: the file of --from: the database lacks 1 migration/,
-      });
+        .select((eb) => eb.fn.max('number').as('n'))
+        .executeTakeFirstOrThrow()
+    ).n;
+    await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', last).execute());
+    await within(older, async (client) => {
+      for (const name of ['payroll_codes', 'pay_schedules']) await client.query(`drop table ${name}`);
     });
-
-    await t.test('a target of a newer release', async (t) => {
-      const newer = await target();
-      const db = await migrated(t, newer);
-      const [last] = await db
-        .selectFrom('migrations')
-        .selectAll()
-        .orderBy('number', 'desc')
-        .limit(1)
-        .execute();
-      await transact(db, (trx) =>
-        trx
-          .insertInto('migrations')
-          .values({ ...last!, number: last!.number + 1, name: '0999_next' })
-          .execute(),
-      );
-      t.match(await copy(t, source.url, newer), {
-        code: 1,
-        stderr: /: the target: the database has migration 0999_next/,
-      });
+    t.match(await copy(t, source.url, older), {
+      code: 1,
+      stderr: /the target is not empty: its table deduction_versions has rows/,
     });
+    const left = await db.selectFrom('migrations').select('number').execute();
+    t.notOk(left.some(({ number }) => number === last));
+  });
 
-    await t.test('a target that an older release serves is not even migrated', async (t) => {
-      const older = await target();
-      const db = await migrated(t, older);
-      await deliver(db, [deductionOf('evt-1', {})]);
-      const last = (
-        await db
-          .selectFrom('migrations')
-          .select((eb) => eb.fn.max('number').as('n'))
-          .executeTakeFirstOrThrow()
-      ).n;
-      await transact(db, (trx) => trx.deleteFrom('migrations').where('number', '=', last).execute());
-      await within(older, async (client) => {
-        for (const name of ['payroll_codes', 'pay_schedules']) await client.query(`drop table ${name}`);
-      });
-      t.match(await copy(t, source.url, older), {
-        code: 1,
-        stderr: /the target is not empty: its table deduction_versions has rows/,
-      });
-      const left = await db.selectFrom('migrations').select('number').execute();
-      t.notOk(left.some(({ number }) => number === last));
+  await t.test('a missing file, or a file that is not a database', async (t) => {
+    const folder = t.testdir({ text: 'this is not a database, however long it may be' });
+    const missing = `sqlite:${folder}/missing.db`;
+    t.match(await copy(t, missing, url), {
+      code: 2,
+      stderr: /--from: there is no database at .*missing\.db/,
     });
+    t.notOk(existsSync(sqlitePath(missing)), 'no file is created');
+    const ran = await copy(t, `sqlite:${folder}/text`, url);
+    t.match(ran, { code: 1, stderr: /is not a database/ });
+    t.match(
+      await copy(t, `sqlite:${folder}/text`, url),
+      { code: 1, stderr: /is not a database/ },
+      'the lock is released',
+    );
+  });
 
-    await t.test('a file that is not there, or is no database', async (t) => {
-      const folder = t.testdir({ text: 'this is not a database, however long it may be' });
-      const missing = `sqlite:${folder}/missing.db`;
-      t.match(await copy(t, missing, url), {
-        code: 2,
-        stderr: /--from: there is no database at .*missing\.db/,
-      });
-      t.notOk(existsSync(sqlitePath(missing)), 'and none is made');
-      const ran = await copy(t, `sqlite:${folder}/text`, url);
-      t.match(ran, { code: 1, stderr: /is not a database/ });
+  await t.test('addresses of the wrong kind', async (t) => {
+    for (const from of [url, sqlitePath(source.url), 'sqlite::memory:', 'postgres://', '']) {
       t.match(
-        await copy(t, `sqlite:${folder}/text`, url),
-        { code: 1, stderr: /is not a database/ },
-        'the lock is let go',
+        await copy(t, from, url),
+        { code: 2, stderr: /--from must be sqlite: and the path of a file/ },
+        from.slice(0, 10),
       );
-    });
-
-    await t.test('addresses of the wrong kind', async (t) => {
-      for (const from of [url, sqlitePath(source.url), 'sqlite::memory:', 'postgres://', '']) {
-        t.match(
-          await copy(t, from, url),
-          { code: 2, stderr: /--from must be sqlite: and the path of a file/ },
-          from.slice(0, 10),
-        );
-      }
-      for (const to of [source.url, 'mysql://a:b@c/d', `postgres://${USER}:${PASSWORD}@[broken/x`, '']) {
-        t.match(
-          await copy(t, source.url, to),
-          { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
-          to.slice(0, 10),
-        );
-      }
-      const plain = await here(t, ENVIRONMENT, ['copy', '--from', source.url]);
+    }
+    for (const to of [source.url, 'mysql://a:b@c/d', `postgres://${USER}:${PASSWORD}@[broken/x`, '']) {
       t.match(
-        plain,
+        await copy(t, source.url, to),
         { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
-        'the DATABASE_URL that is set',
+        to.slice(0, 10),
       );
-    });
+    }
+    const plain = await here(t, ENVIRONMENT, ['copy', '--from', source.url]);
+    t.match(
+      plain,
+      { code: 2, stderr: /--to \(or DATABASE_URL\) must be postgres:/ },
+      'the configured DATABASE_URL',
+    );
+  });
 
-    await t.test('a target that is not there, or lets nobody in', async (t) => {
-      const at = (changes: { port?: string; password?: string; pathname?: string }) =>
-        Object.assign(new URL(url), changes).href;
-      t.match(await copy(t, source.url, at({ port: '1' })), {
-        code: 1,
-        stderr: /the database server cannot be reached/,
-      });
-      t.match(await copy(t, source.url, at({ password: `${PASSWORD}-wrong` })), {
-        code: 1,
-        stderr: /refused the user or the password/,
-      });
-      t.match(await copy(t, source.url, at({ pathname: '/nowhere' })), {
-        code: 1,
-        stderr: /does not exist on the server/,
-      });
-      const debug = { env: { LOG_LEVEL: 'debug' } };
-      t.match(
-        await copy(t, source.url, at({ port: '1' }), debug),
-        { code: 1, stderr: /\n {4}at / },
-        'and where it happened',
-      );
+  await t.test('a target that does not exist or rejects the login', async (t) => {
+    const at = (changes: { port?: string; password?: string; pathname?: string }) =>
+      Object.assign(new URL(url), changes).href;
+    t.match(await copy(t, source.url, at({ port: '1' })), {
+      code: 1,
+      stderr: /the database server cannot be reached/,
     });
+    t.match(await copy(t, source.url, at({ password: `${PASSWORD}-wrong` })), {
+      code: 1,
+      stderr: /refused the user or the password/,
+    });
+    t.match(await copy(t, source.url, at({ pathname: '/nowhere' })), {
+      code: 1,
+      stderr: /does not exist on the server/,
+    });
+    const debug = { env: { LOG_LEVEL: 'debug' } };
+    t.match(
+      await copy(t, source.url, at({ port: '1' }), debug),
+      { code: 1, stderr: /\n {4}at / },
+      'the failing step is named',
+    );
+  });
 
-    t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file has what it had');
-    t.match(await copy(t, source.url, url), { code: 0 }, 'and can be copied after all');
-  },
-);
+  t.strictSame(await contentOfTables(source.db, source.tables), before, 'the file is unchanged');
+  t.match(await copy(t, source.url, url), { code: 0 }, 'the file can still be copied');
+});
 
 /** A migrated file without events. */
 async function another(t: Test): Promise<{ url: string; db: Db }> {
@@ -437,92 +424,89 @@ async function another(t: Test): Promise<{ url: string; db: Db }> {
   return { url, db };
 }
 
-t.test(
-  'a copy that breaks off in the middle leaves an empty target, to which it can be made again',
-  async (t) => {
-    const source = await filled(t);
-    const url = await target();
-    await migrated(t, url);
-    /** Does something before each row of a table that is written near the end. */
-    const meanwhile = (statements: string): Promise<unknown> =>
-      within(url, (client) =>
-        client.query(`
+t.test('an interrupted copy leaves an empty target and can be repeated', async (t) => {
+  const source = await filled(t);
+  const url = await target();
+  await migrated(t, url);
+  /** Executes a statement before each row of a table that is copied near the end. */
+  const meanwhile = (statements: string): Promise<unknown> =>
+    within(url, (client) =>
+      client.query(`
         create or replace function meanwhile() returns trigger language plpgsql security definer as
           $$ begin ${statements} return new; end $$;
         create or replace trigger meanwhile before insert on tokens for each row execute function meanwhile()`),
-      );
+    );
 
-    await t.test('because the connection is lost', async (t) => {
-      await meanwhile('perform pg_terminate_backend(pg_backend_pid());');
-      t.match(await copy(t, source.url, url, { isTTY: true }), {
-        code: 1,
-        stdout: '',
-        stderr: /terminating connection/,
-      });
-      await isEmpty(t, url);
+  await t.test('because the connection is lost', async (t) => {
+    await meanwhile('perform pg_terminate_backend(pg_backend_pid());');
+    t.match(await copy(t, source.url, url, { isTTY: true }), {
+      code: 1,
+      stdout: '',
+      stderr: /terminating connection/,
     });
+    await isEmpty(t, url);
+  });
 
-    await t.test('because the target does not take a row', async (t) => {
-      await meanwhile("if new.revoked_at is null then raise exception 'no % here', new.name; end if;");
+  await t.test('because the target rejects a row', async (t) => {
+    await meanwhile("if new.revoked_at is null then raise exception 'no % here', new.name; end if;");
+    const ran = await copy(t, source.url, url);
+    t.match(ran, {
+      code: 1,
+      stdout: '',
+      stderr: /: the target refuses a row of table tokens \(P0001\): nothing was copied\n$/,
+    });
+    await isEmpty(t, url);
+  });
+
+  await t.test('because the target returns other values than were written', async (t) => {
+    for (const change of ["new.name := new.name || ' ';", "new.hash := new.hash || '\\x00';"]) {
+      await meanwhile(change);
       const ran = await copy(t, source.url, url);
       t.match(ran, {
         code: 1,
         stdout: '',
-        stderr: /: the target refuses a row of table tokens \(P0001\): nothing was copied\n$/,
+        stderr: /table tokens does not say back what was written \(2 of 2 rows\): nothing was copied/,
       });
       await isEmpty(t, url);
+    }
+    await meanwhile('if new.revoked_at is null then return null; end if;');
+    const ran = await copy(t, source.url, url);
+    t.match(ran, { code: 1, stdout: '', stderr: /does not say back what was written \(1 of 2 rows\)/ });
+    await isEmpty(t, url);
+  });
+
+  await t.test('because the process is killed', async (t) => {
+    await meanwhile('perform pg_advisory_xact_lock(4711);');
+    await within(url, async (client) => {
+      await client.query('select pg_advisory_lock(4711)');
+      const { child, ended } = startExecutable(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
+      const waiting = async () =>
+        (await client.query("select pid from pg_locks where locktype = 'advisory' and not granted")).rows
+          .length;
+      await eventually('the copy is in progress', waiting, (count) => count === 1);
+      child.kill('SIGKILL');
+      t.match(await ended, { signal: 'SIGKILL', stdout: '' });
     });
+    await isEmpty(t, url);
+  });
 
-    await t.test('because the target does not say back what was written', async (t) => {
-      for (const change of ["new.name := new.name || ' ';", "new.hash := new.hash || '\\x00';"]) {
-        await meanwhile(change);
-        const ran = await copy(t, source.url, url);
-        t.match(ran, {
-          code: 1,
-          stdout: '',
-          stderr: /table tokens does not say back what was written \(2 of 2 rows\): nothing was copied/,
-        });
-        await isEmpty(t, url);
-      }
-      await meanwhile('if new.revoked_at is null then return null; end if;');
-      const ran = await copy(t, source.url, url);
-      t.match(ran, { code: 1, stdout: '', stderr: /does not say back what was written \(1 of 2 rows\)/ });
-      await isEmpty(t, url);
-    });
+  await within(url, (client) => client.query('drop function meanwhile() cascade'));
+  const ran = await execute(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
+  t.match(ran, { code: 0, stdout: /rows of \d+ tables copied/ });
+  t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
+  t.strictSame(
+    await contentOfTables(open(t, url), source.tables),
+    await contentOfTables(source.db, source.tables),
+  );
+});
 
-    await t.test('because the process is killed', async (t) => {
-      await meanwhile('perform pg_advisory_xact_lock(4711);');
-      await within(url, async (client) => {
-        await client.query('select pg_advisory_lock(4711)');
-        const { child, ended } = startExecutable(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
-        const waiting = async () =>
-          (await client.query("select pid from pg_locks where locktype = 'advisory' and not granted")).rows
-            .length;
-        await eventually('it is in the middle', waiting, (count) => count === 1);
-        child.kill('SIGKILL');
-        t.match(await ended, { signal: 'SIGKILL', stdout: '' });
-      });
-      await isEmpty(t, url);
-    });
-
-    await within(url, (client) => client.query('drop function meanwhile() cascade'));
-    const ran = await execute(t, ENVIRONMENT, ['copy', '--from', source.url, '--to', url]);
-    t.match(ran, { code: 0, stdout: /rows of \d+ tables copied/ });
-    t.notOk(`${ran.stdout}${ran.stderr}`.includes(PASSWORD));
-    t.strictSame(
-      await contentOfTables(open(t, url), source.tables),
-      await contentOfTables(source.db, source.tables),
-    );
-  },
-);
-
-t.test('writes to either side during a copy wait until it ends', async (t) => {
+t.test('writes to the source or the target wait until the copy ends', async (t) => {
   const source = await filled(t);
   const url = await target();
   const db = await migrated(t, url);
   const beside = [open(t, source.url), open(t, url)];
   const writing: Promise<void>[] = [];
-  // As another process would, which is in no transaction of this one.
+  // As another process would, outside any transaction of this one.
   const outside = AsyncLocalStorage.snapshot();
   const late = deductionOf('evt-late', { id: 'ded-late' });
   const before = await contentOfTables(source.db, ['inbox']);
@@ -533,7 +517,11 @@ t.test('writes to either side during a copy wait until it ends', async (t) => {
   await Promise.all(writing);
   for (const one of beside) {
     const inbox = await one.selectFrom('inbox').select('event_id').orderBy('seq').execute();
-    t.equal(inbox.length, (before.get('inbox')?.length ?? 0) + 1, 'of the two, each side has its own');
+    t.equal(
+      inbox.length,
+      (before.get('inbox')?.length ?? 0) + 1,
+      'source and target each have one of the two events',
+    );
     t.equal(inbox.at(-1)?.event_id, 'evt-late');
   }
 });

@@ -50,38 +50,35 @@ t.test('three sidecars on one database', async (t) => {
   }
   t.equal(await deadlocks(db), 0);
 
-  await t.test(
-    'a network that falls silent is found out in a bounded time, and no longer a bother then',
-    async (t) => {
-      const sent: Event[] = [];
-      wire.silent = true;
-      const began = performance.now();
-      for (let index = 0; performance.now() - began < SILENT_MS; index += 1) {
-        const event = eventOf('silent', index);
-        sent.push(event);
-        const asked = performance.now();
-        const { status } = await deliver(third.sidecar.port, secret, event);
-        t.equal(status, 503);
-        t.ok(
-          performance.now() - asked < stretched(SILENT_MS),
-          `refused after ${Math.round(performance.now() - asked)} ms`,
-        );
-        t.equal((await fetch(`${third.sidecar.receiver}/livez`)).status, 200);
-      }
-      t.equal(await readyz(third), 503);
-      wire.silent = false;
-      await eventually(
-        'it is ready again',
-        () => readyz(third),
-        (status) => status === 200,
-        stretched(SILENT_MS),
+  await t.test('a silent network is detected in bounded time, and recovery is complete', async (t) => {
+    const sent: Event[] = [];
+    wire.silent = true;
+    const began = performance.now();
+    for (let index = 0; performance.now() - began < SILENT_MS; index += 1) {
+      const event = eventOf('silent', index);
+      sent.push(event);
+      const asked = performance.now();
+      const { status } = await deliver(third.sidecar.port, secret, event);
+      t.equal(status, 503);
+      t.ok(
+        performance.now() - asked < stretched(SILENT_MS),
+        `rejected after ${Math.round(performance.now() - asked)} ms`,
       );
-      for (const event of sent) t.equal((await deliver(third.sidecar.port, secret, event)).status, 204);
-      t.strictSame(await three.judge(), []);
-    },
-  );
+      t.equal((await fetch(`${third.sidecar.receiver}/livez`)).status, 200);
+    }
+    t.equal(await readyz(third), 503);
+    wire.silent = false;
+    await eventually(
+      'it is ready again',
+      () => readyz(third),
+      (status) => status === 200,
+      stretched(SILENT_MS),
+    );
+    for (const event of sent) t.equal((await deliver(third.sidecar.port, secret, event)).status, 204);
+    t.strictSame(await three.judge(), []);
+  });
 
-  await t.test('one is stopped while the network is silent, and ends in time', async (t) => {
+  await t.test('a sidecar stopped while the network is silent ends in time', async (t) => {
     const load = three.load('last', [third], { connections: 4 })[0];
     await load?.reached(50);
     wire.silent = true;

@@ -1,4 +1,4 @@
-/** A sidecar that waits for another one that hangs. */
+/** A sidecar waiting for a hanging one. */
 import { EventEmitter, once } from 'node:events';
 import { sql } from 'kysely';
 import { Client } from 'pg';
@@ -16,37 +16,34 @@ import { stretched } from '../support/stretched.ts';
 
 usePostgres();
 
-t.test(
-  'an applier that hangs in the middle is disconnected, and another one continues within seconds',
-  async (t) => {
-    const { store, loop, states, ledger, commits } = await startApplying(t);
-    await store(deduction('a'), deduction('b'));
-    const signals = new EventEmitter();
-    const held = once(signals, 'held');
-    const stopped = transact(commits.other, async (trx) => {
-      const position = await lockLedger(trx);
-      await moveLedger(trx, position + 1);
-      signals.emit('held');
-      await once(signals, 'continued');
-      await moveLedger(trx, position + 2);
-    }).catch((error) => error);
-    await held;
+t.test('a hanging applier is disconnected, and another one continues within seconds', async (t) => {
+  const { store, loop, states, ledger, commits } = await startApplying(t);
+  await store(deduction('a'), deduction('b'));
+  const signals = new EventEmitter();
+  const held = once(signals, 'held');
+  const stopped = transact(commits.other, async (trx) => {
+    const position = await lockLedger(trx);
+    await moveLedger(trx, position + 1);
+    signals.emit('held');
+    await once(signals, 'continued');
+    await moveLedger(trx, position + 2);
+  }).catch((error) => error);
+  await held;
 
-    const began = performance.now();
-    t.match(await loop.runOnce(), { applied: 2 });
-    const tookMs = performance.now() - began;
-    t.ok(tookMs > 4_000 && tookMs < stretched(7_500), `after ${Math.round(tookMs)} ms`);
-    signals.emit('continued');
-    const error = await stopped;
-    t.match(codeOf(error), /^(25P03|CONNECTION_LOST)$/, 'when it continues it can do no harm');
-    t.ok(isUnavailable(error));
-    t.strictSame(await states(), ['a: applied', 'b: applied']);
-    t.strictSame(await ledger(), ['a', 'b']);
-  },
-);
+  const began = performance.now();
+  t.match(await loop.runOnce(), { applied: 2 });
+  const tookMs = performance.now() - began;
+  t.ok(tookMs > 4_000 && tookMs < stretched(7_500), `after ${Math.round(tookMs)} ms`);
+  signals.emit('continued');
+  const error = await stopped;
+  t.match(codeOf(error), /^(25P03|CONNECTION_LOST)$/, 'its next statement fails');
+  t.ok(isUnavailable(error));
+  t.strictSame(await states(), ['a: applied', 'b: applied']);
+  t.strictSame(await ledger(), ['a', 'b']);
+});
 
 t.test(
-  'while the inbox is locked, deliveries are refused with a retry time, and accepted afterward',
+  'while the inbox is locked deliveries get 503 with Retry-After, and are accepted afterward',
   async (t) => {
     const { db, url } = await scratch(t);
     const other = new Client(url);
@@ -61,7 +58,7 @@ t.test(
       onFatal: (error) => fatal.push(error),
     });
     const body = Buffer.from('x');
-    // A session without limits, as a person's is.
+    // A session without timeouts, like a person's.
     await other.query('begin');
     await other.query('lock table inbox in exclusive mode');
 
@@ -81,12 +78,12 @@ t.test(
   },
 );
 
-t.test('a connection whose answer does not come is given up, and not used again', async (t) => {
+t.test('a connection without a response is dropped and not reused', async (t) => {
   const { db } = await scratch(t);
   const began = performance.now();
   await t.rejects(sql`select pg_sleep(60)`.execute(db), { code: 'CONNECTION_LOST' });
   const tookMs = performance.now() - began;
   t.ok(tookMs > 11_000 && tookMs < stretched(15_000), `after ${Math.round(tookMs)} ms`);
   t.match(await db.selectFrom('ledger_head').selectAll().execute(), [{ position: 0 }]);
-  t.ok(performance.now() - began < tookMs + stretched(2_000), 'the next one waits for nothing');
+  t.ok(performance.now() - began < tookMs + stretched(2_000), 'the next statement does not wait');
 });

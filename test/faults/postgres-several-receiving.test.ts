@@ -23,7 +23,7 @@ const now = () => new Date('2026-03-01T12:00:00.000Z');
 
 type Side = { db: Db; intake: Intake; run(signal: AbortSignal): Promise<void> };
 
-/** The receiving side of one sidecar, with connections of its own. */
+/** The receiver of one sidecar, with its own connections. */
 function side(t: Test, url: string, onApplied: (events: number) => void): Side {
   const db = open(t, url);
   const onFatal = (error: unknown) => t.fail('nothing fatal happens', { error });
@@ -44,7 +44,7 @@ function arrival(eventId: string, body = eventId) {
   return { eventId, body: Buffer.from(body) };
 }
 
-t.test('two sidecars receive and apply at once: each event once, on positions without a gap', async (t) => {
+t.test('two sidecars receive and apply each event once, on positions without a gap', async (t) => {
   const { db, url } = await scratch(t);
   const deductions = Array.from({ length: 1_950 }, (_, n) => {
     const created_at = new Date(now().getTime() + n).toISOString();
@@ -69,7 +69,7 @@ t.test('two sidecars receive and apply at once: each event once, on positions wi
   const running = sides.map(({ run }) => run(stop.signal));
   const before = transactionsRetried();
   const followed = follow(db, deductions.length);
-  // Every tenth is delivered to both, as a sender does whose first attempt was answered too late.
+  // Every tenth event is delivered to both, as a sender does after a late response.
   await Promise.all(
     events.flatMap((event, n) => {
       const [one, other] = n % 2 === 0 ? sides : [...sides].reverse();
@@ -106,7 +106,7 @@ t.test('two sidecars receive and apply at once: each event once, on positions wi
   t.strictSame(
     latest.map((row) => Number(row.member_contribution)).sort((one, other) => one - other),
     Array.from({ length: 100 }, (_, n) => 1_850 + n),
-    'whoever came last of each deduction',
+    'the last event of each deduction',
   );
   const uploads = await db.selectFrom('outbox').select('subject').orderBy('subject').execute();
   t.strictSame(
@@ -114,7 +114,7 @@ t.test('two sidecars receive and apply at once: each event once, on positions wi
     employers.map((employer) => `employer:${employer}`),
     'one upload serves all syncs of an employer',
   );
-  t.equal(transactionsRetried() - before, 0, 'and no two waited for each other');
+  t.equal(transactionsRetried() - before, 0, 'no deadlock occurred');
 });
 
 /** Reads the feed like a client that polls it for what follows the last position. */
@@ -156,7 +156,7 @@ t.test('one applies at a time, and continues where the previous one ended', asyn
   t.match(
     await other.selectFrom('ledger_head').selectAll().execute(),
     [{ position: 0 }],
-    'who reads does not',
+    'readers do not wait',
   );
   signals.emit('go on');
   await first;
@@ -165,9 +165,9 @@ t.test('one applies at a time, and continues where the previous one ended', asyn
 
 for (const [name, bodies] of [
   ['ids', ['first']],
-  ['ids with another body', ['first', 'other']],
+  ['ids with different bodies', ['first', 'other']],
 ] as const) {
-  t.test(`two sidecars take the same ${name} at once, in opposite orders, without a deadlock`, async (t) => {
+  t.test(`two sidecars store the same ${name} at once, in opposite orders, without a deadlock`, async (t) => {
     const { db, url } = await scratch(t);
     const sides = [side(t, url, () => {}), side(t, url, () => {})];
     const before = transactionsRetried();
@@ -186,13 +186,13 @@ for (const [name, bodies] of [
     t.equal(rows.length, rounds * ids.length, 'each id is one row');
     t.ok(rows.every(({ body }) => body?.equals(Buffer.from('first'))));
     const conflicts = await db.selectFrom('event_conflicts').select('event_id').execute();
-    t.equal(conflicts.length, (bodies.length - 1) * rows.length, 'and one conflict, where it is one');
-    t.equal(transactionsRetried() - before, 0, 'no two waited for each other');
+    t.equal(conflicts.length, (bodies.length - 1) * rows.length, 'one conflict if the bodies differ');
+    t.equal(transactionsRetried() - before, 0, 'no deadlock occurred');
   });
 }
 
 t.test(
-  'an applier that loses its connection quarantines nothing, and tries again until it works',
+  'an applier that loses its connection quarantines nothing and retries until it succeeds',
   async (t) => {
     const aborting = new AbortController();
     let losing = 2;
@@ -207,7 +207,7 @@ t.test(
     });
     await store(deduction('a'), ['sync', syncBody('sync-request')], deduction('b'));
     await loop.run(aborting.signal);
-    t.ok(losing < 0, 'it was lost twice');
+    t.ok(losing < 0, 'the connection was lost twice');
     t.match(logged, [/^applying failed: trying again /]);
     t.strictSame(await states(), ['a: applied', 'sync: applied', 'b: applied']);
     t.strictSame(await ledger(), ['a', 'b']);
@@ -215,7 +215,7 @@ t.test(
 );
 
 t.test(
-  'events whose connection is lost while they are stored are refused, and nothing of them is stored',
+  'events whose connection is lost while they are stored are rejected, and nothing is stored',
   async (t) => {
     const { db, url } = await scratch(t);
     const { intake } = side(t, url, () => {});

@@ -19,11 +19,11 @@ usePostgres();
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** As a sidecar has it: the database's clock, whatever the process's own says. */
+/** The database's clock, independent of the process's clock, as in a sidecar. */
 const clocks = [-2 * DAY_MS, 2 * DAY_MS].map((ms) => setClock(new Date(Date.now() + ms)));
 const shared = clocks.map((clock) => ({ sharedNow: (trx: Trx) => databaseNow(trx, clock) }));
 
-t.test('senders whose clocks are days apart leave each other their claims', async (t) => {
+t.test('senders with clocks days apart respect claims of each other', async (t) => {
   const { db, url: database } = await scratch(t);
   const dbs = [db, open(t, database)];
   const { url, received } = await stubService(t, async (response, _, index) => {
@@ -41,11 +41,11 @@ t.test('senders whose clocks are days apart leave each other their claims', asyn
   t.equal(attempts, 1);
   const due = new Date(Date.now() + HOUR_MS).toISOString();
   await db.updateTable('outbox').set({ due_at: due }).execute();
-  t.equal((await loops[1]!.runOnce()).delivered, 0, 'for the other too');
+  t.equal((await loops[1]!.runOnce()).delivered, 0, 'neither is it due for the other');
   t.equal(received.length, 1);
 });
 
-t.test('two senders at work send each request once, and those of a subject in order', async (t) => {
+t.test('two senders send each request once, in order per subject', async (t) => {
   const { db, url: database } = await scratch(t);
   const subjects = 30;
   const each = 5;
@@ -79,14 +79,14 @@ t.test('two senders at work send each request once, and those of a subject in or
   }
   const rows = await db.selectFrom('outbox').select(['state', 'attempts']).execute();
   t.ok(rows.every(({ state, attempts }) => state === 'delivered' && attempts === 1));
-  t.equal(transactionsRetried() - before, 0, 'and no two waited for each other');
-  t.strictSame(failed, [], 'or wanted the same');
+  t.equal(transactionsRetried() - before, 0, 'no deadlock occurred');
+  t.strictSame(failed, [], 'no claim was contested');
 });
 
-/** As many as there are connections: one that waits for a connection is refused after 3 s. */
+/** As many as there are connections, because a query without a connection is rejected after 3 s. */
 const AT_ONCE = 20;
 
-t.test('requests for one census that come at once owe one upload', async (t) => {
+t.test('concurrent requests for one census create one upload', async (t) => {
   const { db, url } = await scratch(t);
   const dbs = [db, open(t, url)];
   const now = new Date().toISOString();
@@ -114,7 +114,7 @@ t.test('requests for one census that come at once owe one upload', async (t) => 
   const owed = new Map(uploads.map(({ subject, request_id }) => [subject, request_id]));
   t.ok(
     syncs.every((sync) => owed.get(`employer:${sync.employer_id}`) === sync.request_id),
-    'and all wait for it',
+    'all syncs wait for it',
   );
 });
 
@@ -122,7 +122,7 @@ t.test('while sending is paused one sender probes at a time', async (t) => {
   const { db, url: database } = await scratch(t);
   let mended = false;
   const { url, received } = await stubService(t, async (response) => {
-    // Both look several times while the probe is under way.
+    // Both look several times while the probe is in flight.
     for (let look = 0; look < 3; look += 1) await Promise.all(loops.map((loop) => loop.runOnce()));
     json(response, mended ? 200 : 401);
   });
@@ -140,10 +140,10 @@ t.test('while sending is paused one sender probes at a time', async (t) => {
   await transact(db, (trx) => reserveProbe(trx, new Date()));
   await Promise.all(loops.map((loop) => loop.runOnce()));
   t.match(await readCircuitBreaker(db), { state: 'active' });
-  t.equal(received.length, 4, 'the probe that opened it was one more');
+  t.equal(received.length, 4, 'one more for the successful probe');
 });
 
-t.test('claiming reads no more than it needs at any backlog', async (t) => {
+t.test('claiming reads a constant number of rows at any backlog', async (t) => {
   const { db } = await scratch(t);
   await owe(db, 'r-1', 'e-1');
   // Delivered requests, and a backlog of many subjects.
@@ -164,9 +164,9 @@ t.test('claiming reads no more than it needs at any backlog', async (t) => {
   t.match(next, /outbox_unfinished/);
 });
 
-t.test("an employee's thousands of delivered requests are not read to find the next one", async (t) => {
+t.test("an employee's thousands of delivered requests are not read to find the next request", async (t) => {
   const { db } = await scratch(t);
-  // Of one employee only, so that the statistics say that any row will do.
+  // All rows belong to one employee, so the planner expects that any row matches.
   await sql`insert into outbox (request_id, kind, subject, state, head, due_at, created_at, finished_at)
     select 'r-' || n, 'demographic', 'employee:1', case when n > 20000 then 'pending' else 'delivered' end, 0,
       '2026', '2026', case when n > 20000 then null else '2026' end from generate_series(1, 22000) n`.execute(

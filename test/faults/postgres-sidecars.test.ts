@@ -1,4 +1,4 @@
-/** Several sidecars on one PostgreSQL work like one, even if one of them or the database fails. */
+/** Several sidecars on one PostgreSQL behave like one, even if a sidecar or the database fails. */
 import { sql } from 'kysely';
 import t from 'tap';
 import { type Call, hearCalls } from '../../src/database/calls.ts';
@@ -38,7 +38,7 @@ t.test('three sidecars on one database', async (t) => {
   const { simulator, keys } = stage;
   const secret = keys.webhookSecret;
 
-  await t.test('that start at once on an empty database migrate it once', async (t) => {
+  await t.test('migrate an empty database once when they start together', async (t) => {
     await Promise.all(all.map((one) => one.start()));
     const migrated = all.flatMap(({ sidecar }) =>
       sidecar.logged().filter(({ msg }) => msg === 'migrated the database'),
@@ -51,7 +51,7 @@ t.test('three sidecars on one database', async (t) => {
     );
   });
 
-  await t.test('receive side by side; each shows the same feed, without gaps', async (t) => {
+  await t.test('receive concurrently, and each shows the same feed without gaps', async (t) => {
     const loads = three.load('beside', all, { connections: 8, events: 400 });
     await Promise.all(loads.map(({ ended }) => ended));
     t.strictSame(await three.settle(loads, stage), [], 'nothing was refused');
@@ -66,7 +66,7 @@ t.test('three sidecars on one database', async (t) => {
     for (const feed of others) t.strictSame(feed, first);
   });
 
-  await t.test('200 events posted to all at once, each in another order, are stored once', async (t) => {
+  await t.test('store 200 events once that are posted to all of them in different orders', async (t) => {
     const events = Array.from({ length: 200 }, (_, index) => eventOf('at-once', index));
     const random = seededRandom('at once', 1);
     const answers = await Promise.all(
@@ -87,21 +87,21 @@ t.test('three sidecars on one database', async (t) => {
     t.equal(stored.length, events.length);
   });
 
-  await t.test('call to each other when one of them has got work for all', async (t) => {
+  await t.test('notify each other of new work', async (t) => {
     const calls: Call[] = [];
     const stop = new AbortController();
     const ended = hearCalls(stage.databaseUrl, (call) => calls.push(call), stop.signal);
-    await eventually('the test hears, too', () => calls.splice(0).length, Boolean);
+    await eventually('the test receives the notification too', () => calls.splice(0).length, Boolean);
     const reprocessed = await all[1].api.call('POST', '/v1/events/msg_at-once_0/reprocess');
     t.equal(reprocessed.status, 202);
     await eventually(
-      'there is something to apply',
+      'an event is pending',
       () => calls.splice(0),
       (heard) => heard.includes('apply'),
     );
     t.equal((await all[1].api.call('POST', '/v1/employers/employer-0/census/sync')).status, 202);
     await eventually(
-      'there is something to send',
+      'a request is pending',
       () => calls.splice(0),
       (heard) => heard.includes('send'),
     );
@@ -110,7 +110,7 @@ t.test('three sidecars on one database', async (t) => {
     await nothingPending(db);
   });
 
-  await t.test('owe one upload to an employer at a time, whichever one is asked for it', async (t) => {
+  await t.test('send one upload per employer at a time, whichever sidecar was asked', async (t) => {
     t.equal((await stage.api.call('PUT', `/v1/employers/${EMPLOYER}/census`, census)).status, 200);
     front.mode = 'hang';
     await simulator.requestCensus(EMPLOYER);
@@ -161,7 +161,7 @@ t.test('three sidecars on one database', async (t) => {
     );
   });
 
-  await t.test('send the changes of an employee in order, each once', async (t) => {
+  await t.test('send the changes of an employee once and in order', async (t) => {
     const [id = '', key = ''] = keys.dataKey.split(':');
     const encryptor = createEncryptor([{ id, key: Buffer.from(key, 'base64') }]);
     const employees =
@@ -206,7 +206,7 @@ t.test('three sidecars on one database', async (t) => {
     }
   });
 
-  await t.test("have not been in each other's way", async (t) => {
+  await t.test('logged no errors', async (t) => {
     t.equal(await deadlocks(db), 0);
     for (const { sidecar } of all) {
       const failed = sidecar.logged().filter(({ level }) => level === 'error' || level === 'fatal');
@@ -214,7 +214,7 @@ t.test('three sidecars on one database', async (t) => {
     }
   });
 
-  await t.test('and an older one refuses the schema of a newer one, which continues', async (t) => {
+  await t.test('an older sidecar rejects a newer schema, and the newer one continues', async (t) => {
     const { number } = await db
       .selectFrom('migrations')
       .select((eb) => eb.fn.max('number').as('number'))
@@ -237,7 +237,7 @@ t.test('three sidecars on one database', async (t) => {
   });
 
   for (const how of ['before', 'after'] as const) {
-    await t.test(`are cut off ${how} commits: nothing is acknowledged that was not stored`, (t) =>
+    await t.test(`acknowledge only stored events when connections are cut ${how} commits`, (t) =>
       cutRound(t, three, how, `cut-${how}`),
     );
   }
@@ -246,49 +246,43 @@ t.test('three sidecars on one database', async (t) => {
     restartRound(t, three, await postgresServer(), 'stop', 'restart'),
   );
 
-  await t.test(
-    'keep applying when one is stopped in the middle of applying; it continues later',
-    async (t) => {
-      const [, second, third] = all;
-      const others = [stage, third];
-      const loads = three.load('paused', all, { connections: 4 });
-      await Promise.all(loads.map((load) => load.reached(50)));
-      await stopWhileApplying(second, nameOf(1));
-      const stopped = performance.now();
-      const acknowledged = loads.map((load) => load.acknowledged.size);
-      await Promise.all([0, 2].map((index) => loads[index]?.reached((acknowledged[index] as number) + 100)));
-      await Promise.all([0, 2].map((index) => loads[index]?.stop()));
-      const ids = [0, 2].flatMap((index) => [...(loads[index]?.acknowledged.keys() ?? [])]);
-      await eventually(
-        'the others have applied what they stored',
-        () =>
-          db
-            .selectFrom('inbox')
-            .select('event_id')
-            .where('state', '=', 'pending')
-            .where('event_id', 'in', ids)
-            .limit(1)
-            .execute(),
-        (rows) => rows.length === 0,
-      );
-      const tookMs = Math.round(performance.now() - stopped);
-      t.ok(
-        tookMs > 3_000 && tookMs < stretched(10_000),
-        `applied ${tookMs} ms after the applier was stopped`,
-      );
+  await t.test('keep applying while one is stopped during a batch', async (t) => {
+    const [, second, third] = all;
+    const others = [stage, third];
+    const loads = three.load('paused', all, { connections: 4 });
+    await Promise.all(loads.map((load) => load.reached(50)));
+    await stopWhileApplying(second, nameOf(1));
+    const stopped = performance.now();
+    const acknowledged = loads.map((load) => load.acknowledged.size);
+    await Promise.all([0, 2].map((index) => loads[index]?.reached((acknowledged[index] as number) + 100)));
+    await Promise.all([0, 2].map((index) => loads[index]?.stop()));
+    const ids = [0, 2].flatMap((index) => [...(loads[index]?.acknowledged.keys() ?? [])]);
+    await eventually(
+      'the others have applied what they stored',
+      () =>
+        db
+          .selectFrom('inbox')
+          .select('event_id')
+          .where('state', '=', 'pending')
+          .where('event_id', 'in', ids)
+          .limit(1)
+          .execute(),
+      (rows) => rows.length === 0,
+    );
+    const tookMs = Math.round(performance.now() - stopped);
+    t.ok(tookMs > 3_000 && tookMs < stretched(10_000), `applied ${tookMs} ms after the applier was stopped`);
 
-      second.sidecar.signal('SIGCONT');
-      await loads[1]?.stop();
-      t.equal((await deliver(second.sidecar.port, secret, eventOf('continued', 0))).status, 204);
-      await three.settle(loads, others[0] as Instance);
-      t.strictSame(await three.judge(), []);
-      t.equal(await readyz(second), 200);
-    },
-  );
+    second.sidecar.signal('SIGCONT');
+    await loads[1]?.stop();
+    t.equal((await deliver(second.sidecar.port, secret, eventOf('continued', 0))).status, 204);
+    await three.settle(loads, others[0] as Instance);
+    t.strictSame(await three.judge(), []);
+    t.equal(await readyz(second), 200);
+  });
 
-  await t.test('lose one to SIGKILL under load, and continue', (t) => killRound(t, three, all[1], 'killed'));
+  await t.test('continue when one is killed under load', (t) => killRound(t, three, all[1], 'killed'));
 
-  await t.test('stop in order and in time, also while PostgreSQL is away', async (t) => {
+  await t.test('stop in time, even while PostgreSQL is down', async (t) => {
     t.equal(await stage.sidecar.end('SIGTERM'), 0);
     await (await postgresServer()).stop();
     const began = performance.now();
@@ -297,7 +291,7 @@ t.test('three sidecars on one database', async (t) => {
     t.ok(tookMs < stretched(STOPS_WITHIN_MS), `it ended in ${tookMs} ms`);
   });
 
-  /** Stopped while it has the lock on the ledger and waits for nothing: it is in the middle of its own work then. */
+  /** Stops it while it has the lock on the ledger and waits for nothing, so in the middle of its own work. */
   async function stopWhileApplying({ sidecar }: Instance, name: string): Promise<void> {
     const isApplying = async (): Promise<boolean> => {
       sidecar.signal('SIGSTOP');
@@ -308,7 +302,7 @@ t.test('three sidecars on one database', async (t) => {
       if (rows.length === 0) sidecar.signal('SIGCONT');
       return rows.length > 0;
     };
-    await eventually('it is stopped in the middle of applying', isApplying, Boolean);
+    await eventually('it is stopped during a batch', isApplying, Boolean);
   }
 });
 

@@ -9,7 +9,7 @@ t.setTimeout(600_000);
 usePostgres();
 await import('./verify-altered.test.ts');
 
-t.test('every index is walked where the extension for it is', async (t) => {
+t.test('every index is checked if the extension is installed', async (t) => {
   const { env } = await withFixtures(t);
   const check = async () =>
     jsonOf(await here(t, env, ['verify', '--json'])).engine.find(

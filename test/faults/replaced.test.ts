@@ -1,4 +1,4 @@
-/** The files of a database that is served are replaced or removed: nothing more is acknowledged into nowhere. */
+/** Replacing or removing the files of a database in use: no event is acknowledged into a lost file. */
 import { renameSync } from 'node:fs';
 import t from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
@@ -10,7 +10,7 @@ for (const [name, end, result] of [
   ['file', '', 'fail'],
   ['log', '-wal', 'pass'],
 ]) {
-  t.test(`a sidecar whose ${name} is replaced ends, and the next start says what is gone`, async (t) => {
+  t.test(`a sidecar whose ${name} is replaced ends, and the next start reports the loss`, async (t) => {
     const stage = await setStage(t);
     const kept = await deliver(stage.sidecar.port, stage.keys.webhookSecret, eventOf('kept', 1));
     t.equal(kept.status, 204);

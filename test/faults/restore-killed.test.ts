@@ -1,4 +1,4 @@
-/** A restore that is killed leaves the old database or the new one, whole, whenever that is. */
+/** A killed restore leaves the old or the new database, complete. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
@@ -13,14 +13,12 @@ import { straceMissing } from '../support/strace.ts';
 
 const skip = await straceMissing();
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-/** Every call that changes which file has which name, and what of it is durable. */
+/** Every call that renames a file or makes it durable. */
 const CALLS = ['rename', 'link', 'unlink', 'fsync', 'fdatasync', 'ftruncate'];
 
 t.setTimeout(900_000);
 
-/**
- * Restores, and kills the process when a thread makes the nth of these calls. Returns whether it was killed.
- */
+/** Restores, and kills the process at the nth of these calls. Returns whether it was killed. */
 async function restoreKilled(env: Variables, file: string, nth: number): Promise<boolean> {
   const inject = `inject=${CALLS.join(',')}:signal=SIGKILL:when=${nth}`;
   const argv = ['-f', '-o', '/dev/null', '-e', `trace=${CALLS.join(',')}`, '-e', inject];
@@ -32,7 +30,7 @@ async function restoreKilled(env: Variables, file: string, nth: number): Promise
   return code !== 0;
 }
 
-/** How many events a database has; throws when it is none, or damaged. */
+/** Returns the number of events in a database. Throws if it is missing or damaged. */
 function eventsIn(path: string): number {
   const handle = new BetterSqlite3(path, { fileMustExist: true });
   try {
@@ -43,7 +41,7 @@ function eventsIn(path: string): number {
   }
 }
 
-t.test('a restore that is killed at any call leaves the old or the new one', { skip }, async (t) => {
+t.test('a restore killed at any call leaves the old or the new database', { skip }, async (t) => {
   const { env, db } = await withFixtures(t);
   const source = sqlitePath(env.DATABASE_URL as string);
   const folder = join(source, '..', 'restored');
@@ -59,13 +57,13 @@ t.test('a restore that is killed at any call leaves the old or the new one', { s
   for (let killed = true; killed; ) {
     nth += 1;
     for (const name of readdirSync(folder)) if (name !== 'backup.db') rmSync(join(folder, name));
-    // As after a crash: what came last is in the log only.
+    // As after a crash: the newest commit is only in the log.
     for (const end of ['', '-wal']) copyFileSync(`${source}${end}`, `${path}${end}`);
     killed = await restoreKilled(given, file, nth);
     const events = eventsIn(path);
     t.ok(events === least || events === least + 1, `${events} events, killed at call ${nth}`);
     seen.add(events);
-    if (!killed) t.equal(events, least, 'and when nobody kills it the new one');
+    if (!killed) t.equal(events, least, 'without a kill it is the new one');
   }
   t.equal(seen.size, 2, `${nth} times`);
   t.ok(nth > 10);

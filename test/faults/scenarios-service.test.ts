@@ -1,6 +1,6 @@
 /**
- * The scenarios of how the service treats requests, each played against one real sidecar while payroll reports changes:
- * in the end everything accepted took effect there once, in the order of each employee.
+ * Plays each scenario of the service's behavior against one real sidecar while payroll reports changes. At the end every
+ * accepted change was applied there once, in order per employee.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -59,7 +59,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
       for (const [index, one] of came.entries()) {
         const next = came.slice(index + 1).find(({ subject }) => subject === one.subject);
         if (one.fault === null || next === undefined) continue;
-        t.ok(next.at.getTime() - one.at.getTime() >= 1_000, 'not before the service asked for it');
+        t.ok(next.at.getTime() - one.at.getTime() >= 1_000, 'not earlier than Retry-After');
       }
     },
   },
@@ -81,7 +81,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
     },
     seen: async (t, { came, api }) => {
       const refused = came.filter(({ status }) => status === 401).length;
-      t.ok(refused > 0 && refused < 20, `${refused} requests were refused: the service was not hammered`);
+      t.ok(refused > 0 && refused < 20, `${refused} requests were rejected`);
       t.match(await api.check('circuit-breaker-paused'), { result: 'pass' });
     },
   },
@@ -91,7 +91,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
       t.same(
         came.filter(({ status }) => status === 403).map(({ subject }) => subject),
         [`employer:${MAPLE}`],
-        'it is not tried again soon',
+        'it is not retried soon',
       );
       t.equal((await api.call('POST', `/v1/employers/${MAPLE}/census/sync`)).status, 202);
       await syncIn(api, MAPLE, 'completed');
@@ -99,7 +99,7 @@ const SEEN: Record<keyof typeof SERVICE_SCENARIOS, Part> = {
   },
 };
 
-t.test('the scenarios of the service', async (t) => {
+t.test('the service scenarios end as documented', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'benefits-sidecar-test-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   for (const [id, census] of world) writeFileSync(join(folder, `${id}.json`), JSON.stringify(census));
@@ -137,7 +137,7 @@ t.test('the scenarios of the service', async (t) => {
     });
   }
 
-  await t.test('the comparison is judged: what it promises to find is found', async (t) => {
+  await t.test('the comparison finds the differences that it must find', async (t) => {
     const [employeeId = ''] = employeesOf(HARBOR);
     simulator.setFaults(['ignore-keys', 'lost-answer:1']);
     reported.push(...(await reportMoves(api, [employeeId])));
@@ -164,7 +164,7 @@ function faultsOf(came: readonly ReceivedRequest[]): (string | null)[] {
   return came.map(({ fault }) => fault).filter((fault) => fault !== null);
 }
 
-/** A change is sent again under its key; a census may not be, once the service said that it has it. */
+/** A change is sent again under its key. A census is not, if the service reports that it has it. */
 function sentAgainAndNotAppliedTwice(fault: RequestFault): Part['seen'] {
   return async (t, { came, simulator, api, reported }) => {
     t.same(faultsOf(came), [fault, fault]);

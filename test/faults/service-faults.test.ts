@@ -1,5 +1,5 @@
 /**
- * The benefits service hangs, resets connections and loses responses: events are still accepted, and uploads
+ * The benefits service hangs, resets connections and loses responses. Events are still accepted, and uploads
  * arrive.
  */
 import t from 'tap';
@@ -14,10 +14,10 @@ import { stretched } from '../support/stretched.ts';
 
 const world = makeWorld(DEFAULT_SEED);
 const [MAPLE = '', HARBOR = ''] = DEFAULT_EMPLOYER_IDS;
-/** A sanity bound, far above what is measured (npm run bench). */
+/** A sanity bound, far above the measured value (npm run bench). */
 const P99_MS = 500;
 
-t.test('with a service that fails', async (t) => {
+t.test('with a failing service', async (t) => {
   let front = {} as Front;
   const stage = await setStage(t, {
     before: async (url) => {
@@ -58,7 +58,7 @@ t.test('with a service that fails', async (t) => {
         connections: 8,
       });
       await load.reached(200);
-      // Breaks what hangs, too: both uploads are tried again, and reset again.
+      // Resets hanging connections too: both uploads are retried and reset again.
       front.mode = 'reset';
       await simulator.requestCensus(HARBOR);
       await eventually(
@@ -75,7 +75,7 @@ t.test('with a service that fails', async (t) => {
       t.ok(p99 < stretched(P99_MS), `p99 ${p99} ms`);
       await stage.settled();
       t.strictSame(await breaches({ databaseUrl, acknowledged: load.acknowledged.values() }), []);
-      t.strictSame(simulator.requests(), [], 'the service saw nothing yet');
+      t.strictSame(simulator.requests(), [], 'the service has received nothing yet');
 
       front.mode = 'pass';
       await allCompleted();
@@ -84,7 +84,7 @@ t.test('with a service that fails', async (t) => {
   );
 
   await t.test(
-    'a census whose answer is lost is not sent again once the service says that it has it',
+    'a census whose response was lost is not sent again if the service reports that it has it',
     async (t) => {
       for (const mode of ['lose-answer', 'half-answer'] as const) {
         const before = uploads(MAPLE).length;
@@ -97,7 +97,7 @@ t.test('with a service that fails', async (t) => {
         );
         await allCompleted();
         front.mode = 'pass';
-        await eventually('nothing waits to be sent', outbox, (requests) =>
+        await eventually('nothing is pending', outbox, (requests) =>
           requests.every(({ state }) => state !== 'pending' && state !== 'sending'),
         );
         t.equal(uploads(MAPLE).length, before + 1);

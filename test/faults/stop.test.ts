@@ -1,4 +1,4 @@
-/** SIGTERM at bad moments: what was acknowledged is kept, and the end comes in time. */
+/** SIGTERM at bad moments: acknowledged events are kept, and the process ends in time. */
 import { connect } from 'node:net';
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
@@ -16,7 +16,7 @@ const EMPLOYER = 'maple-bakery';
 const census = makeWorld(DEFAULT_SEED).get(EMPLOYER);
 const STOPS_WITHIN_MS = 10_000;
 
-t.test('a sidecar that is stopped', async (t) => {
+t.test('a stopped sidecar', async (t) => {
   let front = {} as Front;
   const stage = await setStage(t, {
     before: async (url) => {
@@ -71,7 +71,7 @@ t.test('a sidecar that is stopped', async (t) => {
           .returning('request_id')
           .execute(),
       );
-      t.equal(left.length, 1, 'the upload is not given up');
+      t.equal(left.length, 1, 'the upload is kept');
 
       front.mode = 'pass';
       await stage.start();
@@ -88,7 +88,7 @@ t.test('a sidecar that is stopped', async (t) => {
     },
   );
 
-  await t.test('while an upload is in flight waits for its answer and writes it down', async (t) => {
+  await t.test('waits for the response to an upload in flight and stores it', async (t) => {
     front.mode = 'hang';
     await api.call('POST', `/v1/employers/${EMPLOYER}/census/sync`);
     await uploadHangs(2);
@@ -109,7 +109,7 @@ t.test('a sidecar that is stopped', async (t) => {
   });
 });
 
-t.test('SIGTERM in the middle of the start ends it in order too', async (t) => {
+t.test('SIGTERM during startup ends it cleanly', async (t) => {
   const stage = await setStage(t, { start: false });
   const starting = start(t, stage.variables);
   await eventually(
@@ -121,7 +121,7 @@ t.test('SIGTERM in the middle of the start ends it in order too', async (t) => {
   t.match(starting.logged().at(-1), { msg: 'stopped' });
 });
 
-/** Starts a request and sends the rest byte by byte, permanently. */
+/** Starts a request and sends the rest byte by byte, indefinitely. */
 function drip(t: Test, port: number, beginning: string): void {
   const socket = connect(port, '127.0.0.1', () => socket.write(beginning));
   const dripping = setInterval(() => beginning !== '' && socket.write(' '), 100);

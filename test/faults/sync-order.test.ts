@@ -6,53 +6,46 @@ import { callsIn, isSyncOfLog, isWriteToLog, SYNCS, strace, straceMissing } from
 
 const skip = await straceMissing();
 
-t.test(
-  'the log that holds an event is written and synced before the event is acknowledged',
-  { skip },
-  async (t) => {
-    const stage = await setStage(t);
-    const { port, pid, end } = stage.sidecar;
-    const trace = join(stage.folder, 'trace');
-    const { ended } = await strace(t, pid, trace, [...SYNCS, 'pwrite64', 'read', 'write', 'writev']);
-    const secret = stage.keys.webhookSecret;
-    const single = startLoad({ port, secret, series: 'single', connections: 1, events: 20 });
-    await single.ended;
-    const many = startLoad({ port, secret, series: 'many', connections: 32, events: 400 });
-    await many.ended;
-    t.equal(await end('SIGTERM'), 0);
-    await ended;
+t.test('the log is written and synced before an event is acknowledged', { skip }, async (t) => {
+  const stage = await setStage(t);
+  const { port, pid, end } = stage.sidecar;
+  const trace = join(stage.folder, 'trace');
+  const { ended } = await strace(t, pid, trace, [...SYNCS, 'pwrite64', 'read', 'write', 'writev']);
+  const secret = stage.keys.webhookSecret;
+  const single = startLoad({ port, secret, series: 'single', connections: 1, events: 20 });
+  await single.ended;
+  const many = startLoad({ port, secret, series: 'many', connections: 32, events: 400 });
+  await many.ended;
+  t.equal(await end('SIGTERM'), 0);
+  await ended;
 
-    /** By connection, the event that came last; by event, the place of the write that put it into the log. */
-    const came = new Map<string, string>();
-    const written = new Map<string, number>();
-    let synced = -1;
-    let syncs = 0;
-    const acknowledged: string[] = [];
-    const early: string[] = [];
-    for (const [place, call] of callsIn(trace).entries()) {
-      if (isWriteToLog(call)) {
-        for (const [, id = ''] of call.text.matchAll(/evt_(\w+?)\\"/g))
-          if (!written.has(id)) written.set(id, place);
-      } else if (isSyncOfLog(call)) {
-        synced = place;
-        syncs += 1;
-      } else if (call.name === 'read') {
-        const [, id] = /svix-id: msg_(\w+?)\\r/.exec(call.text) ?? [];
-        if (id !== undefined) came.set(call.on, id);
-      } else if (call.text.includes('HTTP/1.1 204')) {
-        const id = came.get(call.on) as string;
-        acknowledged.push(`msg_${id}`);
-        if (!((written.get(id) ?? Infinity) < synced)) early.push(id);
-      }
+  /** The latest event by connection, and the position of the write to the log by event. */
+  const came = new Map<string, string>();
+  const written = new Map<string, number>();
+  let synced = -1;
+  let syncs = 0;
+  const acknowledged: string[] = [];
+  const early: string[] = [];
+  for (const [place, call] of callsIn(trace).entries()) {
+    if (isWriteToLog(call)) {
+      for (const [, id = ''] of call.text.matchAll(/evt_(\w+?)\\"/g))
+        if (!written.has(id)) written.set(id, place);
+    } else if (isSyncOfLog(call)) {
+      synced = place;
+      syncs += 1;
+    } else if (call.name === 'read') {
+      const [, id] = /svix-id: msg_(\w+?)\\r/.exec(call.text) ?? [];
+      if (id !== undefined) came.set(call.on, id);
+    } else if (call.text.includes('HTTP/1.1 204')) {
+      const id = came.get(call.on) as string;
+      acknowledged.push(`msg_${id}`);
+      if (!((written.get(id) ?? Infinity) < synced)) early.push(id);
     }
-    t.strictSame(
-      acknowledged.toSorted(),
-      [...single.acknowledged.keys(), ...many.acknowledged.keys()].toSorted(),
-    );
-    t.strictSame(early, []);
-    t.ok(
-      syncs >= 20 && syncs < 420,
-      `${syncs} syncs: one for each single event, shared by those that come together`,
-    );
-  },
-);
+  }
+  t.strictSame(
+    acknowledged.toSorted(),
+    [...single.acknowledged.keys(), ...many.acknowledged.keys()].toSorted(),
+  );
+  t.strictSame(early, []);
+  t.ok(syncs >= 20 && syncs < 420, `${syncs} syncs: one per single event, shared by concurrent ones`);
+});

@@ -16,7 +16,7 @@ const TAKEN_OVER_WITHIN_MS = 60_000;
 
 t.setTimeout(600_000);
 
-/** A sidecar in the middle of an upload that gets no answer. */
+/** A sidecar with an upload in flight that gets no response. */
 async function inTheMiddle(t: Test) {
   let front = {} as Front;
   const stage = await setStage(t, {
@@ -60,54 +60,54 @@ t.test('a claim whose owner was killed is taken over within 60 s, under the same
   );
 });
 
-t.test(
-  'a sender that was stopped and continues after its claim was taken over changes nothing',
-  async (t) => {
-    const { stage, front, handle } = await inTheMiddle(t);
-    const outbox = () => handle.prepare('select * from outbox').all() as Record<string, unknown>[];
-    const attempts = () =>
-      handle.prepare('select * from delivery_attempts order by attempt').all() as Record<string, unknown>[];
+t.test('a sender that continues after its claim was taken over changes nothing', async (t) => {
+  const { stage, front, handle } = await inTheMiddle(t);
+  const outbox = () => handle.prepare('select * from outbox').all() as Record<string, unknown>[];
+  const attempts = () =>
+    handle.prepare('select * from delivery_attempts order by attempt').all() as Record<string, unknown>[];
 
-    stopOutsideTransactions(stage.sidecar, handle);
-    const child = fileURLToPath(new URL('child-sends.ts', import.meta.url));
-    const other = spawn(process.execPath, [child], {
-      // Directly to the service: the requests that hang in front of it keep hanging.
-      env: { ...stage.variables, BENEFITS_BASE_URL: stage.simulator.url, PATH: process.env.PATH },
-      stdio: ['ignore', 'inherit', 'inherit'],
-    });
-    t.teardown(async () => {
-      other.kill('SIGKILL');
-      if (other.exitCode === null && other.signalCode === null) await once(other, 'close');
-    });
-    await eventually(
-      'the other one has sent it',
-      outbox,
-      ([row]) => row?.state === 'delivered',
-      stretched(TAKEN_OVER_WITHIN_MS),
-    );
-    t.equal(stage.simulator.requests().length, 1);
-    t.match(attempts(), [{ reason: 'the sender stopped in the middle of the attempt' }, { status: 200 }]);
-    const before = { outbox: outbox(), attempts: attempts() };
+  stopOutsideTransactions(stage.sidecar, handle);
+  const child = fileURLToPath(new URL('child-sends.ts', import.meta.url));
+  const other = spawn(process.execPath, [child], {
+    // Directly to the service; requests through the proxy keep hanging.
+    env: { ...stage.variables, BENEFITS_BASE_URL: stage.simulator.url, PATH: process.env.PATH },
+    stdio: ['ignore', 'inherit', 'inherit'],
+  });
+  t.teardown(async () => {
+    other.kill('SIGKILL');
+    if (other.exitCode === null && other.signalCode === null) await once(other, 'close');
+  });
+  await eventually(
+    'the other sender has sent it',
+    outbox,
+    ([row]) => row?.state === 'delivered',
+    stretched(TAKEN_OVER_WITHIN_MS),
+  );
+  t.equal(stage.simulator.requests().length, 1);
+  t.match(attempts(), [{ reason: 'the sender stopped in the middle of the attempt' }, { status: 200 }]);
+  const before = { outbox: outbox(), attempts: attempts() };
 
-    stage.sidecar.signal('SIGCONT');
-    front.letThrough();
-    // It lives; and when it has ended, its attempt has too.
-    const event = eventOf('continued', 0);
-    t.equal((await deliver(stage.sidecar.port, stage.keys.webhookSecret, event)).status, 204);
-    await stage.settled();
-    t.equal(await stage.sidecar.end('SIGTERM'), 0);
-    t.strictSame({ outbox: outbox(), attempts: attempts() }, before);
-    t.ok(
-      stage.simulator
-        .requests()
-        .slice(1)
-        .every(({ repeated }) => repeated),
-      'the service applied it once',
-    );
-  },
-);
+  stage.sidecar.signal('SIGCONT');
+  front.letThrough();
+  // The process is alive, and its stale attempt ends before it does.
+  const event = eventOf('continued', 0);
+  t.equal((await deliver(stage.sidecar.port, stage.keys.webhookSecret, event)).status, 204);
+  await stage.settled();
+  t.equal(await stage.sidecar.end('SIGTERM'), 0);
+  t.strictSame({ outbox: outbox(), attempts: attempts() }, before);
+  t.ok(
+    stage.simulator
+      .requests()
+      .slice(1)
+      .every(({ repeated }) => repeated),
+    'the service applied it once',
+  );
+});
 
-/** Stopped in the middle of a transaction it would keep the write lock: that is another fault. */
+/**
+ * Stops it outside a transaction. A process stopped inside one would keep the write lock, which is another
+ * fault.
+ */
 function stopOutsideTransactions(
   sidecar: { signal(signal: NodeJS.Signals): void },
   handle: BetterSqlite3.Database,

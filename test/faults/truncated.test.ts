@@ -1,4 +1,4 @@
-/** Files of a database that is served are truncated or overwritten: nothing is acknowledged into a damaged file. */
+/** Truncating or overwriting the files of a database in use: no event is acknowledged into a damaged file. */
 import { closeSync, openSync, statSync, truncateSync, writeSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
@@ -14,7 +14,7 @@ const LOG_HEADER = 32;
 const PAGE = 4_096;
 const FRAME = 24 + PAGE;
 
-/** Resolves when everything in the log is in the file too. */
+/** Resolves when the whole log is copied into the file. */
 async function copied(path: string): Promise<void> {
   const handle = new BetterSqlite3(path);
   const count = () => handle.pragma('wal_checkpoint(NOOP)') as { log: number; checkpointed: number }[];
@@ -26,13 +26,13 @@ for (const [how, bytes] of [
   ['emptied', 0],
   ['cut', LOG_HEADER + FRAME],
 ] as const) {
-  t.test(`a log that is ${how} under load: nothing more is acknowledged, and it ends`, async (t) => {
+  t.test(`a sidecar whose log is ${how} under load acknowledges nothing more and ends`, async (t) => {
     const stage = await setStage(t);
     const { sidecar, keys, databaseUrl } = stage;
     const log = `${sqlitePath(databaseUrl)}-wal`;
     const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load' });
     await load.reached(100);
-    // Keeps the log from starting over: what is in it now is needed.
+    // Keeps the log from starting over, so its current contents are needed.
     const reader = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
     reader.exec('begin');
     reader.prepare('select count(*) from inbox').get();
@@ -41,7 +41,7 @@ for (const [how, bytes] of [
     // Closed before the sidecar ends: the last connection to close copies the log into the file.
     reader.close();
     const later = await deliver(sidecar.port, keys.webhookSecret, eventOf('later', 0)).catch(() => null);
-    t.not(later?.status, 204, 'what is sent after it is not acknowledged');
+    t.not(later?.status, 204, 'later events are not acknowledged');
     t.equal(await sidecar.ended, 1);
     await load.ended;
     t.match(
@@ -53,7 +53,7 @@ for (const [how, bytes] of [
       /check the disk.*start again.*verify.*restore.* only if/,
     );
 
-    // Data that was only in the log is gone, and so is what the file needs of it. Both are reported.
+    // Data that was only in the log is lost, and so are pages that the file needs. Both are reported.
     t.ok((readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size);
     const env = stage.variables as Record<string, string>;
     const { code, stdout } = await here(t, env, ['doctor', '--json']);
@@ -62,7 +62,7 @@ for (const [how, bytes] of [
   });
 }
 
-t.test('a database file that loses its end: the process ends', async (t) => {
+t.test('the process ends when the database file loses its end', async (t) => {
   const stage = await setStage(t);
   const { sidecar, keys, databaseUrl } = stage;
   const path = sqlitePath(databaseUrl);
@@ -78,7 +78,7 @@ t.test('a database file that loses its end: the process ends', async (t) => {
   );
 });
 
-t.test('a request that meets a damaged page ends the process, which logs what to do', async (t) => {
+t.test('a request that reads a damaged page ends the process, which logs advice', async (t) => {
   const stage = await setStage(t);
   const { sidecar, keys, databaseUrl, api } = stage;
   const path = sqlitePath(databaseUrl);
@@ -90,7 +90,7 @@ t.test('a request that meets a damaged page ends the process, which logs what to
   const file = openSync(path, 'r+');
   for (let at = PAGE; at < size; at += PAGE) writeSync(file, Buffer.alloc(PAGE, 0xff), 0, PAGE, at);
   closeSync(file);
-  // Lists nothing that an earlier request has read into memory.
+  // Lists rows that no earlier request has read into memory.
   for (const route of ['/v1/census-syncs', '/v1/employee-changes', '/v1/deductions', '/v1/events']) {
     await api.get(route).catch(() => {});
   }
@@ -105,31 +105,31 @@ t.test('a request that meets a damaged page ends the process, which logs what to
   );
 });
 
-t.test(
-  'a damaged end of the log after a kill: the start reports the acknowledged events that are gone',
-  async (t) => {
-    const stage = await setStage(t);
-    const { sidecar, keys, databaseUrl } = stage;
-    const path = sqlitePath(databaseUrl);
-    const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load' });
-    await load.reached(100);
-    const reader = new BetterSqlite3(path, { readonly: true });
-    reader.exec('begin');
-    reader.prepare('select count(*) from inbox').get();
-    await load.reached(300);
-    t.equal(await sidecar.end('SIGKILL'), 'SIGKILL');
-    await load.ended;
-    t.ok((readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size, 'the mark includes all of them');
-    reader.close();
-    const { size } = statSync(`${path}-wal`);
-    const log = openSync(`${path}-wal`, 'r+');
-    writeSync(log, Buffer.alloc(8, 0xff), 0, 8, LOG_HEADER + Math.floor(size / FRAME / 2) * FRAME);
-    closeSync(log);
+t.test('after a kill and a damaged log the start reports the lost acknowledged events', async (t) => {
+  const stage = await setStage(t);
+  const { sidecar, keys, databaseUrl } = stage;
+  const path = sqlitePath(databaseUrl);
+  const load = startLoad({ port: sidecar.port, secret: keys.webhookSecret, series: 'load' });
+  await load.reached(100);
+  const reader = new BetterSqlite3(path, { readonly: true });
+  reader.exec('begin');
+  reader.prepare('select count(*) from inbox').get();
+  await load.reached(300);
+  t.equal(await sidecar.end('SIGKILL'), 'SIGKILL');
+  await load.ended;
+  t.ok(
+    (readMark(databaseUrl)?.seq ?? 0) >= load.acknowledged.size,
+    'the high-water mark includes all of them',
+  );
+  reader.close();
+  const { size } = statSync(`${path}-wal`);
+  const log = openSync(`${path}-wal`, 'r+');
+  writeSync(log, Buffer.alloc(8, 0xff), 0, 8, LOG_HEADER + Math.floor(size / FRAME / 2) * FRAME);
+  closeSync(log);
 
-    await stage.start();
-    await stage.settled();
-    const missing = await breaches({ databaseUrl, acknowledged: load.acknowledged.values() });
-    t.ok(missing.length > 0);
-    t.match(await stage.api.check('data-loss'), { result: 'fail', count: 1 });
-  },
-);
+  await stage.start();
+  await stage.settled();
+  const missing = await breaches({ databaseUrl, acknowledged: load.acknowledged.values() });
+  t.ok(missing.length > 0);
+  t.match(await stage.api.check('data-loss'), { result: 'fail', count: 1 });
+});

@@ -1,4 +1,4 @@
-/** Whatever is altered in a row, by a bad disk or by hand, is found, or it is listed here with why not. */
+/** Every changed value in a row is found, or listed here with the reason why not. */
 import t from 'tap';
 import { readDataKeys } from '../../src/config.ts';
 import { createDifferences, type Differences } from '../../src/database/difference.ts';
@@ -16,7 +16,7 @@ async function look(db: Db, encryptor: Encryptor): Promise<Differences> {
   return differences;
 }
 
-t.test('a value that is altered is reported, whichever column it is in', async (t) => {
+t.test('an altered value is reported in any column', async (t) => {
   const { env, db } = await staged(t);
   const encryptor = createEncryptor(readDataKeys(env));
   const by = await altering(t, env.DATABASE_URL as string);
@@ -45,7 +45,7 @@ t.test('a value that is altered is reported, whichever column it is in', async (
     [...silent].filter((name) => !UNVERIFIED.has(name)),
     [],
   );
-  t.equal((await look(db, encryptor)).total, 0, 'nothing is reported once all is restored');
+  t.equal((await look(db, encryptor)).total, 0, 'nothing is reported after all values are restored');
   t.ok(reported.size > 80, `${reported.size} columns`);
 });
 

@@ -15,20 +15,20 @@ const values = (text: string | Buffer, cut: (bytes: Buffer) => Cut[] | null) => 
 const inArray = (text: string | Buffer) => values(text, cutArray);
 const onLines = (text: string | Buffer) => values(text, cutLines);
 
-t.test('an array is cut into its elements, whatever they hold', async (t) => {
+t.test('an array is split into its elements, whatever they contain', async (t) => {
   const elements = [{ a: '],[{}"\\' }, [1, [2, { b: '\\"' }]], 'x,y', 7, null, true, {}, [], ''];
   const expected = elements.map((element, index) => [index + 1, element]);
   t.strictSame(inArray(JSON.stringify(elements)), expected);
   t.strictSame(
     inArray(`\uFEFF ${JSON.stringify(elements, null, 2)}\r\n`),
     expected,
-    'with white space and a mark',
+    'with whitespace and a byte order mark',
   );
   t.strictSame(inArray('[]'), []);
   t.strictSame(inArray(' [ \n ] '), []);
 });
 
-t.test('an element that can not be read harms no other', async (t) => {
+t.test('an unreadable element does not affect the others', async (t) => {
   t.strictSame(inArray('[{"a":1,"a":2},{"b":},,{"c":1}]'), [
     [1, 'names a field twice in one object'],
     [2, 'is not valid JSON'],
@@ -49,7 +49,7 @@ t.test('an element that can not be read harms no other', async (t) => {
   ]);
 });
 
-t.test('what is no array, or has no end, is not cut', async (t) => {
+t.test('a value that is not an array, or has no end, is rejected', async (t) => {
   for (const text of [
     '',
     ' ',
@@ -71,17 +71,17 @@ t.test('what is no array, or has no end, is not cut', async (t) => {
   t.equal(inArray(Buffer.from('[1]', 'utf16le')), null, 'UTF-16');
 });
 
-t.test('lines are cut at their ends, and counted with the blank ones', async (t) => {
+t.test('lines are split at their ends, and blank lines count', async (t) => {
   t.strictSame(onLines('\uFEFF{"a":1}\r\n\n \t\n{"b":"\\n"}\n3'), [
     [1, { a: 1 }],
     [4, { b: '\n' }],
     [5, 3],
   ]);
-  t.strictSame(onLines('1\n'), [[1, 1]], 'the last end may be there or not');
+  t.strictSame(onLines('1\n'), [[1, 1]], 'the last line end is optional');
   for (const text of ['', '\n', ' \r\n ']) t.strictSame(onLines(text), [], 'nothing');
 });
 
-t.test('a line that can not be read harms no other', async (t) => {
+t.test('an unreadable line does not affect the others', async (t) => {
   const bytes = Buffer.concat([
     Buffer.from('{"a"\n"'),
     Buffer.from([0xc3]),

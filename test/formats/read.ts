@@ -1,22 +1,22 @@
-/** Tables as texts and bytes, read to their end. */
+/** Parses complete tables from text and bytes. */
 import type { Problem } from '../../src/contract/check.ts';
 import { Unreadable } from '../../src/formats/bytes.ts';
 import { type Columns, type Fields, type RowFormat, readRows } from '../../src/formats/rows.ts';
 
 export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };
 
-/** Texts and bytes as a stream of parts. */
+/** A stream of text and byte chunks. */
 export async function* parts(...all: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
   for (const part of all) yield Buffer.from(part as string);
 }
 
-/** The same bytes in as many parts. */
+/** The same bytes, one per chunk. */
 export function byteByByte(text: string | Uint8Array): AsyncGenerator<Uint8Array> {
   const bytes = Buffer.from(text as string);
   return parts(...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
 }
 
-/** What is read of a table: its good rows, and the problems of the others. */
+/** A parsed table: its valid rows, and the problems of the others. */
 export async function readAll(
   content: string | Uint8Array | AsyncIterable<Uint8Array>,
   format: RowFormat,
@@ -36,7 +36,7 @@ export async function readAll(
   return { rows, problems };
 }
 
-/** Problems as a person reads them. */
+/** The problems as printed. */
 export function described(problems: readonly Problem[]): string[] {
   return problems.map(({ path, rule }) => (path === '' ? rule : `${path}: ${rule}`));
 }

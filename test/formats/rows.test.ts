@@ -15,7 +15,7 @@ const TEXTS: Record<RowFormat, string> = {
 };
 const FORMATS = Object.keys(TEXTS) as RowFormat[];
 
-t.test('a table is the same rows in every format, however its bytes are cut', async () => {
+t.test('a table has the same rows in every format, however its bytes are split', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...FORMATS),
@@ -43,7 +43,7 @@ t.test('a row knows its place in the table', async (t) => {
   }
 });
 
-t.test('a JSON table may be an object that holds the list, and nothing else', async (t) => {
+t.test('a JSON table may be an object with only the list', async (t) => {
   t.strictSame((await readAll(`{"lines": ${TEXTS.json}}`, 'json')).rows, ROWS);
   const other = await readAll(`{"lines": ${TEXTS.json}, "total": 1, "odd name": 2}`, 'json');
   t.strictSame(described(other.problems), [
@@ -67,7 +67,7 @@ t.test('a JSON table may be an object that holds the list, and nothing else', as
   ]);
 });
 
-t.test('null and an empty text are absent, and any other value that is no text is refused', async (t) => {
+t.test('null and an empty text mean absent, and other values must be texts', async (t) => {
   const rows = [
     { employee_id: 'e', amount: null, note: '' },
     { employee_id: 'e', amount: 12.34 },
@@ -87,7 +87,7 @@ t.test('null and an empty text are absent, and any other value that is no text i
   }
 });
 
-t.test('a line of NDJSON that is no strict JSON is one problem; empty lines are none', async (t) => {
+t.test('an invalid line of NDJSON is one problem, and empty lines are skipped', async (t) => {
   const row = '{"employee_id":"e"}';
   const text = [row, '', '{"employee_id":"e","employee_id":"f"}', ' ', '{', row].join('\r\n');
   const { rows, problems } = await readAll(text, 'ndjson');
@@ -98,7 +98,7 @@ t.test('a line of NDJSON that is no strict JSON is one problem; empty lines are 
   ]);
 });
 
-t.test('semicolons between columns are refused as such, quoted or not, however the bytes come', async (t) => {
+t.test('semicolons between columns are reported as such, quoted or not', async (t) => {
   const problem = 'has semicolons between its columns: separate them with commas';
   for (const text of ['employee_id;amount\nemp-1;12,34\n', '"employee_id";"amount"\r"emp-1";"1"\r', 'a;b']) {
     t.strictSame(described((await readAll(text, 'csv')).problems), [problem]);
@@ -108,7 +108,7 @@ t.test('semicolons between columns are refused as such, quoted or not, however t
   t.strictSame(inCell.rows, [{ employee_id: 'a;b', amount: '1' }]);
 });
 
-t.test('unknown, doubled and missing columns are named', async (t) => {
+t.test('unknown, duplicate and missing columns are named', async (t) => {
   const { problems, rows } = await readAll('employee_id,nickname,,employee_id,Net Pay\n1,2,3,4,5\n', 'csv');
   t.strictSame(rows, []);
   t.strictSame(described(problems), [
@@ -120,13 +120,13 @@ t.test('unknown, doubled and missing columns are named', async (t) => {
   ]);
 });
 
-t.test('the header of another table is one problem, with the columns that the table takes', async (t) => {
+t.test('the header of another table is one problem, with the columns of the table', async (t) => {
   const { problems, rows } = await readAll('a,b,c,d,e,f\n1,2,3,4,5,6\n', 'csv');
   t.strictSame(rows, []);
   t.match(described(problems), [/^the header: has 6 columns .* It takes: employee_id, amount/]);
 });
 
-t.test('a file without a header has its first row repeated by nobody', async (t) => {
+t.test('problems of a file without a header do not quote its first row', async (t) => {
   const { problems } = await readAll('Murray,12.34\nByron,5\n', 'csv');
   t.strictSame(described(problems), [
     'column 1: is not a column of this table',
@@ -136,7 +136,7 @@ t.test('a file without a header has its first row repeated by nobody', async (t)
   ]);
 });
 
-t.test('a row of another width is named by its line, and the rows behind it are read', async (t) => {
+t.test('a row with too many or too few cells is named by its line, and later rows are read', async (t) => {
   const text = 'employee_id,amount,note\ne-0,1,"two\nlines"\n\ne-1,1\ne-2,1,,\ne-3,1,\0\ne-4,1,\n';
   const { rows, problems } = await readAll(text, 'csv');
   t.strictSame(
@@ -150,7 +150,7 @@ t.test('a row of another width is named by its line, and the rows behind it are 
   ]);
 });
 
-t.test('a cell that was made harmless is read as it was written, and no other loses a sign', async (t) => {
+t.test('an escaped cell is unescaped, and other cells are unchanged', async (t) => {
   const cells = ["'=1+1", "''-x", "'quoted'", "'-12.34", '-12.34', "'"];
   const text = `employee_id,amount\n${cells.map((cell) => `e,${cell}\n`).join('')}`;
   t.strictSame(
@@ -169,12 +169,12 @@ const broken: [string, RowFormat, string | Uint8Array, string][] = [
   ['UTF-16', 'csv', Buffer.from(`\uFEFF${CSV}`, 'utf16le'), 'is not valid UTF-8'],
 ];
 for (const [name, format, text, rule] of broken) {
-  t.test(`${name} ends the reading with a problem that quotes nothing`, async (t) => {
+  t.test(`${name} ends the table with a problem that quotes nothing`, async (t) => {
     t.equal((await readAll(text, format)).problems.at(-1)?.rule, rule);
   });
 }
 
-t.test('a record beyond 1 MiB is refused, in bounded memory', async (t) => {
+t.test('a record beyond 1 MiB is rejected in bounded memory', async (t) => {
   let sent = 0;
   async function* endless(begin: string): AsyncGenerator<Uint8Array> {
     yield Buffer.from(begin);
@@ -194,7 +194,7 @@ t.test('a record beyond 1 MiB is refused, in bounded memory', async (t) => {
   }
 });
 
-t.test('a table beyond 256 MiB is refused without reading on', async (t) => {
+t.test('a table beyond 256 MiB is rejected without reading further', async (t) => {
   let sent = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (; ; sent += 1) yield Buffer.alloc(1024 * 1024, `${' '.repeat(1023)}\n`);
@@ -204,7 +204,7 @@ t.test('a table beyond 256 MiB is refused without reading on', async (t) => {
   t.equal(sent, 256);
 });
 
-t.test('a source that breaks off is not the fault of the table', async (t) => {
+t.test('an interrupted source is an error, not a problem of the table', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(CSV);
     throw new Error('reset');
@@ -212,7 +212,7 @@ t.test('a source that breaks off is not the fault of the table', async (t) => {
   await t.rejects(readAll(breaking(), 'csv'), { message: 'reset' });
 });
 
-t.test('a content type names its format, whatever stands beside it', async (t) => {
+t.test('a content type names its format, whatever its parameters', async (t) => {
   t.equal(formatOf('Text/CSV; charset=utf-8'), 'csv');
   t.equal(formatOf('application/json'), 'json');
   t.equal(formatOf('application/x-ndjson'), 'ndjson');

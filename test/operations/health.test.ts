@@ -5,7 +5,7 @@ import { scratch } from '../database/scratch.ts';
 
 const coded = (code: string) => Object.assign(new Error('of the engine'), { code });
 
-t.test('what keeps a process from committing is told in one of five words', (t) => {
+t.test('the reason why a process cannot commit is one of five words', (t) => {
   const cases: [unknown, string][] = [
     [new LockTimeout(3_000), 'locked'],
     [coded('SQLITE_BUSY'), 'locked'],
@@ -27,7 +27,7 @@ t.test('what keeps a process from committing is told in one of five words', (t) 
   t.end();
 });
 
-t.test('it commits to find out, and uses the answer for a second', async (t) => {
+t.test('the check commits a transaction and caches its result for a second', async (t) => {
   const { db } = await scratch(t);
   let at = Date.parse('2026-03-01T12:00:00.000Z');
   const whyNotReady = createReadiness(db, () => new Date(at));

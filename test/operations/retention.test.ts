@@ -1,4 +1,4 @@
-/** What is kept for a while only, and what stays of it for ever. */
+/** Data that is kept for a period, and the parts that remain permanently. */
 import { statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
@@ -38,7 +38,7 @@ const drop = ({ db, url }: Pick<Commits, 'db' | 'url'>, retention = RETENTION) =
   dropDue({ db, databaseUrl: url, retention, now: () => NOW }, new AbortController().signal);
 const due = (db: Db, retention = RETENTION) => countDue({ db, retention, now: () => NOW });
 
-/** The ids of the events that have their bodies, in order of receipt. */
+/** The ids of the events with bodies, in order of receipt. */
 async function withBody(db: Db): Promise<string[]> {
   const rows = await db.selectFrom('inbox').select(['event_id', 'body']).orderBy('seq').execute();
   return rows.filter(({ body }) => body !== null).map(({ event_id }) => event_id);
@@ -46,7 +46,7 @@ async function withBody(db: Db): Promise<string[]> {
 
 const of = (name: string, data: object = {}) => deductionOf(name, { id: `ded-${name}`, ...data });
 
-t.test('the bodies of old events go; ids, hashes and what the events did stay for ever', async (t) => {
+t.test('old event bodies are dropped; ids, hashes and effects remain', async (t) => {
   const { db, url } = await scratch(t);
   const first = of('old');
   await deliver(db, [first, eventOf('old-ignored', 'moon.landed', {})], OLD);
@@ -65,10 +65,14 @@ t.test('the bodies of old events go; ids, hashes and what the events did stay fo
   t.strictSame(body_hash, sha256(first.body));
   t.strictSame(await versions(), before);
   t.match(await due(db), { events: { count: 0, bytes: 0, oldest: null } });
-  t.strictSame(await drop({ db, url }), { events: 0, conflicts: 0, requests: 0 }, 'and no second time');
+  t.strictSame(
+    await drop({ db, url }),
+    { events: 0, conflicts: 0, requests: 0 },
+    'a second run drops nothing',
+  );
 });
 
-t.test('nothing is dropped of what nobody set a time for', async (t) => {
+t.test('data without a retention period is kept', async (t) => {
   const { db, url } = await scratch(t);
   await deliver(db, [of('old')], OLD);
   const forEver = { eventsMs: null, requestsMs: null };
@@ -77,21 +81,21 @@ t.test('nothing is dropped of what nobody set a time for', async (t) => {
   t.strictSame(await withBody(db), ['old']);
 });
 
-t.test('an event whose body was dropped still tells a duplicate from a conflict', async (t) => {
+t.test('an event whose body was dropped still distinguishes a duplicate from a conflict', async (t) => {
   const { db, url } = await scratch(t);
   const first = of('e');
   await deliver(db, [first], OLD);
   await drop({ db, url });
   await deliver(db, [first, of('other')], NEW);
   const conflicts = () => db.selectFrom('event_conflicts').select(['event_id', 'body']).execute();
-  t.strictSame(await conflicts(), [], 'the same again is a duplicate');
+  t.strictSame(await conflicts(), [], 'the same body is a duplicate');
   const second = of('e', { member_contribution: '1' });
   await deliver(db, [second, first], NEW);
   t.strictSame(await conflicts(), [{ event_id: 'e', body: second.body }]);
   t.equal((await db.selectFrom('inbox').selectAll().execute()).length, 2);
 });
 
-t.test('an event that a person may have to look at keeps its body until that is done', async (t) => {
+t.test('an event that needs attention keeps its body until that is done', async (t) => {
   const { db, url } = await scratch(t);
   await deliver(db, [of('quarantined', { member_contribution: 1 }), of('conflict'), of('last')], OLD);
   await receive(db, [of('conflict', { member_contribution: '1' }), of('pending')], OLD);
@@ -104,13 +108,13 @@ t.test('an event that a person may have to look at keeps its body until that is 
   await apply(db, NEW);
   await transact(db, (trx) => dismissEvent(trx, 'quarantined', 'seen', OLD));
   t.match(await drop({ db, url }), { events: 1 });
-  t.strictSame(await withBody(db), ['quarantined'], 'what was never understood stays, dismissed or not');
+  t.strictSame(await withBody(db), ['quarantined'], 'quarantined bodies stay, dismissed or not');
   const [conflict] = await db.selectFrom('event_conflicts').selectAll().execute();
   t.match(conflict, { body: null, body_hash: sha256(of('conflict', { member_contribution: '1' }).body) });
 });
 
 t.test(
-  'an event is not applied again without its body, and one that was has its body dropped after all',
+  'an event without a body is not reprocessed, and a reprocessed event loses its body afterward',
   async (t) => {
     const { db, url } = await scratch(t);
     await deliver(db, [of('a'), of('b', { member_contribution: 1 }), of('c')], OLD);
@@ -124,7 +128,7 @@ t.test(
     t.match(first, { reprocessed: 1, withoutBody: 1 });
     const rest = await transact(db, (trx) => reprocessEvents(trx, {}, { after: first.next ?? 0, limit: 2 }));
     t.strictSame(rest, { reprocessed: 0, withoutBody: 1, next: null });
-    t.match(await drop({ db, url }), { events: 0 }, 'one that waits keeps it');
+    t.match(await drop({ db, url }), { events: 0 }, 'a pending event keeps its body');
     await transact(db, (trx) =>
       trx
         .updateTable('inbox')
@@ -132,12 +136,12 @@ t.test(
         .where('event_id', '=', 'b')
         .execute(),
     );
-    t.match(await drop({ db, url }), { events: 1 }, 'although later ones were looked at before');
+    t.match(await drop({ db, url }), { events: 1 }, 'although later events were checked before');
     t.strictSame(await withBody(db), []);
   },
 );
 
-t.test('the schema itself lets no event lose its body that may still be needed', async (t) => {
+t.test('the schema keeps an event from losing a body that may be needed', async (t) => {
   const { db } = await scratch(t);
   await deliver(db, [of('applied'), of('quarantined', { member_contribution: 1 })], OLD);
   await receive(db, [of('pending'), of('applied', { member_contribution: '1' })], OLD);
@@ -146,15 +150,15 @@ t.test('the schema itself lets no event lose its body that may still be needed',
       trx.updateTable('inbox').set({ body: null, body_hash }).where('event_id', '=', id).execute(),
     );
   for (const id of ['pending', 'quarantined']) await t.rejects(lose(id, sha256(Buffer.from(id))), id);
-  await t.rejects(lose('applied', null), 'nor without a hash in its place');
+  await t.rejects(lose('applied', null), 'a hash must replace the body');
   await t.rejects(
     transact(db, (trx) => trx.updateTable('event_conflicts').set({ body: null }).execute()),
-    'nor a conflict that nobody settled',
+    'an open conflict keeps its body',
   );
   await t.resolves(lose('applied', sha256(Buffer.from('x'))));
 });
 
-t.test('of old requests nothing is left but what tells that they were made', async (t) => {
+t.test('old requests keep only their metadata', async (t) => {
   const { db, url } = await scratch(t);
   const { clock, answers, send } = await service(t, db);
   const change = (employee_id: string) => {
@@ -188,14 +192,14 @@ t.test('of old requests nothing is left but what tells that they were made', asy
     [null, when, true],
     [null, when, true],
   ]);
-  t.match(rows[2], { state: 'rejected', answer: Buffer, erased_at: null }, 'a person may send it again');
+  t.match(rows[2], { state: 'rejected', answer: Buffer, erased_at: null }, 'it may be retried manually');
   t.match(rows[3], { state: 'delivered', erased_at: null }, 'it is not old');
-  t.equal(await accept('e1'), delivered, 'the same key answers the first result, for ever');
-  await t.rejects(accept('e5', 'e1'), 'and refuses another change');
+  t.equal(await accept('e1'), delivered, 'the same key returns the first result permanently');
+  await t.rejects(accept('e5', 'e1'), 'the same key rejects another change');
   t.match(await drop({ db, url }), { requests: 0 });
 });
 
-t.test('a request with very many attempts is erased in several steps', async (t) => {
+t.test('a request with very many attempts is erased in several transactions', async (t) => {
   const { db, url } = await scratch(t);
   const { clock, send } = await service(t, db);
   clock.advance(daysAgo(200).getTime() - clock().getTime());
@@ -214,7 +218,7 @@ t.test('a request with very many attempts is erased in several steps', async (t)
   t.strictSame(await db.selectFrom('delivery_attempts').selectAll().execute(), []);
 });
 
-t.test('a year of events is dropped day by day, in transactions that each do little', async (t) => {
+t.test('a year of events is dropped day by day, in small transactions', async (t) => {
   const commits = await countedCommits(t);
   const { db } = commits;
   const perDay = 4;
@@ -234,35 +238,32 @@ t.test('a year of events is dropped day by day, in transactions that each do lit
   t.match(await drop(commits, { ...RETENTION, eventsMs: 99.5 * DAY_MS }), { events: perDay });
 });
 
-t.test(
-  'two that drop at once, beside somebody who has events applied again, drop each body once',
-  async (t) => {
-    const commits = await countedCommits(t);
-    const { db } = commits;
-    const ids = Array.from({ length: 600 }, (_, one) => `e${one}`);
-    await deliver(
-      db,
-      ids.map((id) => of(id)),
-      OLD,
-    );
-    const again = ids.filter((_, one) => one % 50 === 0).reverse();
-    const reprocessing = async (): Promise<string[]> => {
-      const found: string[] = [];
-      for (const id of again) found.push(await transact(db, (trx) => reprocessEvent(trx, id)));
-      return found;
-    };
-    const [one, other, found] = await Promise.all([drop(commits), drop(commits), reprocessing()]);
-    const putBack = again.filter((_, index) => found[index] === 'put back');
-    const { length } = await withBody(db);
-    t.equal(one.events + other.events, ids.length - length);
-    await apply(db, NEW);
-    t.match(await drop(commits), { events: length }, 'the rest goes once it is applied');
-    t.strictSame(await withBody(db), []);
-    t.ok(putBack.length <= again.length);
-  },
-);
+t.test('two concurrent runs drop each body once while events are reprocessed', async (t) => {
+  const commits = await countedCommits(t);
+  const { db } = commits;
+  const ids = Array.from({ length: 600 }, (_, one) => `e${one}`);
+  await deliver(
+    db,
+    ids.map((id) => of(id)),
+    OLD,
+  );
+  const again = ids.filter((_, one) => one % 50 === 0).reverse();
+  const reprocessing = async (): Promise<string[]> => {
+    const found: string[] = [];
+    for (const id of again) found.push(await transact(db, (trx) => reprocessEvent(trx, id)));
+    return found;
+  };
+  const [one, other, found] = await Promise.all([drop(commits), drop(commits), reprocessing()]);
+  const putBack = again.filter((_, index) => found[index] === 'put back');
+  const { length } = await withBody(db);
+  t.equal(one.events + other.events, ids.length - length);
+  await apply(db, NEW);
+  t.match(await drop(commits), { events: length }, 'the rest is dropped once it is applied');
+  t.strictSame(await withBody(db), []);
+  t.ok(putBack.length <= again.length);
+});
 
-t.test('large bodies are dropped a few at a time', async (t) => {
+t.test('large bodies are dropped in small batches', async (t) => {
   const commits = await countedCommits(t);
   const large = (name: string) => eventOf(name, 'moon.landed', { text: 'x'.repeat(200_000) });
   for (let one = 0; one < 30; one += 1) await deliver(commits.db, [large(`e${one}`)], OLD);
@@ -271,10 +272,10 @@ t.test('large bodies are dropped a few at a time', async (t) => {
   t.ok(commits.count - before >= 10, `${commits.count - before} transactions`);
 });
 
-/** Longer than a page, and short: the one has pages of its own, the other shares one with its neighbours. */
+/** One body is longer than a page and has its own pages; the short one shares a page. */
 const CANARIES = { long: 'canary-long-5d1e', short: 'canary-short-77ab' };
 
-t.test('no byte of what was dropped is left in the file or its log', async (t) => {
+t.test('no byte of a dropped body is left in the file or its log', async (t) => {
   const { db, url } = await scratch(t);
   const spelled = (canary: string, times: number): Delivery[] =>
     Array.from({ length: times }, (_, index) =>
@@ -282,7 +283,7 @@ t.test('no byte of what was dropped is left in the file or its log', async (t) =
     );
   const events = [...spelled(CANARIES.short, 40), ...spelled(CANARIES.long, 20)];
   for (let from = 0; from < events.length; from += 7) await deliver(db, events.slice(from, from + 7), OLD);
-  // The ledger keeps its own description; here it is the bodies that are looked for.
+  // The ledger keeps its own description, so only the bodies are searched for.
   const inBody = Object.values(CANARIES).map((canary) => `"description":"${canary}`);
   const counted = async () => {
     const bytes = await rawBytes(db, url);
@@ -295,7 +296,7 @@ t.test('no byte of what was dropped is left in the file or its log', async (t) =
 });
 
 t.test(
-  'a file that was begun with retention gives back what is free; another keeps it for what comes',
+  'a file created with retention returns free space to the disk; another reuses it',
   { skip: engineOfTests() === 'postgres' && 'its server vacuums' },
   async (t) => {
     for (const mayShrink of [true, false]) {
@@ -329,7 +330,7 @@ function pagesOf(url: string): { all: number; free: number } {
   }
 }
 
-t.test('a finalized run can still be proved without the bodies of its events', async (t) => {
+t.test('a finalized run can be verified without the bodies of its events', async (t) => {
   const { db, url } = await scratch(t);
   await readyEmployer(t, db);
   await deduct(db, 'more', { id: 'ded-2', employee_id: 'emp-1', line_of_coverage: 'dental' });
@@ -339,7 +340,7 @@ t.test('a finalized run can still be proved without the bodies of its events', a
   t.match(await verifyRun(db, run), { identical: true, differences: [] });
 });
 
-t.test('nothing runs where nothing is set, and a stop ends the waiting', async (t) => {
+t.test('retention runs only if configured, and stops on shutdown', async (t) => {
   const { db, url } = await scratch(t);
   const stop = new AbortController();
   const parts = { db, databaseUrl: url, now: () => NOW, log: silentLog, failed: t.error };

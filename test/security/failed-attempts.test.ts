@@ -9,7 +9,7 @@ t.test('after 20 failed attempts in a minute an address waits until the minute i
   t.equal(attempts.failed('10.0.0.1'), 45);
   t.equal(attempts.failed('10.0.0.2'), null, 'other addresses are not affected');
   at += 45_000;
-  t.equal(attempts.failed('10.0.0.1'), null, 'the next minute begins again');
+  t.equal(attempts.failed('10.0.0.1'), null, 'the next minute starts over');
 });
 
 t.test('1,000 addresses are remembered, and the oldest is forgotten first', async (t) => {

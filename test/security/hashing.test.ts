@@ -22,12 +22,12 @@ t.test('a keyed hash recognizes the same value, at its place only', async (t) =>
   t.throws(() => hasher.isHashOf(hash.subarray(0, -1), plain, place), { code: 'SEAL_BROKEN' });
 });
 
-t.test('a restart, and every other process, has the same key', async (t) => {
+t.test('restarts and other processes use the same key', async (t) => {
   const { db, url } = await scratch(t);
   const first = await openHasher(db, createEncryptor([old]));
   const again = await openHasher(open(t, url), createEncryptor([fresh, old]));
   t.equal(again.isHashOf(first.hash(plain, place), plain, place), true);
-  t.strictSame(again.hash(plain, place), first.hash(plain, place), 'so that a hash can be looked up');
+  t.strictSame(again.hash(plain, place), first.hash(plain, place), 'hashes can be looked up');
 });
 
 t.test('one of several concurrent first uses creates the key', async (t) => {
@@ -54,7 +54,7 @@ t.test('two databases have two keys', async (t) => {
 });
 
 t.test(
-  'the key lies sealed, bound to its place; without its data key it is missed by name, and found again',
+  'the key is encrypted and bound to its place; without its data key it is reported as missing by id',
   async (t) => {
     const { db, url } = await scratch(t);
     await openHasher(db, createEncryptor([old]));

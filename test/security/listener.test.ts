@@ -21,7 +21,7 @@ const parts = {
 };
 
 t.test(
-  'a connection whose request is being answered when the listener closes does not keep it open',
+  'a keep-alive connection with a request in flight does not keep a closing listener open',
   async (t) => {
     const arrived = Promise.withResolvers<void>();
     const stored = Promise.withResolvers<void>();
@@ -38,7 +38,7 @@ t.test(
     const closed = closeListener(app);
     stored.resolve();
     const [answer] = await once(socket, 'data');
-    t.match(String(answer), /^HTTP\/1\.1 204/, 'what was in flight is answered');
+    t.match(String(answer), /^HTTP\/1\.1 204/, 'the request in flight gets its response');
     await closed;
     await once(socket, 'close');
     t.pass('the keep-alive connection is closed with the listener');
@@ -52,7 +52,7 @@ async function listening(t: Test, accept = async () => {}): Promise<number> {
   return (app.server.address() as { port: number }).port;
 }
 
-t.test('a client that reads only after it has sent its whole body still gets the response', async (t) => {
+t.test('a client that reads only after it has sent its whole body still receives the response', async (t) => {
   const port = await listening(t);
   const length = 32 * 1024 * 1024;
   const refusals: Record<string, string> = {
@@ -90,7 +90,7 @@ t.test('nothing after the last response on a connection is a request', async (t)
   t.equal(accepted, 0);
 });
 
-t.test('a client that ignores the end of its connection loses it', async (t) => {
+t.test('a client that ignores the end of its connection is disconnected', async (t) => {
   const port = await listening(t);
   const socket = connect({ host: '127.0.0.1', port, allowHalfOpen: true });
   t.teardown(() => socket.destroy());
@@ -98,19 +98,19 @@ t.test('a client that ignores the end of its connection loses it', async (t) => 
   socket.write('not HTTP\r\n\r\n');
   await once(socket, 'end');
   await writeUntilClosed(socket, 'x');
-  t.pass('while it is still sending');
+  t.pass('disconnected while it is still sending');
 });
 
-t.test('a body that arrives slower than the slowest rate is ended with a 408, and no other', async (t) => {
+t.test('only a body slower than the minimum rate is rejected with 408', async (t) => {
   const slowest = { bytes: 1_000, withinMs: 1_000 };
   const server = createServer(async (request, response) => {
-    // A reader that is busy for longer than the rate is measured over.
+    // A reader that is busy for longer than the measuring window.
     if (request.url === '/busy') await pause(2_500);
     let bytes = 0;
     try {
       for await (const part of request) bytes += part.length;
     } catch {
-      // Ended for its slowness.
+      // The body was too slow.
       return;
     }
     response.end(`${bytes}`);
@@ -121,7 +121,7 @@ t.test('a body that arrives slower than the slowest rate is ended with a 408, an
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => server.close());
   const { port } = server.address() as { port: number };
-  /** Sends a body of so many parts, and returns the first line and the end of the response. */
+  /** Sends a body in so many chunks and returns the first line and the end of the response. */
   const send = async (path: string, part: number, parts: number, everyMs: number) => {
     const socket = connect(port, '127.0.0.1');
     t.teardown(() => socket.destroy());
@@ -146,15 +146,15 @@ t.test('a body that arrives slower than the slowest rate is ended with a 408, an
     send('/', 20_000, 30, 50),
     send('/busy', 2_000_000, 1, 0),
   ]);
-  t.match(dripping, /^HTTP\/1.1 408 /, 'a byte now and then');
+  t.match(dripping, /^HTTP\/1.1 408 /, 'a dripping body');
   t.match(steady, /^HTTP\/1.1 200 OK .*600000$/, 'slow and steady');
-  t.match(busy, /^HTTP\/1.1 200 OK .*2000000$/, 'a body that waits for its reader');
+  t.match(busy, /^HTTP\/1.1 200 OK .*2000000$/, 'a body with a slow reader');
 });
 
-t.test('a request that is destroyed and loses its socket is measured no further', async (t) => {
+t.test('a destroyed request without a socket is no longer measured', async (t) => {
   const server = createServer((request) => {
     request.resume();
-    // undici does this when it destroys a request that it was given as a body.
+    // undici does this when it destroys a request that was passed as a body.
     setImmediate(() => {
       (request as { socket: Socket | null }).socket = null;
     });
@@ -166,11 +166,11 @@ t.test('a request that is destroyed and loses its socket is measured no further'
   const socket = connect((server.address() as { port: number }).port, '127.0.0.1');
   socket.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 10\r\n\r\nx');
   const [response] = await once(socket, 'data');
-  t.match(String(response), /^HTTP\/1.1 408 /, 'the connection still ends for its slowness');
+  t.match(String(response), /^HTTP\/1.1 408 /, 'the connection still ends because it is slow');
   if (!socket.destroyed) await once(socket, 'close');
 });
 
-/** Resolves when the other side has closed the connection, which the text written shows. */
+/** Resolves when the peer has closed the connection, which a write detects. */
 async function writeUntilClosed(socket: Socket, text: string): Promise<void> {
   const writing = setInterval(() => socket.write(text), 50);
   socket.on('error', () => {});

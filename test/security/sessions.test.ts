@@ -97,7 +97,7 @@ t.test('a session ends 30 minutes after its last use, which is recorded once a m
   t.equal(
     await sessionCaller(db, secret, after(SESSION_IDLE_MS), null),
     null,
-    'a use within a minute is not noted',
+    'a use within a minute is not recorded',
   );
   await noteUse(db, secret, after(60_000));
   t.match(await sessionCaller(db, secret, after(SESSION_IDLE_MS + 59_999), null), { name: 'someone' });

@@ -24,7 +24,7 @@ function create(db: Db, wish: Partial<NewToken> = {}): Promise<{ tokenId: string
   );
 }
 
-t.test('the scopes are those of the design', async (t) => {
+t.test('the scopes are unchanged', async (t) => {
   t.strictSame(SCOPES, [
     'ledger:read',
     'runs:read',
@@ -59,9 +59,9 @@ t.test('only the SHA-256 of a token is stored', async (t) => {
   const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
   t.ok(hash.equals(createHash('sha256').update(token).digest()));
   const bytes = await rawBytes(db, url);
-  t.ok(bytes.includes(hash), 'what is stored is looked at');
-  t.notOk(bytes.includes(token.slice(4)), 'not in what is stored');
-  t.notOk(JSON.stringify(await listTokens(db)).includes(token.slice(4)), 'not in the list');
+  t.ok(bytes.includes(hash), 'the hash is in the database');
+  t.notOk(bytes.includes(token.slice(4)), 'the token is not in the database');
+  t.notOk(JSON.stringify(await listTokens(db)).includes(token.slice(4)), 'the token is not in the list');
 });
 
 t.test('a token authenticates with its name and scopes', async (t) => {
@@ -75,7 +75,7 @@ t.test('a token authenticates with its name and scopes', async (t) => {
   });
 });
 
-t.test('any other text does not authenticate', async (t) => {
+t.test('other texts do not authenticate', async (t) => {
   const { db } = await scratch(t);
   const { token, tokenId } = await create(db);
   const { hash } = await db.selectFrom('tokens').select('hash').executeTakeFirstOrThrow();
@@ -97,14 +97,14 @@ t.test('any other text does not authenticate', async (t) => {
   }
 });
 
-t.test('a token is refused from the instant of its expiry on', async (t) => {
+t.test('a token is rejected from its expiry on', async (t) => {
   const { db } = await scratch(t);
   const { token } = await create(db, { expiresAt: LATER });
   t.ok(await authenticate(db, token, new Date(LATER.getTime() - 1), null), 'a millisecond before');
   t.equal(await authenticate(db, token, LATER, null), null, 'at the instant');
 });
 
-t.test('a revoked token is refused at once, and others are not', async (t) => {
+t.test('a revoked token is rejected immediately, and others are not', async (t) => {
   const { db } = await scratch(t);
   const [one, two] = [await create(db), await create(db)];
   t.equal(await transact(db, (trx) => revokeToken(trx, one.tokenId, LATER)), 1);
@@ -112,7 +112,7 @@ t.test('a revoked token is refused at once, and others are not', async (t) => {
   t.ok(await authenticate(db, two.token, NOW, null));
 });
 
-t.test('a name that several valid tokens have revokes none of them', async (t) => {
+t.test('revoking by a name that several valid tokens share revokes none', async (t) => {
   const { db } = await scratch(t);
   const revoke = (idOrName: string) => transact(db, (trx) => revokeToken(trx, idOrName, LATER));
   const old = await create(db);
@@ -120,7 +120,7 @@ t.test('a name that several valid tokens have revokes none of them', async (t) =
   await t.rejects(revoke('payroll'), { code: 'TOKEN_REFUSED', message: new RegExp(`${old.tokenId}.* or `) });
   t.ok(await authenticate(db, renewed.token, NOW, null));
   t.equal(await revoke(old.tokenId), 1);
-  t.equal(await revoke('payroll'), 1, 'now one is left');
+  t.equal(await revoke('payroll'), 1, 'one valid token is left');
   t.equal(await revoke('payroll'), 0, 'it is revoked already');
   t.equal(await revoke('nobody'), 0);
 });
@@ -155,8 +155,12 @@ t.test('the configured API_TOKEN has all scopes, and only if it is set', async (
   t.equal(await authenticate(db, FIRST_TOKEN, NOW, null), null);
   t.equal(await authenticate(db, '', NOW, FIRST_TOKEN), null);
   t.equal(await authenticate(db, `${FIRST_TOKEN}0`, NOW, FIRST_TOKEN), null);
-  t.match(await authenticate(db, token, NOW, FIRST_TOKEN), { name: 'payroll' }, 'the others go on');
-  t.equal(await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', NOW)), 0, 'the environment revokes it');
+  t.match(await authenticate(db, token, NOW, FIRST_TOKEN), { name: 'payroll' }, 'other tokens still work');
+  t.equal(
+    await transact(db, (trx) => revokeToken(trx, 'API_TOKEN', NOW)),
+    0,
+    'only the environment revokes it',
+  );
 });
 
 t.test('a scope allows itself and nothing else; all allows each', async (t) => {
@@ -178,7 +182,7 @@ t.test('a scope stored by a later release is ignored', async (t) => {
   t.strictSame((await listTokens(db))[0]?.scopes, ['ledger:read']);
 });
 
-t.test('an invalid token request is refused and creates none', async (t) => {
+t.test('an invalid token request is rejected and creates no token', async (t) => {
   const { db } = await scratch(t);
   const refusals: Record<string, [Partial<NewToken>, RegExp]> = {
     'an unknown scope': [

@@ -6,7 +6,7 @@ import { OTHER_SECRET, post, SECRET, start } from './start.ts';
 const TERMINATIONS = '/employee-changes/termination';
 const termination = { employee_id: 'maple-bakery-001', termination_date: '2026-03-31' };
 
-/** Orders, with no key: nothing of this is the interface's. */
+/** The simulator's control requests, without a key: they are not part of the interface. */
 async function order(simulator: Simulator, orders?: unknown) {
   const answer = await fetch(`${simulator.url}/__control`, {
     ...(orders !== undefined && {
@@ -19,7 +19,7 @@ async function order(simulator: Simulator, orders?: unknown) {
   return { status: answer.status, json: (await answer.json()) as any };
 }
 
-t.test('it shows what is wrong on purpose, and what came, without a body or a secret', async (t) => {
+t.test('the control page shows the faults and received requests without bodies or secrets', async (t) => {
   const simulator = await start(t, { faults: ['latency=1ms:5'] });
   await post(simulator, TERMINATIONS, termination, { 'idempotency-key': 'k-1' });
   const { status, json } = await order(simulator);
@@ -41,10 +41,10 @@ t.test('it shows what is wrong on purpose, and what came, without a body or a se
   });
   t.notOk('body' in json.requests[0]);
   t.notMatch(JSON.stringify(json), SECRET);
-  t.equal(simulator.requests().length, 1, 'it is no part of the record itself');
+  t.equal(simulator.requests().length, 1, 'control requests are not recorded');
 });
 
-t.test('an order holds from then on', async (t) => {
+t.test('a control request takes effect immediately', async (t) => {
   const simulator = await start(t);
   t.match(await order(simulator, { faults: ['error=503:1', 'forbidden@acme'] }), {
     status: 200,
@@ -57,7 +57,7 @@ t.test('an order holds from then on', async (t) => {
   t.same(simulator.secrets(), [OTHER_SECRET, SECRET]);
 });
 
-t.test('orders that are not understood are refused by field, and none of them is followed', async (t) => {
+t.test('invalid control requests are rejected by field and change nothing', async (t) => {
   const simulator = await start(t);
   const refused: [unknown, string, RegExp][] = [
     [{}, 'body', /must have at least one order/],
@@ -75,11 +75,11 @@ t.test('orders that are not understood are refused by field, and none of them is
     t.equal(status, 422);
     t.match(json.details[field], rule, JSON.stringify(orders));
   }
-  t.equal((await post(simulator, TERMINATIONS, termination)).status, 200, 'the key is still the old one');
+  t.equal((await post(simulator, TERMINATIONS, termination)).status, 200, 'the key is unchanged');
   t.same(simulator.faults(), []);
 });
 
-t.test('orders come as JSON alone, which no page elsewhere can send unasked', async (t) => {
+t.test('control requests must be JSON, which other sites cannot send', async (t) => {
   const simulator = await start(t);
   const body = JSON.stringify({ faults: ['hang'] });
   const address = `${simulator.url}/__control`;
@@ -92,7 +92,7 @@ t.test('orders come as JSON alone, which no page elsewhere can send unasked', as
   t.same(simulator.faults(), []);
 });
 
-t.test('a scenario is played on an order, one at a time', async (t) => {
+t.test('scenarios are played on request, one at a time', async (t) => {
   const { url, arrived } = await receive(t);
   const said: string[] = [];
   const simulator = await start(t, { said: (text) => said.push(text) });

@@ -24,7 +24,7 @@ t.test('duplicate delivers the next events several times', async (t) => {
   t.same(idsOf(arrivals), ['a', 'a', 'a', 'b']);
 });
 
-t.test('reorder delivers so many events newest first', async (t) => {
+t.test('reorder delivers the given number of events newest first', async (t) => {
   const { url, arrivals } = await receive(t);
   const simulator = await start(t, { faults: ['reorder=3:3'] });
   simulator.subscribe(url);
@@ -33,7 +33,7 @@ t.test('reorder delivers so many events newest first', async (t) => {
   t.same(idsOf(arrivals), ['c', 'b', 'a', 'd']);
 });
 
-t.test('what waits too long for others goes as it is', async (t) => {
+t.test('events held back too long are sent in their order', async (t) => {
   const { url, arrivals } = await receive(t);
   const { timer, pass } = manualTimer();
   const simulator = await start(t, { timer, faults: ['reorder=3'] });
@@ -44,7 +44,7 @@ t.test('what waits too long for others goes as it is', async (t) => {
   t.same(idsOf(arrivals), ['b', 'a']);
 });
 
-t.test('closing lets go of what is held back', async (t) => {
+t.test('closing drops events that are held back', async (t) => {
   const { url, arrivals } = await receive(t);
   const simulator = await start(t, { faults: ['reorder=3'] });
   simulator.subscribe(url);
@@ -54,7 +54,7 @@ t.test('closing lets go of what is held back', async (t) => {
   t.same(arrivals, []);
 });
 
-t.test('bad-signature spoils attempts; the retry is signed as it must be', async (t) => {
+t.test('bad-signature invalidates attempts, and the retry is signed correctly', async (t) => {
   const { url, arrivals } = await receive(t, (nth) => ({ status: nth === 0 ? 401 : 204 }));
   const simulator = await start(t, { retryScale: 0, faults: ['bad-signature:1'] });
   simulator.subscribe(url);
@@ -64,7 +64,7 @@ t.test('bad-signature spoils attempts; the retry is signed as it must be', async
 });
 
 for (const forgery of FORGERIES) {
-  t.test(`a forgery (${forgery}) verifies for nobody, and nobody repeats it`, async (t) => {
+  t.test(`a forgery (${forgery}) fails verification and is not retried`, async (t) => {
     const { url, arrivals } = await receive(t, () => ({ status: 401 }));
     const simulator = await start(t, { retryScale: 0 });
     simulator.subscribe(url);
@@ -75,26 +75,29 @@ for (const forgery of FORGERIES) {
   });
 }
 
-t.test('an endpoint that failed over all attempts is disabled, and gets what it missed later', async (t) => {
-  let status = 500;
-  const { url, arrivals } = await receive(t, () => ({ status }));
-  const disabled: string[] = [];
-  const simulator = await start(t, { retryScale: 0, endpointDisabled: (at) => disabled.push(at) });
-  simulator.subscribe(url);
-  await simulator.send(event('a'));
-  await simulator.settled();
-  t.same(disabled, [url]);
-  t.equal(arrivals.length, 8);
-  await simulator.send(event('b'));
-  t.equal(arrivals.length, 8, 'nothing is sent to it');
-  t.match(simulator.destinations(), [{ url, disabledAt: Date, missed: 2 }]);
-  status = 204;
-  await simulator.enableEndpoints();
-  t.same(idsOf(arrivals.slice(8)), ['a', 'b']);
-  t.match(simulator.destinations(), [{ disabledAt: null, missed: 0 }]);
-});
+t.test(
+  'an endpoint that failed all attempts is disabled and receives the missed events when enabled',
+  async (t) => {
+    let status = 500;
+    const { url, arrivals } = await receive(t, () => ({ status }));
+    const disabled: string[] = [];
+    const simulator = await start(t, { retryScale: 0, endpointDisabled: (at) => disabled.push(at) });
+    simulator.subscribe(url);
+    await simulator.send(event('a'));
+    await simulator.settled();
+    t.same(disabled, [url]);
+    t.equal(arrivals.length, 8);
+    await simulator.send(event('b'));
+    t.equal(arrivals.length, 8, 'a disabled endpoint receives nothing');
+    t.match(simulator.destinations(), [{ url, disabledAt: Date, missed: 2 }]);
+    status = 204;
+    await simulator.enableEndpoints();
+    t.same(idsOf(arrivals.slice(8)), ['a', 'b']);
+    t.match(simulator.destinations(), [{ disabledAt: null, missed: 0 }]);
+  },
+);
 
-t.test('an endpoint that acknowledged anything meanwhile stays enabled', async (t) => {
+t.test('an endpoint that acknowledged any event in the meantime stays enabled', async (t) => {
   const { url } = await receive(t, (nth) => ({ status: nth === 1 ? 204 : 500 }));
   const { timer, pass } = manualTimer();
   const simulator = await start(t, { timer, retryScale: 1 });
@@ -107,7 +110,7 @@ t.test('an endpoint that acknowledged anything meanwhile stays enabled', async (
   t.match(simulator.destinations(), [{ disabledAt: null, missed: 1 }]);
 });
 
-t.test('only the endpoint that missed something gets it later', async (t) => {
+t.test('only the endpoint that missed an event receives it later', async (t) => {
   const good = await receive(t);
   let status = 500;
   const bad = await receive(t, () => ({ status }));

@@ -32,7 +32,7 @@ const CHANGES = [
   },
 ];
 
-t.test('a census that keeps the contract is accepted and becomes the employees', async (t) => {
+t.test('a valid census is accepted and replaces the employees', async (t) => {
   const simulator = await start(t);
   t.strictSame(await post(simulator, CENSUS_PATH, upload), { status: 200, body: {} });
   t.strictSame([...simulator.employeesOf('maple-bakery').values()], upload.employees);
@@ -58,7 +58,7 @@ t.test('a census of several megabytes is accepted, an employment change of that 
   });
 });
 
-t.test('a census that breaks the contract is refused with field and rule, never a value', async (t) => {
+t.test('a census that breaks the contract is rejected with field and rule, never a value', async (t) => {
   const simulator = await start(t);
   const [first, ...rest] = upload.employees;
   const broken = { ...upload, employees: [{ ...first, dob: '1988-02-30', ssn: 123456789 }, ...rest] };
@@ -71,7 +71,7 @@ t.test('a census that breaks the contract is refused with field and rule, never 
 });
 
 for (const { kind, good, bad, field } of CHANGES) {
-  t.test(`${kind}: a good body is applied, a bad one refused with its field`, async (t) => {
+  t.test(`${kind}: a valid body is applied, an invalid one rejected with its field`, async (t) => {
     const simulator = await start(t);
     t.strictSame(await post(simulator, `/employee-changes/${kind}`, good), { status: 200, body: {} });
     const refused = await post(simulator, `/employee-changes/${kind}`, bad);
@@ -80,7 +80,7 @@ for (const { kind, good, bad, field } of CHANGES) {
   });
 }
 
-t.test('employment changes show in the employees', async (t) => {
+t.test('employment changes update the employees', async (t) => {
   const simulator = await start(t);
   await post(simulator, CENSUS_PATH, upload);
   for (const { kind, good } of CHANGES) await post(simulator, `/employee-changes/${kind}`, good);
@@ -106,7 +106,7 @@ t.test('an employee of the seeded world is known before any census', async (t) =
   );
 });
 
-t.test('an unknown employer or employee is answered 404 with an error', async (t) => {
+t.test('an unknown employer or employee returns 404 with an error', async (t) => {
   const simulator = await start(t);
   const notFound = (error: string) => ({ status: 404, body: { error, details: {} } });
   t.strictSame(await post(simulator, '/employer/nobody/census', upload), notFound('employer not found'));
@@ -124,7 +124,7 @@ t.test('an unknown employer or employee is answered 404 with an error', async (t
   }
 });
 
-t.test('an address that is no endpoint is answered 404 without JSON', async (t) => {
+t.test('an unknown path returns 404 without JSON', async (t) => {
   const simulator = await start(t);
   const response = await fetch(`${simulator.url}/v2/employer/maple-bakery/census`, {
     headers: { authorization: `Bearer ${API_KEY}` },
@@ -133,7 +133,7 @@ t.test('an address that is no endpoint is answered 404 without JSON', async (t) 
   t.match(response.headers.get('content-type'), /^text\/plain/);
 });
 
-t.test('without the right key nothing is read and the answer is 401', async (t) => {
+t.test('a wrong key returns 401 before the body is read', async (t) => {
   const simulator = await start(t);
   for (const authorization of ['', 'Bearer', 'Bearer wrong', API_KEY, `Basic ${API_KEY}`]) {
     const answer = await post(simulator, CENSUS_PATH, upload, { authorization });
@@ -143,7 +143,7 @@ t.test('without the right key nothing is read and the answer is 401', async (t) 
   t.ok(simulator.requests().every((request) => request.status === 401 && request.body === null));
 });
 
-t.test('a body that is not strict JSON is answered 400, another content type 415', async (t) => {
+t.test('a body that is not strict JSON returns 400, another content type 415', async (t) => {
   const simulator = await start(t);
   const twice = '{"employee_id": "a", "employee_id": "b", "termination_date": "2026-03-31"}';
   t.strictSame(await post(simulator, '/employee-changes/termination', twice), {
@@ -154,7 +154,7 @@ t.test('a body that is not strict JSON is answered 400, another content type 415
   t.equal((await post(simulator, CENSUS_PATH, upload, { 'content-type': 'text/csv' })).status, 415);
 });
 
-t.test('ids with slashes, spaces, dots and Unicode work when they are percent-encoded', async (t) => {
+t.test('ids with slashes, spaces, dots and Unicode work if percent-encoded', async (t) => {
   const ids = ['a/b', 'a b', 'a..b', 'Bäckerei 北', '%2F', '北'.repeat(255)];
   const simulator = await start(t, { employerIds: ids });
   for (const id of ids) {
@@ -163,7 +163,7 @@ t.test('ids with slashes, spaces, dots and Unicode work when they are percent-en
   }
 });
 
-t.test('a repeated Idempotency-Key is answered as the first time and not applied twice', async (t) => {
+t.test('a repeated Idempotency-Key returns the first response and is not applied twice', async (t) => {
   const simulator = await start(t);
   const headers = { 'idempotency-key': 'k-1' };
   await post(simulator, CENSUS_PATH, upload, headers);
@@ -179,7 +179,7 @@ t.test('a repeated Idempotency-Key is answered as the first time and not applied
   );
 });
 
-t.test('a refused request does not use up its Idempotency-Key', async (t) => {
+t.test('a rejected request does not use up its Idempotency-Key', async (t) => {
   const simulator = await start(t);
   const headers = { 'idempotency-key': 'k-1' };
   t.equal((await post(simulator, '/employee-changes/termination', CHANGES[1]!.bad, headers)).status, 422);
@@ -187,7 +187,7 @@ t.test('a refused request does not use up its Idempotency-Key', async (t) => {
   t.equal(simulator.employeesOf('maple-bakery').get(EMPLOYEE)!.termination_date, '2026-03-31');
 });
 
-t.test('the record has every request by the time its answer arrives', async (t) => {
+t.test('every request is recorded before its response is sent', async (t) => {
   const now = new Date('2026-03-01T12:00:00Z');
   const seen: unknown[] = [];
   const simulator = await start(t, { now: () => now, received: (request) => seen.push(request) });
@@ -204,7 +204,7 @@ t.test('the record has every request by the time its answer arrives', async (t) 
   t.strictSame(seen, simulator.requests());
 });
 
-t.test('of the censuses of one employer the record keeps the newest body only', async (t) => {
+t.test('the record keeps only the newest census body per employer', async (t) => {
   const simulator = await start(t);
   await post(simulator, CENSUS_PATH, upload);
   await post(simulator, '/employer/harbor-clinic/census', upload);

@@ -21,7 +21,7 @@ t.test('a fault is NAME[=VALUE][:COUNT][@ID]', async (t) => {
   t.same(read('duplicate=3:10'), { ...usual, name: 'duplicate', value: 3, times: 10 });
 });
 
-t.test('what is no fault is refused with what one looks like', async (t) => {
+t.test('an invalid fault is rejected with the syntax', async (t) => {
   const refusals: Record<string, RegExp> = {
     '': /NAME\[=VALUE\]\[:COUNT\]\[@ID\], NAME one of latency, hang,/,
     explode: /NAME one of/,
@@ -44,7 +44,7 @@ t.test('what is no fault is refused with what one looks like', async (t) => {
   for (const [text, message] of Object.entries(refusals)) t.throws(() => parseFault(text), { message }, text);
 });
 
-t.test('the first fault that fits and is not used up is met; latency is met beside it', async (t) => {
+t.test('the first matching fault with uses left applies, and latency in addition', async (t) => {
   const faults = createFaults(['latency=5ms', 'reset:1@b', 'error:1', 'hang@a']);
   const met = (id: string) => {
     const { fault, delayMs } = faults.meetRequest([id]);
@@ -58,7 +58,7 @@ t.test('the first fault that fits and is not used up is met; latency is met besi
     { fault: 'hang@a', met: 1, left: null },
   ]);
   t.throws(() => faults.set(['hang', 'nonsense']));
-  t.equal(faults.states().length, 4, 'what is refused changes nothing');
+  t.equal(faults.states().length, 4, 'a rejected fault changes nothing');
 });
 
 const ANSWERED: { fault: FaultName; status: number; headers?: object }[] = [
@@ -68,7 +68,7 @@ const ANSWERED: { fault: FaultName; status: number; headers?: object }[] = [
   { fault: 'forbidden', status: 403 },
 ];
 for (const { fault, status, headers = {} } of ANSWERED) {
-  t.test(`${fault} answers ${status}, once, and nothing is applied`, async (t) => {
+  t.test(`${fault} returns ${status} once and applies nothing`, async (t) => {
     const simulator = await start(t, { faults: [`${fault}:1`] });
     const answer = await raw(simulator.url, CENSUS_PATH, upload);
     t.equal(answer.status, status);
@@ -86,27 +86,30 @@ const SILENT: { fault: FaultName; applied: boolean }[] = [
   { fault: 'half-answer', applied: true },
 ];
 for (const { fault, applied } of SILENT) {
-  t.test(`${fault}: no whole answer comes, and it is ${applied ? '' : 'not '}applied`, async (t) => {
-    const simulator = await start(t, { faults: [`${fault}:1`] });
-    const headers = { 'idempotency-key': 'k-1' };
-    await t.rejects(post(simulator, CENSUS_PATH, upload, headers));
-    t.equal(simulator.employeesOf('maple-bakery').size, applied ? 3 : 0);
-    t.equal((await post(simulator, CENSUS_PATH, upload, headers)).status, 200);
-    t.match(simulator.requests(), [
-      { status: null, applied, fault, idempotencyKey: 'k-1' },
-      { status: 200, applied: !applied, repeated: applied, fault: null },
-    ]);
-  });
+  t.test(
+    `${fault}: the response is incomplete, and the request is ${applied ? '' : 'not '}applied`,
+    async (t) => {
+      const simulator = await start(t, { faults: [`${fault}:1`] });
+      const headers = { 'idempotency-key': 'k-1' };
+      await t.rejects(post(simulator, CENSUS_PATH, upload, headers));
+      t.equal(simulator.employeesOf('maple-bakery').size, applied ? 3 : 0);
+      t.equal((await post(simulator, CENSUS_PATH, upload, headers)).status, 200);
+      t.match(simulator.requests(), [
+        { status: null, applied, fault, idempotencyKey: 'k-1' },
+        { status: 200, applied: !applied, repeated: applied, fault: null },
+      ]);
+    },
+  );
 }
 
-t.test('half an answer has its head and a part of its body', async (t) => {
+t.test('half an answer has the headers and a part of the body', async (t) => {
   const simulator = await start(t, { faults: ['half-answer'] });
   const answer = await raw(simulator.url, CENSUS_PATH, upload);
   t.equal(answer.status, 200);
   await t.rejects(answer.text());
 });
 
-t.test('what hangs is recorded at once, and is reset when the faults are taken back', async (t) => {
+t.test('a hanging request is recorded immediately and reset when the faults are removed', async (t) => {
   const simulator = await start(t, { faults: ['hang'] });
   const hanging = t.rejects(post(simulator, CENSUS_PATH, upload));
   while (simulator.requests().length === 0) await new Promise(setImmediate);
@@ -115,7 +118,7 @@ t.test('what hangs is recorded at once, and is reset when the faults are taken b
   await hanging;
 });
 
-t.test('latency keeps an answer back for that long, and what it is about is applied before', async (t) => {
+t.test('latency delays the response, not the effect', async (t) => {
   const { timer, pass } = manualTimer();
   const simulator = await start(t, { timer, faults: ['latency=3s:1'] });
   const answered = post(simulator, CENSUS_PATH, upload);
@@ -124,24 +127,21 @@ t.test('latency keeps an answer back for that long, and what it is about is appl
   t.equal((await answered).status, 200);
 });
 
-t.test(
-  'a fault for one employer is met by its census, its hires and its employees, and by nobody else',
-  async (t) => {
-    const simulator = await start(t, { faults: ['forbidden@maple-bakery'] });
-    const hire = { ...upload.employees[0], employee_id: 'new', employer_id: 'maple-bakery' };
-    const statuses = [
-      await post(simulator, CENSUS_PATH, upload),
-      await post(simulator, '/employee-changes/new-hire', hire),
-      await post(simulator, TERMINATIONS, termination('maple-bakery-001')),
-      await post(simulator, TERMINATIONS, termination('harbor-clinic-001')),
-      await post(simulator, '/employer/harbor-clinic/census', upload),
-    ].map(({ status }) => status);
-    t.same(statuses, [403, 403, 403, 200, 200]);
-    simulator.setFaults(['forbidden@maple-bakery-002']);
-    t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-001'))).status, 200);
-    t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-002'))).status, 403);
-  },
-);
+t.test('a fault for one employer affects only its census, hires and employees', async (t) => {
+  const simulator = await start(t, { faults: ['forbidden@maple-bakery'] });
+  const hire = { ...upload.employees[0], employee_id: 'new', employer_id: 'maple-bakery' };
+  const statuses = [
+    await post(simulator, CENSUS_PATH, upload),
+    await post(simulator, '/employee-changes/new-hire', hire),
+    await post(simulator, TERMINATIONS, termination('maple-bakery-001')),
+    await post(simulator, TERMINATIONS, termination('harbor-clinic-001')),
+    await post(simulator, '/employer/harbor-clinic/census', upload),
+  ].map(({ status }) => status);
+  t.same(statuses, [403, 403, 403, 200, 200]);
+  simulator.setFaults(['forbidden@maple-bakery-002']);
+  t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-001'))).status, 200);
+  t.equal((await post(simulator, TERMINATIONS, termination('maple-bakery-002'))).status, 403);
+});
 
 t.test('with ignore-keys a repeated key is applied again', async (t) => {
   const simulator = await start(t, { faults: ['ignore-keys'] });
@@ -153,7 +153,7 @@ t.test('with ignore-keys a repeated key is applied again', async (t) => {
   ]);
 });
 
-t.test('the key that is right can change', async (t) => {
+t.test('the accepted key can change', async (t) => {
   const simulator = await start(t);
   simulator.setApiKey('the-new-key');
   t.equal((await post(simulator, CENSUS_PATH, upload)).status, 401);

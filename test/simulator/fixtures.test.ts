@@ -12,7 +12,7 @@ const ROOT = join(import.meta.dirname, '../../fixtures');
 const EMPLOYERS = ['harbor-clinic', 'maple-bakery'];
 const readJson = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'));
 
-t.test('a folder is read in order of its file names, and fixtures/ stands for its events', async (t) => {
+t.test('a folder is read in order of file names, and fixtures/ means its events folder', async (t) => {
   const fixtures = loadFixtures(join(ROOT, 'events'));
   t.strictSame(
     fixtures.map(({ file }) => file),
@@ -22,14 +22,14 @@ t.test('a folder is read in order of its file names, and fixtures/ stands for it
   t.equal(new Set(fixtures.map(({ id }) => id)).size, fixtures.length);
 });
 
-t.test('a single file is read as it is', async (t) => {
+t.test('a single file is read', async (t) => {
   const path = join(ROOT, 'events/01-sync-request.json');
   t.match(loadFixtures(path), [
     { file: '01-sync-request.json', body: { data: { employer_id: 'maple-bakery' } } },
   ]);
 });
 
-t.test('what is not an event is refused with its path', async (t) => {
+t.test('a file that is not an event is rejected with its path', async (t) => {
   const folder = t.testdir({
     'no-id.json': '{"body": {}}',
     'no-body.json': '{"id": "msg_1"}',
@@ -46,7 +46,7 @@ t.test('what is not an event is refused with its path', async (t) => {
   t.throws(() => loadFixtures(join(folder, 'missing.json')), { code: 'ENOENT' });
 });
 
-t.test('each event becomes what the contract says', async (t) => {
+t.test('each event ends in the state that the contract requires', async (t) => {
   for (const { file, about, becomes, body } of loadFixtures(ROOT)) {
     t.ok(about, file);
     t.ok(envelope.accepts(body), file);
@@ -57,7 +57,7 @@ t.test('each event becomes what the contract says', async (t) => {
   }
 });
 
-t.test('every employee of the events is in a census, but for the unknown one', async (t) => {
+t.test('every employee in the events is in a census, except the unknown one', async (t) => {
   const ids = EMPLOYERS.flatMap((id) => readJson(`census/json/${id}.json`).employees).map(
     (each) => each.employee_id,
   );
@@ -70,7 +70,7 @@ t.test('every employee of the events is in a census, but for the unknown one', a
   );
 });
 
-t.test('the censuses pass the contract and are those of the seed 1', async (t) => {
+t.test('the censuses pass the contract and equal those of seed 1', async (t) => {
   t.strictSame(
     readdirSync(join(ROOT, 'census/json')),
     EMPLOYERS.map((id) => `${id}.json`),
@@ -82,7 +82,7 @@ t.test('the censuses pass the contract and are those of the seed 1', async (t) =
   }
 });
 
-t.test('the CSV files hold the same censuses, their columns named by field path', async (t) => {
+t.test('the CSV files contain the same censuses, with field paths as column names', async (t) => {
   for (const id of EMPLOYERS) {
     const body = readJson(`census/json/${id}.json`);
     t.strictSame(readJson(`census/csv/${id}.organization.json`), body.organization);
@@ -100,7 +100,7 @@ t.test('the CSV files hold the same censuses, their columns named by field path'
   }
 });
 
-/** Field path and text of everything in an employee. */
+/** Returns field paths and texts of an employee. */
 function leavesOf(value: unknown, path = ''): [string, unknown][] {
   if (typeof value !== 'object' || value === null) return [[path, value]];
   return Object.entries(value).flatMap(([name, inner]) => {

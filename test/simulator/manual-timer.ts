@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import type { Timer } from '../../src/simulator/provider.ts';
 
-/** A timer whose time passes on command: `due` are the delays asked for and not yet over. */
+/** A timer whose time passes on command. `due` are the pending delays. */
 export function manualTimer() {
   const waiting = new Set<{ ms: number; act: () => void }>();
   const asked = new EventEmitter();
@@ -11,7 +11,7 @@ export function manualTimer() {
     asked.emit('timer');
     return () => waiting.delete(entry);
   };
-  /** Lets the timer of this delay run off, as soon as somebody asks for it. */
+  /** Ends the timer of this delay as soon as it is started. */
   const pass = async (ms: number): Promise<void> => {
     const entry = () => [...waiting].find((each) => each.ms === ms);
     while (!entry()) await once(asked, 'timer');

@@ -10,7 +10,7 @@ const table = (name: string): string[] => {
 };
 const VALUES = { none: '', duration: 'a time', status: 'a status', number: 'a number' };
 
-t.test('docs/simulator.md has every fault as the code has it', async (t) => {
+t.test('docs/simulator.md lists every fault as the code defines it', async (t) => {
   const rows = Object.entries(FAULTS).map(([name, { value, usual, meets, about }]) => {
     const shown = value === 'duration' ? `${Number(usual) / 1_000}s` : usual;
     const usually = value === 'none' || usual === null ? VALUES[value] : `${VALUES[value]}; usual: ${shown}`;
@@ -19,7 +19,7 @@ t.test('docs/simulator.md has every fault as the code has it', async (t) => {
   t.same(table('faults'), rows);
 });
 
-t.test('docs/simulator.md has every scenario as the code has it', async (t) => {
+t.test('docs/simulator.md lists every scenario as the code defines it', async (t) => {
   const rows = Object.entries(SCENARIOS).map(
     ([name, { about, see }]) => `| \`${name}\` | ${about} | ${see} |`,
   );

@@ -27,7 +27,7 @@ t.test("a delivery carries a signature that the provider's library accepts, over
   t.strictSame(JSON.parse(arrival!.text), event.body);
 });
 
-t.test('every secret signs, so that old and new both verify during a rotation', async (t) => {
+t.test('a delivery is signed with every secret, so both verify during a rotation', async (t) => {
   const receiver = await receive(t);
   const simulator = await start(t, { secrets: [SECRET, OTHER_SECRET] });
   simulator.subscribe(receiver.url);
@@ -47,7 +47,7 @@ t.test('one event can be signed with other secrets', async (t) => {
   t.throws(() => verify(SECRET, receiver.arrivals[0]!));
 });
 
-t.test('every subscribed address gets the event, and only its own failures are retried', async (t) => {
+t.test('every subscribed address receives the event, and only its own failures are retried', async (t) => {
   const good = await receive(t);
   const bad = await receive(t, (nth) => ({ status: nth === 0 ? 500 : 204 }));
   const simulator = await start(t, { retryScale: 0 });
@@ -59,7 +59,7 @@ t.test('every subscribed address gets the event, and only its own failures are r
   t.equal(bad.arrivals.length, 2);
 });
 
-t.test('failed attempts are repeated on the schedule of the provider, then given up', async (t) => {
+t.test('failed attempts are retried on the provider schedule, then abandoned', async (t) => {
   const receiver = await receive(t, () => ({ status: 503 }));
   const { timer, pass, due } = manualTimer();
   const simulator = await start(t, { timer, retryScale: 1 });
@@ -83,7 +83,7 @@ t.test('failed attempts are repeated on the schedule of the provider, then given
   );
 });
 
-t.test('over retries the id and the body stay and the timestamp is of the attempt', async (t) => {
+t.test('retries keep the id and the body and have new timestamps', async (t) => {
   let now = Date.parse('2026-03-01T12:00:00.900Z');
   const receiver = await receive(t, (nth) => ({ status: nth < 2 ? 500 : 204 }));
   const { timer, pass } = manualTimer();
@@ -126,7 +126,7 @@ t.test('a redirect is a failure and is not followed', async (t) => {
   );
 });
 
-t.test('a receiver that does not answer within 15 seconds has failed', async (t) => {
+t.test('a receiver without a response within 15 seconds fails', async (t) => {
   const receiver = await receive(t, (nth) => (nth === 0 ? 'silence' : { status: 204 }));
   const { timer, pass, due } = manualTimer();
   const simulator = await start(t, { timer, retryScale: 1 });
@@ -139,12 +139,12 @@ t.test('a receiver that does not answer within 15 seconds has failed', async (t)
   await pass(5_000);
   await simulator.settled();
   t.equal(receiver.arrivals.length, 2);
-  t.strictSame(due(), [], 'an answer takes its time limit away');
+  t.strictSame(due(), [], 'a response cancels its timeout');
 });
 
-t.test('a receiver that cannot be reached is tried again and the reason is a code', async (t) => {
+t.test('an unreachable receiver is retried, and the reason is an error code', async (t) => {
   const simulator = await start(t, { retryScale: 0 });
-  // Nobody listens on port 1.
+  // No server listens on port 1.
   simulator.subscribe('http://127.0.0.1:1/webhooks');
   await simulator.send(event);
   await simulator.settled();
@@ -152,7 +152,7 @@ t.test('a receiver that cannot be reached is tried again and the reason is a cod
   t.ok(simulator.deliveries().every(({ reason, status }) => reason === 'ECONNREFUSED' && status === null));
 });
 
-t.test('duplicates of an event go out at once and are identical', async (t) => {
+t.test('duplicates of an event are sent at once and are identical', async (t) => {
   const receiver = await receive(t);
   const simulator = await start(t);
   simulator.subscribe(receiver.url);
@@ -161,7 +161,7 @@ t.test('duplicates of an event go out at once and are identical', async (t) => {
   t.equal(new Set(receiver.arrivals.map(({ headers, text }) => `${headers['svix-id']} ${text}`)).size, 1);
 });
 
-t.test('events that are sent one after the other arrive in that order', async (t) => {
+t.test('events sent one after the other arrive in order', async (t) => {
   const receiver = await receive(t);
   const simulator = await start(t);
   simulator.subscribe(receiver.url);
@@ -173,7 +173,7 @@ t.test('events that are sent one after the other arrive in that order', async (t
   );
 });
 
-t.test('a shuffle sends each event 1 + duplicates times, in an order that the seed decides', async (t) => {
+t.test('a shuffle sends each event 1 + duplicates times, in an order that the seed determines', async (t) => {
   const events = Array.from({ length: 12 }, (_, index) => ({ ...event, id: `msg_${index}` }));
   const orderFor = async (seed: number) => {
     const receiver = await receive(t);
@@ -190,7 +190,7 @@ t.test('a shuffle sends each event 1 + duplicates times, in an order that the se
   t.notSame(await orderFor(2), order);
 });
 
-t.test('closing gives up what is under way', async (t) => {
+t.test('closing abandons deliveries in flight', async (t) => {
   const receiver = await receive(t, (nth) => (nth === 0 ? { status: 500 } : 'silence'));
   const { timer, due } = manualTimer();
   const simulator = await start(t, { timer, retryScale: 1 });
@@ -206,7 +206,7 @@ t.test('closing gives up what is under way', async (t) => {
   t.equal(simulator.deliveries().length, 2, 'nothing is sent after closing');
 });
 
-t.test('every made event is an envelope of the contract', async (t) => {
+t.test('every generated event is a valid envelope', async (t) => {
   const simulator = await start(t);
   const made = [await simulator.requestCensus('maple-bakery'), ...simulator.enrol('maple-bakery-001')];
   for (const { body } of made) t.strictSame(envelope.problems(body), []);

@@ -5,7 +5,7 @@ import type { Test } from 'tap';
 
 export type Arrival = { headers: IncomingHttpHeaders; text: string };
 
-/** What is answered to the nth arrival (0 is the first): a status with headers, or nothing at all. */
+/** The response to the nth arrival, starting at 0: a status with headers, or none. */
 export type Plan = (nth: number) => { status: number; headers?: Record<string, string> } | 'silence';
 
 /** A webhook receiver over real HTTP, closed when the test ends. */
@@ -26,7 +26,7 @@ export async function receive(t: Test, plan: Plan = () => ({ status: 204 })) {
     server.close();
   });
   const { port } = server.address() as AddressInfo;
-  /** Resolves when this many have arrived. */
+  /** Resolves when this many events have arrived. */
   const arrived = async (count: number): Promise<void> => {
     while (arrivals.length < count) await once(news, 'arrival');
   };

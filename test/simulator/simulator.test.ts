@@ -5,7 +5,7 @@ import { post, start } from './start.ts';
 
 const NOON = new Date('2026-03-15T12:00:00Z');
 
-t.test('a census request is answered by an upload, and the sync completes by itself', async (t) => {
+t.test('a census upload completes its sync automatically', async (t) => {
   const receiver = await receive(t);
   const simulator = await start(t);
   simulator.subscribe(receiver.url);
@@ -21,7 +21,7 @@ t.test('a census request is answered by an upload, and the sync completes by its
   t.ok(bodies.every((body) => body.created_at === undefined));
 });
 
-t.test('only a census that is applied completes a sync', async (t) => {
+t.test('only an applied census completes a sync', async (t) => {
   const receiver = await receive(t);
   const simulator = await start(t);
   simulator.subscribe(receiver.url);
@@ -35,7 +35,7 @@ t.test('only a census that is applied completes a sync', async (t) => {
   t.equal(receiver.arrivals.length, 1);
 });
 
-t.test('enrolling makes a valid deduction for each line, effective this month', async (t) => {
+t.test('enrolling creates a valid deduction for each line, effective this month', async (t) => {
   const simulator = await start(t, { now: () => NOON });
   const made = simulator.enrol('maple-bakery-001', ['medical', 'hsa']);
   t.match(made, [
@@ -52,7 +52,7 @@ t.test('enrolling makes a valid deduction for each line, effective this month', 
   );
 });
 
-t.test('what is saved from a paycheck has the pay frequency of the employee', async (t) => {
+t.test('savings deductions have the pay frequency of the employee', async (t) => {
   const simulator = await start(t);
   for (const { employee_id, pay_frequency } of simulator.world.get('maple-bakery')!.employees) {
     const [medical, hsa] = simulator.enrol(employee_id, ['medical', 'hsa']);
@@ -62,7 +62,7 @@ t.test('what is saved from a paycheck has the pay frequency of the employee', as
   t.equal(simulator.enrol('nobody-knows-me', ['hsa'])[0]!.body.data.period, 'biweekly');
 });
 
-t.test('a change keeps the id and the rest of the deduction', async (t) => {
+t.test('a change keeps the id and the other fields of the deduction', async (t) => {
   const simulator = await start(t);
   const [made] = simulator.enrol('maple-bakery-001', ['dental']);
   const before = simulator.deductions()[0]!;
@@ -81,19 +81,19 @@ t.test('an ended deduction has a last day', async (t) => {
   t.strictSame(ended.body.data, { ...before!, effective_end: '2026-06-30T00:00:00Z' });
 });
 
-t.test('a deduction that was never made cannot be changed', async (t) => {
+t.test('an unknown deduction cannot be changed', async (t) => {
   const simulator = await start(t);
   t.throws(() => simulator.changeDeduction('ded_none', {}), { message: /no deduction ded_none/ });
 });
 
-t.test('enrolling again in the same line makes another deduction', async (t) => {
+t.test('enrolling again in the same line creates another deduction', async (t) => {
   const simulator = await start(t);
   simulator.enrol('maple-bakery-001', ['dental', 'dental']);
   const [first, second] = simulator.deductions();
   t.not(first!.id, second!.id);
 });
 
-t.test('created_at is strictly increasing even when the clock stands still', async (t) => {
+t.test('created_at is strictly increasing even when the clock does not advance', async (t) => {
   const simulator = await start(t, { now: () => NOON });
   const times = simulator
     .enrol('maple-bakery-001', ['medical', 'dental', 'vision'])
@@ -101,10 +101,10 @@ t.test('created_at is strictly increasing even when the clock stands still', asy
   t.strictSame(times, ['2026-03-15T12:00:00.000Z', '2026-03-15T12:00:00.001Z', '2026-03-15T12:00:00.002Z']);
 });
 
-t.test('started again with the same seed it has the same deductions and new events', async (t) => {
+t.test('a restart with the same seed creates the same deductions and new events', async (t) => {
   const make = async (now: Date) => (await start(t, { now: () => now })).enrol('maple-bakery-001');
   const first = await make(NOON);
-  t.strictSame(await make(NOON), first, 'the clock and the seed decide everything');
+  t.strictSame(await make(NOON), first, 'clock and seed determine everything');
   const later = await make(new Date(NOON.getTime() + 1));
   t.strictSame(
     later.map(({ body }) => body.data),
@@ -114,7 +114,7 @@ t.test('started again with the same seed it has the same deductions and new even
   t.equal(new Set(ids).size, 4 * first.length);
 });
 
-t.test('attempts are told as they happen', async (t) => {
+t.test('attempts are reported as they happen', async (t) => {
   const receiver = await receive(t);
   const delivered: unknown[] = [];
   const simulator = await start(t, { delivered: (delivery) => delivered.push(delivery) });

@@ -14,7 +14,7 @@ export async function start(t: Test, options: Partial<SimulatorOptions> = {}): P
 
 export type Answer = { status: number; body: { error?: string; details?: Record<string, string> } };
 
-/** Posts JSON to one of the endpoints with the right key; `headers` override. */
+/** Posts JSON to an endpoint with the correct key; `headers` override. */
 export async function post(
   simulator: Simulator,
   path: string,

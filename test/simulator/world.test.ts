@@ -43,7 +43,7 @@ t.test('every generated deduction passes the contract', async () => {
   );
 });
 
-t.test('everybody who does not choose gets medical and each line once', async () => {
+t.test('every employee without choices gets medical and each line once', async () => {
   fc.assert(
     fc.property(seeds, fc.string(), (seed, employeeId) => {
       const lines = usualLines(seed, employeeId);
@@ -53,7 +53,7 @@ t.test('everybody who does not choose gets medical and each line once', async ()
   );
 });
 
-t.test('the same seed makes the same world, another seed another', async (t) => {
+t.test('the same seed creates the same world, another seed another one', async (t) => {
   t.strictSame([...makeWorld(7)], [...makeWorld(7)]);
   t.notSame([...makeWorld(7)], [...makeWorld(8)]);
 });
@@ -71,7 +71,7 @@ t.test('employee ids are unique across employers', async (t) => {
   t.equal(new Set(ids).size, 2_400);
 });
 
-t.test('nobody could be taken for a real person', async (t) => {
+t.test('no employee could be mistaken for a real person', async (t) => {
   for (const { organization, employees } of makeWorld(3, ['a'], 500).values()) {
     t.match(organization.fein, /^00-/);
     t.match(organization.contact.email, /@example\.com$/);
@@ -84,7 +84,7 @@ t.test('nobody could be taken for a real person', async (t) => {
   }
 });
 
-t.test('optional fields are there for some employees and absent for others', async (t) => {
+t.test('optional fields are present for some employees and absent for others', async (t) => {
   const { employees } = makeCensus(1, 'maple-bakery', 200);
   for (const field of ['ssn', 'phone_number', 'biological_sex'] as const) {
     const given = employees.filter((employee) => employee[field] !== undefined).length;

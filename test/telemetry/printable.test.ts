@@ -26,7 +26,7 @@ t.test('every control character is escaped, and nothing else is', async (t) => {
   t.equal(printable('Ωμέγα 李 🙂 \\u001b'), 'Ωμέγα 李 🙂 \\u001b');
 });
 
-t.test('lines keep their ends, and only the colors of the command line stay when styled', async (t) => {
+t.test('line ends are kept, and styled text keeps only the colors of the command line', async (t) => {
   t.equal(printableLines('a\nb\r\n\tc'), 'a\nb\\u000d\n\\u0009c');
   const green = styleText('green', 'pass', { validateStream: false });
   t.equal(printableLines(green, true), green);
@@ -41,7 +41,7 @@ t.test('lines keep their ends, and only the colors of the command line stay when
   ]) {
     t.match(printableLines(sequence, true), /^\\u00[19]b[^\p{Cc}]*$/u, JSON.stringify(sequence));
   }
-  t.equal(printableLines('a\n[31mb', true), 'a\n[31mb', 'a line may begin like the rest of a color');
+  t.equal(printableLines('a\n[31mb', true), 'a\n[31mb', 'a line may begin like the end of a color sequence');
 });
 
 t.test('escaped JSON has the same value, with and without indentation', async (t) => {
@@ -55,7 +55,7 @@ t.test('escaped JSON has the same value, with and without indentation', async (t
 
 const LOG = new URL('../../src/telemetry/log.ts', import.meta.url);
 
-t.test('a log line holds no control character, as JSON and for people', async (t) => {
+t.test('a log line contains no control characters, as JSON or as text', async (t) => {
   const reason = UNPRINTABLE.join('');
   const logged = async (forPeople: boolean): Promise<string> => {
     const value = printable(JSON.stringify(reason));

@@ -3,7 +3,7 @@ import t from 'tap';
 import { type Failures, rateLimited } from '../../src/telemetry/rate-limited-log.ts';
 
 t.test(
-  'the first failure is logged at once, and those of a second in one sum with the newest code',
+  'the first failure is logged immediately, later ones once per second with their count and newest code',
   async (t) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     t.teardown(() => mock.timers.reset());
@@ -22,6 +22,6 @@ t.test(
     mock.timers.tick(1_000);
     t.equal(logged.length, 2, 'nothing more failed');
     failed({ code: 'C', count: 1 });
-    t.strictSame(logged.slice(2), [{ code: 'C', count: 1 }], 'at once again');
+    t.strictSame(logged.slice(2), [{ code: 'C', count: 1 }], 'immediately again');
   },
 );

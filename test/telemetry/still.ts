@@ -1,4 +1,4 @@
-/** Threads of which nothing is told. */
+/** Counts of idle threads. */
 
 import { createStoringCounts, type Received, type Receiving } from '../../src/telemetry/receiver-counts.ts';
 import { createTally } from '../../src/telemetry/tally.ts';
@@ -12,7 +12,7 @@ export function stillThread(): ThreadCounts {
   };
 }
 
-/** What the other threads tell where only receiving has counted something. */
+/** The counts of other threads if only the receiver has counted. */
 export function onlyReceived(received: Received): Receiving {
   return { ...received, ...createStoringCounts().read(), threads: { main: stillThread() } };
 }

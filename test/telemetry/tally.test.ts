@@ -3,7 +3,7 @@ import t from 'tap';
 import { histogram } from '../../src/telemetry/metric.ts';
 import { countOf, createTally, note } from '../../src/telemetry/tally.ts';
 
-t.test('a histogram tells how many values were at most so large, each step with those below', (t) => {
+t.test('each bucket of a histogram counts the values up to its bound', (t) => {
   fc.assert(
     fc.property(fc.array(fc.double({ min: 0, max: 20, noNaN: true })), (values) => {
       const bounds = [0.5, 1, 2.5, 10];
