@@ -11,27 +11,30 @@ import { CASES } from './parse-event-cases.ts';
 
 const numbered = (count: number) => Array.from({ length: count }, (_, index) => `e${index}`);
 
-t.test('events are applied in order of receipt, a batch a commit, on positions without gaps', async (t) => {
-  const { store, loop, commits, ledger, db } = await startApplying(t);
-  const names = numbered(600);
-  await store(...names.map(deduction), ['unknown', deductionBody({}, { event_type: 'x' })]);
-  commits.count = 0;
-  t.match(await loop.runOnce(), { applied: 512, ignored: 0, quarantined: 0 });
-  t.equal(commits.count, 1);
-  t.strictSame(await ledger(), names.slice(0, 512));
-  t.match(await loop.runOnce(), { applied: 88, ignored: 1, quarantined: 0 });
-  t.strictSame(await ledger(), names);
-  t.match(await loop.runOnce(), { applied: 0, ignored: 0, quarantined: 0 }, 'nothing is left');
-  const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'e0').executeTakeFirst();
-  t.match(row, {
-    event_type: 'employee.deduction-updated',
-    envelope_id: 'evt_1',
-    finished_at: NOW.toISOString(),
-    reason: null,
-  });
-});
+t.test(
+  'events are applied in order of receipt, one commit per batch, on positions without gaps',
+  async (t) => {
+    const { store, loop, commits, ledger, db } = await startApplying(t);
+    const names = numbered(600);
+    await store(...names.map(deduction), ['unknown', deductionBody({}, { event_type: 'x' })]);
+    commits.count = 0;
+    t.match(await loop.runOnce(), { applied: 512, ignored: 0, quarantined: 0 });
+    t.equal(commits.count, 1);
+    t.strictSame(await ledger(), names.slice(0, 512));
+    t.match(await loop.runOnce(), { applied: 88, ignored: 1, quarantined: 0 });
+    t.strictSame(await ledger(), names);
+    t.match(await loop.runOnce(), { applied: 0, ignored: 0, quarantined: 0 }, 'nothing is left');
+    const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'e0').executeTakeFirst();
+    t.match(row, {
+      event_type: 'employee.deduction-updated',
+      envelope_id: 'evt_1',
+      finished_at: NOW.toISOString(),
+      reason: null,
+    });
+  },
+);
 
-t.test('every signed body ends as applied, ignored or quarantined, and none harms another', async (t) => {
+t.test('every signed body ends as applied, ignored or quarantined, and none affects another', async (t) => {
   const { store, loop, states } = await startApplying(t);
   await store(...CASES.map(({ body }, index): Body => [`e${index}`, body]));
   await loop.runOnce();
@@ -42,7 +45,7 @@ t.test('every signed body ends as applied, ignored or quarantined, and none harm
 });
 
 t.test(
-  'a poison event is quarantined, what it wrote is undone, and the events around it are applied',
+  'a poison event is quarantined, its writes are rolled back, and the events around it are applied',
   async (t) => {
     const requestSync = async (
       trx: Parameters<typeof leaveTrace>[0],
@@ -78,16 +81,12 @@ t.test(
     t.strictSame(await ledger(), ['a', 'b', 'c']);
     t.strictSame(await traces(db), ['good']);
     const row = await db.selectFrom('inbox').selectAll().where('event_id', '=', 'poison').executeTakeFirst();
-    t.match(
-      row,
-      { event_type: 'employee-census.sync-request', envelope_id: 'evt_2' },
-      'it can be found by its type',
-    );
-    t.notMatch(logged.join(), 'value', 'the log names the code only');
+    t.match(row, { event_type: 'employee-census.sync-request', envelope_id: 'evt_2' }, 'its type is stored');
+    t.notMatch(logged.join(), 'value', 'the log has only the code');
   },
 );
 
-t.test('an event that is put back while a poison one fails is not quarantined in its place', async (t) => {
+t.test('an event put back while a poison event fails is not quarantined', async (t) => {
   const requestSync = async () => {
     throw Object.assign(new Error(), { code: 'POISON' });
   };
@@ -95,7 +94,7 @@ t.test('an event that is put back while a poison one fails is not quarantined in
     effects: { requestSync },
     onLog: (message) => {
       if (!message.includes('one by one')) return;
-      // The next transaction is the poison event's own. Between its end and the quarantine another process writes.
+      // The next transaction is the poison event's own. Another process writes between it and the quarantine.
       commits.onRolledBack = async () => {
         commits.onRolledBack = async () => {};
         await transact(commits.other, (trx) => reprocessEvent(trx, 'innocent'));
@@ -137,41 +136,38 @@ t.test('an event that another process has applied is not quarantined', async (t)
   t.strictSame(await states(), ['poison here: applied']);
 });
 
-t.test(
-  'what an event asks of the neighbours is done in the transaction that marks it, or not at all',
-  async (t) => {
-    const asked: unknown[] = [];
-    const { store, loop, commits, states, db } = await startApplying(t, {
-      effects: {
-        requestSync: async (trx, request) => {
-          asked.push(request);
-          await leaveTrace(trx, request.employerId);
-        },
-        completeSyncs: async (trx, complete) => {
-          asked.push(complete);
-          await leaveTrace(trx, complete.employerId);
-          return 1;
-        },
+t.test('the effects of an event happen in the transaction that marks it, or not at all', async (t) => {
+  const asked: unknown[] = [];
+  const { store, loop, commits, states, db } = await startApplying(t, {
+    effects: {
+      requestSync: async (trx, request) => {
+        asked.push(request);
+        await leaveTrace(trx, request.employerId);
       },
-    });
-    await store(['one', syncBody('sync-request', 'first')], ['two', syncBody('sync-complete', 'second')]);
-    commits.failure = diskFull().code;
-    await t.rejects(loop.runOnce(), diskFull());
-    t.strictSame(await states(), ['one: pending', 'two: pending'], 'no mark');
-    t.strictSame(await traces(db), [], 'no effect');
-    commits.failure = null;
-    t.match(await loop.runOnce(), { applied: 2, syncsRequested: 1 });
-    t.strictSame(await states(), ['one: applied', 'two: applied']);
-    t.strictSame(await traces(db), ['first', 'second']);
-    const now = NOW.toISOString();
-    t.strictSame(asked.slice(-2), [
-      { employerId: 'first', eventId: 'one', now },
-      { employerId: 'second', receivedAt: now, now },
-    ]);
-  },
-);
+      completeSyncs: async (trx, complete) => {
+        asked.push(complete);
+        await leaveTrace(trx, complete.employerId);
+        return 1;
+      },
+    },
+  });
+  await store(['one', syncBody('sync-request', 'first')], ['two', syncBody('sync-complete', 'second')]);
+  commits.failure = diskFull().code;
+  await t.rejects(loop.runOnce(), diskFull());
+  t.strictSame(await states(), ['one: pending', 'two: pending'], 'no mark');
+  t.strictSame(await traces(db), [], 'no effect');
+  commits.failure = null;
+  t.match(await loop.runOnce(), { applied: 2, syncsRequested: 1 });
+  t.strictSame(await states(), ['one: applied', 'two: applied']);
+  t.strictSame(await traces(db), ['first', 'second']);
+  const now = NOW.toISOString();
+  t.strictSame(asked.slice(-2), [
+    { employerId: 'first', eventId: 'one', now },
+    { employerId: 'second', receivedAt: now, now },
+  ]);
+});
 
-t.test('a database error quarantines nothing: the loop tries again until it works', async (t) => {
+t.test('a database error quarantines nothing, and the loop retries until it succeeds', async (t) => {
   const aborting = new AbortController();
   const { store, loop, commits, states, applied, logged } = await startApplying(t, {
     onApplied: () => aborting.abort(),
@@ -191,7 +187,7 @@ t.test('a database error quarantines nothing: the loop tries again until it work
   t.match(await states(), [/^a: applied$/, /^bad: quarantined the body is not valid JSON$/, /^b: applied$/]);
 });
 
-t.test('a database error while events are applied one by one quarantines nothing either', async (t) => {
+t.test('a database error while events are applied one by one also quarantines nothing', async (t) => {
   const errors = [{ code: 'POISON' }, diskFull(), { code: 'POISON' }, { code: 'POISON' }];
   const requestSync = async () => {
     throw Object.assign(new Error(), { severity: 'ERROR' }, errors.shift());
@@ -204,7 +200,7 @@ t.test('a database error while events are applied one by one quarantines nothing
   t.match(await states(), ['a: applied', /^bad: quarantined/, 'b: applied']);
 });
 
-t.test('a loop that waits for work starts when it is woken, and ends when it is stopped', async (t) => {
+t.test('an idle loop starts when it is woken and ends when it is stopped', async (t) => {
   const aborting = new AbortController();
   const { store, loop, states } = await startApplying(t, { onApplied: () => aborting.abort() });
   const running = loop.run(aborting.signal);
@@ -218,9 +214,9 @@ function codeIn(line: string): string | undefined {
   return /"code":"(\w+)"/.exec(line)?.[1];
 }
 
-// A server looks after its own storage and lets many write at once: test/postgres has the rules of that engine.
+// PostgreSQL manages its own storage and allows concurrent writers: test/postgres has its rules.
 if (engineOfTests() === 'sqlite') {
-  t.test('while another process holds the lock nothing is quarantined: the loop tries again', async (t) => {
+  t.test('while another process holds the lock nothing is quarantined, and the loop retries', async (t) => {
     const aborting = new AbortController();
     const { store, loop, commits, states, logged } = await startApplying(t, {
       onLog: (message) => {

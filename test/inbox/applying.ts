@@ -1,4 +1,4 @@
-/** An apply loop on a database of its own, and a look at what it did. */
+/** An apply loop with its own database, and helpers that read its results. */
 import type { Test } from 'tap';
 import type { Difference } from '../../src/database/difference.ts';
 import type { Db, Trx } from '../../src/database/tables.ts';
@@ -24,7 +24,7 @@ export type Applying = {
   store(...bodies: Body[]): Promise<void>;
   /** `event id: state`, followed by the reason if there is one, in order of receipt. */
   states(): Promise<string[]>;
-  /** What `verify` finds wrong with the events. */
+  /** The problems that `verify` finds with the events. */
   differences(): Promise<Difference[]>;
   /** The event ids of the ledger in order of position; throws when positions have a gap. */
   ledger(): Promise<string[]>;
@@ -102,7 +102,7 @@ async function ledgerOf(db: Db): Promise<string[]> {
   return versions.map((version) => version.event_id);
 }
 
-/** An effect that leaves a trace in the transaction that it is given: what rolls back takes it along. */
+/** An effect that writes a row in its transaction, so that a rollback removes it. */
 export async function leaveTrace(trx: Trx, employerId: string): Promise<void> {
   await trx
     .insertInto('refused_signatures')
@@ -110,7 +110,7 @@ export async function leaveTrace(trx: Trx, employerId: string): Promise<void> {
     .execute();
 }
 
-/** The traces that are committed. */
+/** The committed rows of the effect. */
 export async function traces(db: Db): Promise<string[]> {
   const rows = await db.selectFrom('refused_signatures').select('minute').orderBy('minute').execute();
   return rows.map((row) => row.minute);

@@ -23,7 +23,7 @@ export function syncBody(type: 'sync-request' | 'sync-complete', employerId: unk
   });
 }
 
-/** A deduction event of a deduction of its own, under the name as its event id. */
+/** An event for a new deduction whose id is the event id. */
 export function deduction(name: string): [eventId: string, body: string] {
   return [name, deductionBody({ id: `ded-${name}` })];
 }

@@ -1,4 +1,4 @@
-/** A database of its own whose commits are counted, and can be made to fail as a disk would make them. */
+/** A database whose commits are counted and can be made to fail as a disk would. */
 import { CompiledQuery, type DatabaseConnection, type Dialect, type Driver, Kysely } from 'kysely';
 import type { Test } from 'tap';
 import { sqlitePath } from '../../src/database/open.ts';
@@ -10,13 +10,13 @@ import { engineOfTests } from '../support/engine.ts';
 
 export type Commits = {
   db: Db;
-  /** The same database as another process has it open: its commits are neither counted nor made to fail. */
+  /** The same database as another process has it open. Its commits are neither counted nor made to fail. */
   other: Db;
   url: string;
   count: number;
-  /** The engine's code that the next commits fail with, or null. */
+  /** The error code of the next commits, or null. */
   failure: string | null;
-  /** Awaited each time a transaction has been rolled back. */
+  /** Awaited after each rollback. */
   onRolledBack: () => Promise<void>;
 };
 
@@ -38,7 +38,7 @@ function failingSqlite(commits: Commits): Dialect {
     const run = statement.run.bind(statement);
     statement.run = (...parameters: unknown[]) => {
       if (commits.failure !== null) {
-        throw Object.assign(new Error('the disk says no'), { code: commits.failure });
+        throw Object.assign(new Error('the disk fails'), { code: commits.failure });
       }
       return run(...parameters);
     };
@@ -49,12 +49,12 @@ function failingSqlite(commits: Commits): Dialect {
 
 const WRITES = /\b(insert into|update|delete from)\b/i;
 
-/** Fails as the server does: with an error of its own, after which it has forgotten the transaction. */
+/** Fails as the server does: it returns an error and drops the transaction. */
 function failingPostgres(commits: Commits): Dialect {
   const inTransaction = new WeakSet<DatabaseConnection>();
   const failIfRequested = async (execute: DatabaseConnection['executeQuery']): Promise<void> => {
     if (commits.failure === null) return;
-    const raise = `do $$ begin raise exception 'the disk says no' using errcode = '${commits.failure}'; end $$`;
+    const raise = `do $$ begin raise exception 'the disk fails' using errcode = '${commits.failure}'; end $$`;
     await execute(CompiledQuery.raw(raise));
   };
   return overridden(openPostgres(commits.url), (driver) => ({
@@ -62,7 +62,7 @@ function failingPostgres(commits: Commits): Dialect {
       const connection = await driver.acquireConnection();
       const execute = connection.executeQuery.bind(connection);
       connection.executeQuery = async (query) => {
-        // A statement outside a transaction is a transaction of its own.
+        // A statement outside a transaction is its own transaction.
         const commitsItself = WRITES.test(query.sql) && !inTransaction.has(connection);
         if (commitsItself) await failIfRequested(execute);
         const result = await execute<never>(query);

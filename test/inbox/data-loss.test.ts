@@ -51,7 +51,7 @@ t.test(
     const { env, db, url, notice, check } = await stage(t);
     writeMark(url, { position: 15, seq: 18, received_at: '2026-01-20T00:00:00.000Z' });
     t.match(await notice(), { position: 12, seq: 16, noted_position: 15, noted_seq: 18 });
-    t.equal(await notice(), null, 'the mark starts over');
+    t.equal(await notice(), null, 'the high-water mark starts over');
     t.match(await check(), {
       result: 'fail',
       count: 1,
@@ -95,22 +95,22 @@ t.test('readiness and doctor report a loss before a start has detected it, and w
   });
 
   const release = holdServeLock(url);
-  t.match(await check(), { result: 'pass' }, 'who serves has looked at its start');
+  t.match(await check(), { result: 'pass' }, 'serve has checked it at startup');
   await notice();
   t.match(await check(), { result: 'fail', count: 1 });
   t.match(await diagnosed(), { result: 'fail', message: replay });
   release();
-  t.match(await check(), { result: 'fail', count: 1 }, 'told once');
+  t.match(await check(), { result: 'fail', count: 1 }, 'reported once');
 });
 
-t.test('a loss of the ledger alone is reported too', async (t) => {
+t.test('a loss of the ledger alone is also reported', async (t) => {
   const { url, notice, check } = await stage(t);
   writeMark(url, { position: 13, seq: 16, received_at: null });
   t.ok(await notice());
   t.match((await check()).examples, [/lacks what was known behind position 12$/]);
 });
 
-t.test('the high-water mark is saved while it is served, and a last time at the end', async (t) => {
+t.test('the high-water mark is saved while serving, and once more on shutdown', async (t) => {
   const { db, url } = await stage(t);
   const mark = keepHighWaterMark(db, url, silentLog);
   await eventually(
@@ -127,7 +127,7 @@ t.test('the high-water mark is saved while it is served, and a last time at the 
   removeMark(url);
 });
 
-t.test('the high-water mark includes each commit of events at once, and never goes back', async (t) => {
+t.test('the high-water mark includes each commit of events immediately and never decreases', async (t) => {
   const { db, url } = await stage(t);
   const mark = keepHighWaterMark(db, url, silentLog);
   const received_at = '2026-01-16T00:00:00.000Z';
@@ -138,7 +138,7 @@ t.test('the high-water mark includes each commit of events at once, and never go
   t.strictSame(readMark(url), { position: 12, seq: 18, received_at });
 });
 
-t.test('a mark that was written over a longer one is read', async (t) => {
+t.test('a high-water mark that replaced a longer one is read', async (t) => {
   const { url } = await stage(t);
   writeMark(url, { position: 1_234_567, seq: 9_999_999, received_at: '2026-01-16T00:00:00.000Z' });
   const short = { position: 1, seq: 2, received_at: null };

@@ -7,7 +7,7 @@ import { createVerify, type RefusalCause } from '../../src/inbox/signature.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 
-/** A secret of the right form; the letter makes several. */
+/** Returns a valid secret; each letter gives a different one. */
 export function secretOf(letter: string): string {
   return `whsec_${Buffer.from(letter.repeat(32)).toString('base64')}`;
 }
@@ -17,7 +17,7 @@ export const SECRET = secretOf('a');
 export type Arrived = { eventId: string; body: Buffer };
 export type Started = { port: number; accepted: Arrived[]; refused: RefusalCause[] };
 
-/** A receiver on a port of its own; what it accepts is only noted, unless the parts say otherwise. */
+/** A receiver on its own port. Unless overridden it only records what it accepts. */
 export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {}): Promise<Started> {
   const accepted: Arrived[] = [];
   const refused: RefusalCause[] = [];
@@ -37,10 +37,10 @@ export async function startReceiver(t: Test, parts: Partial<ReceiverParts> = {})
 
 export type Answer = { status: number; headers: IncomingHttpHeaders; body: string };
 
-/** The provider keeps its connections; so many at once that nothing waits here. */
+/** Keeps connections open, as the provider does, and enough of them that no request waits. */
 const agent = new Agent({ keepAlive: true, maxSockets: 256 });
 
-/** One request. Headers may be arrays: a header of several lines. */
+/** Sends one request. A header may be an array, which becomes several lines. */
 export function send(
   port: number,
   method: string,
@@ -73,7 +73,7 @@ export function post(
   return send(port, 'POST', '/webhooks', { 'content-length': Buffer.byteLength(body), ...headers }, body);
 }
 
-/** Signs now and posts: what the provider does at each attempt. */
+/** Signs and posts, as the provider does for each attempt. */
 export function deliver(port: number, id: string, body: string): Promise<Answer> {
   return post(port, signEvent(SECRET, id, new Date(), body), body);
 }

@@ -60,10 +60,10 @@ t.test('events are listed newest first, page by page, each once', async (t) => {
     'quarantined-1',
   ]);
   const exact = await listEvents(db, {}, { limit: 7 });
-  t.equal(exact.next, null, 'no empty page behind the last');
+  t.equal(exact.next, null, 'no empty page after the last');
 });
 
-t.test('a list of events keeps to all that is asked of it', async (t) => {
+t.test('a list of events applies all its filters', async (t) => {
   const { db } = await filled(t);
   const at = NOW.toISOString();
   const updated = 'employee.deduction-updated';
@@ -88,7 +88,7 @@ t.test('a list of events keeps to all that is asked of it', async (t) => {
   }
 });
 
-t.test('an event is shown with what came under its id with another body', async (t) => {
+t.test('an event is shown with the other bodies received under its id', async (t) => {
   const { db } = await filled(t);
   const found = await getEvent(db, 'applied');
   t.equal(found?.event.body?.toString(), deductionBody());
@@ -100,7 +100,7 @@ t.test('an event is shown with what came under its id with another body', async 
   t.equal(await getEvent(db, 'unknown'), null);
 });
 
-t.test('an event of any state can be processed again; the marks of its last time are gone', async (t) => {
+t.test('an event in any state can be reprocessed, which clears its previous result', async (t) => {
   const { db, loop, states } = await filled(t);
   await transact(db, (trx) => dismissEvent(trx, 'quarantined-1', 'known', DISMISSED_AT));
   const before = await states();
@@ -124,14 +124,10 @@ t.test('an event of any state can be processed again; the marks of its last time
   );
   loop.wake();
   await loop.runOnce();
-  t.strictSame(
-    await states(),
-    [...before.slice(0, -1), 'pending: applied'],
-    'each ends where it ended before',
-  );
+  t.strictSame(await states(), [...before.slice(0, -1), 'pending: applied'], 'each ends in its former state');
 });
 
-t.test('many events are processed again step by step, each once', async (t) => {
+t.test('many events are reprocessed in batches, each once', async (t) => {
   const { db } = await filled(t);
   const step = (filter: EventFilter, after: number, limit: number) =>
     transact(db, (trx) => reprocessEvents(trx, filter, { after, limit }));
@@ -142,14 +138,14 @@ t.test('many events are processed again step by step, each once', async (t) => {
   t.strictSame(
     await step({}, 0, 100),
     { reprocessed: 2, withoutBody: 0, next: null },
-    'those that are not pending yet',
+    'the events that are not pending yet',
   );
   t.strictSame(await step({}, 0, 100), { reprocessed: 0, withoutBody: 0, next: null });
   const { events } = await listEvents(db, { state: 'pending' }, { limit: 10 });
   t.equal(events.length, 7);
 });
 
-t.test('what asks for a person can be dismissed with a reason, and nothing else can', async (t) => {
+t.test('only quarantined, conflicting and future-dated events can be dismissed, with a reason', async (t) => {
   const { db } = await filled(t);
   const dismiss = (eventId: string) =>
     transact(db, (trx) => dismissEvent(trx, eventId, 'seen', DISMISSED_AT));
@@ -170,7 +166,7 @@ t.test('what asks for a person can be dismissed with a reason, and nothing else 
   t.match((await getEvent(db, 'tie-second'))?.event, marks);
   const conflicted = await getEvent(db, 'applied');
   t.match(conflicted?.conflicts, [marks]);
-  t.match(conflicted?.event, { dismissed_at: null }, 'the event itself asked for nobody');
+  t.match(conflicted?.event, { dismissed_at: null }, 'the event itself needed no attention');
   for (const [dismissed, expected] of [
     [false, ['quarantined-2']],
     [true, ['quarantined-1']],
@@ -180,7 +176,7 @@ t.test('what asks for a person can be dismissed with a reason, and nothing else 
   }
 });
 
-t.test('an event ahead of its time fails readiness until it is dismissed', async (t) => {
+t.test('a future-dated event fails readiness until it is dismissed', async (t) => {
   const { db, store, loop } = await startApplying(t);
   await store(
     ['ahead', deductionBody({}, { created_at: '9999-12-31T00:00:00Z' })],
@@ -199,7 +195,7 @@ t.test('an event ahead of its time fails readiness until it is dismissed', async
   t.match(await check(), { result: 'pass', count: 0, examples: [] });
 });
 
-t.test('a conflict that was dismissed stays dismissed when the same body comes again', async (t) => {
+t.test('a dismissed conflict stays dismissed when the same body is delivered again', async (t) => {
   const { db, store } = await filled(t);
   await transact(db, (trx) => dismissEvent(trx, 'applied', 'seen', DISMISSED_AT));
   await store(['applied', 'another body']);

@@ -15,7 +15,7 @@ const TODAY = '2026-03-01';
 
 type Fields = Record<string, string | null | undefined>;
 
-/** The sample deduction with another id, and other fields where given. */
+/** The sample deduction with another id and the given fields. */
 const row = (id: string, fields: Fields = {}): Fields => ({ ...sample, id, ...fields });
 
 const ndjson = (rows: readonly Fields[]): string => rows.map((one) => `${JSON.stringify(one)}\n`).join('');
@@ -40,7 +40,7 @@ async function amount(db: Db, id: string): Promise<string | undefined> {
   return (await getDeduction(db, id, TODAY))?.version.member_contribution;
 }
 
-t.test('a file becomes pending events of its own source, and the apply loop does the rest', async (t) => {
+t.test('a file becomes pending events with the source import, which the apply loop applies', async (t) => {
   const { db } = await scratch(t);
   const rows = [
     row('ded-1', { description: 'Plan A', effective_start: '2026-01-01T05:31:56Z', coverage_type: null }),
@@ -69,7 +69,7 @@ t.test('a file becomes pending events of its own source, and the apply loop does
   t.match(second?.version, { created_at: '2026-02-01T00:00:00Z', decided_by: 'created_at', late: 0 });
 });
 
-t.test('the same file again changes nothing, in whichever format and order of columns', async (t) => {
+t.test('importing a file again changes nothing, in any format and column order', async (t) => {
   const { db } = await scratch(t);
   const rows = [
     row('ded-1', { description: 'a, "b"' }),
@@ -91,7 +91,7 @@ t.test('the same file again changes nothing, in whichever format and order of co
   t.match(
     await importing(db, [...rows, row('ded-3')], LATER),
     { rows: 3, stored: 1 },
-    'and one row more adds one',
+    'one more row adds one event',
   );
 });
 
@@ -106,13 +106,13 @@ t.test('a corrected row is a newer state', async (t) => {
   t.equal(versions.length, 2);
 });
 
-t.test('a row never overwrites what the service sent, unless its time says that it is newer', async (t) => {
+t.test('a row overwrites an event from the service only if its time is later', async (t) => {
   const { db } = await scratch(t);
   await deliver(db, [deductionOf('evt-1', { id: 'ded-1', member_contribution: '99' }, BEFORE)], BEFORE);
   t.strictSame(await problemsOf(db, row('ded-2'), row('ded-1')), [
     'deductions[1].created_at: is required: the service has sent this deduction, and only a time tells which state is newer',
   ]);
-  t.equal((await inbox(db)).length, 1, 'nothing of the file is stored');
+  t.equal((await inbox(db)).length, 1, 'no row of the file is stored');
   await importing(db, [row('ded-1', { created_at: '2026-03-01T07:59:59Z' })]);
   await apply(db, LATER);
   t.equal(await amount(db, 'ded-1'), '99', 'an older state is kept as a late version');
@@ -121,7 +121,7 @@ t.test('a row never overwrites what the service sent, unless its time says that 
   t.equal(await amount(db, 'ded-1'), '150.00');
 });
 
-t.test('a file that was imported before stays so when the service has sent newer states since', async (t) => {
+t.test('importing a file again changes nothing after the service has sent newer states', async (t) => {
   const { db } = await scratch(t);
   const rows = [row('ded-1'), row('ded-2')];
   await importing(db, rows);
@@ -133,7 +133,7 @@ t.test('a file that was imported before stays so when the service has sent newer
   t.equal(await amount(db, 'ded-1'), '99');
 });
 
-t.test('each field that breaks the contract is named, and one row refuses the whole file', async (t) => {
+t.test('each field that breaks the contract is named, and one row rejects the whole file', async (t) => {
   const { db } = await scratch(t);
   const problems = await problemsOf(
     db,
@@ -159,7 +159,7 @@ t.test('each field that breaks the contract is named, and one row refuses the wh
   t.strictSame(await inbox(db), [], 'nothing is half-done');
 });
 
-t.test('rows of one deduction need their times, which then decide', async (t) => {
+t.test('rows of one deduction need times, which decide their order', async (t) => {
   const { db } = await scratch(t);
   const at = (created_at: string | null, member_contribution: string) =>
     row('ded-1', { created_at, member_contribution });
@@ -180,7 +180,7 @@ t.test('rows of one deduction need their times, which then decide', async (t) =>
   t.equal(await amount(db, 'ded-1'), '3');
 });
 
-t.test('a file that changes between the two looks is refused', async (t) => {
+t.test('a file that changes between the two passes is rejected', async (t) => {
   const { db } = await scratch(t);
   const reading = (...texts: string[]) => {
     const left = [...texts];
@@ -198,7 +198,7 @@ t.test('a file that changes between the two looks is refused', async (t) => {
   await t.rejects(importDeductions(db, breaking, NOW), { message: 'reset' });
 });
 
-t.test('many rows are stored in their order, a few hundred in a transaction', async (t) => {
+t.test('many rows are stored in order, a few hundred per transaction', async (t) => {
   const { db } = await scratch(t);
   const rows = Array.from({ length: 600 }, (_, index) =>
     row(`ded-${index}`, { employee_id: `emp-${index}` }),

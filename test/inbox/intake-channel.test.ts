@@ -2,7 +2,7 @@ import t from 'tap';
 import type { Arrival } from '../../src/inbox/inbox.ts';
 import { createIntakeChannel, type IntakeBatch, storeIntakeBatch } from '../../src/inbox/intake-channel.ts';
 
-/** Both ends on one thread. A batch is cloned and its bytes are transferred, as between two. */
+/** Both ends on one thread. Batches are cloned and their bytes transferred, as between two threads. */
 function channel(store: (arrival: Arrival) => Promise<void>) {
   const batches: IntakeBatch[] = [];
   const { accept, finish } = createIntakeChannel(async (batch) => {
@@ -30,10 +30,10 @@ t.test('deliveries of one event loop turn are one batch, byte for byte', async (
   t.equal(batches.length, 1);
 
   await accept(arrival('msg_4', 'x'));
-  t.equal(batches.length, 2, 'a later delivery is in a batch of its own');
+  t.equal(batches.length, 2, 'a later delivery is in another batch');
 });
 
-t.test('a delivery that is not stored is refused, and no other of its batch', async (t) => {
+t.test('a delivery that is not stored is rejected without the others in its batch', async (t) => {
   const { accept } = channel(async ({ eventId }) => {
     if (eventId === 'msg_2') throw new Error('the disk is full');
   });

@@ -51,7 +51,7 @@ const numbered = (count: number, from = 0) =>
 const newestOf = (seq: number) =>
   engineOfTests() === 'postgres' ? null : { seq, received_at: NOW.toISOString() };
 
-t.test('what arrives in one turn is one commit, in the order of arrival', async (t) => {
+t.test('deliveries of one event loop turn share a commit, in order of arrival', async (t) => {
   const taking = await startIntake(t);
   const ids = numbered(100).reverse();
   await Promise.all(ids.map((id) => taking.accept(arrival(id))));
@@ -60,18 +60,18 @@ t.test('what arrives in one turn is one commit, in the order of arrival', async 
   t.strictSame(taking.stored, [{ accepted: 100, duplicates: 0, conflicts: 0, newest: newestOf(100) }]);
 });
 
-t.test('more than one commit should hold, and what arrives meanwhile, form the next ones', async (t) => {
+t.test('deliveries beyond the limit of a commit, and later ones, form the next commits', async (t) => {
   const taking = await startIntake(t);
   const ids = numbered(600);
   const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
   await accepting[0];
-  t.equal(taking.stored.length, 1, 'the first of a batch is acknowledged with its batch, not with the last');
+  t.equal(taking.stored.length, 1, 'the first batch is acknowledged without the last');
   accepting.push(...ids.slice(500).map((id) => taking.accept(arrival(id))));
   await Promise.all(accepting);
   t.strictSame((await inbox(taking)).sort(), [...ids].sort());
   const sizes = taking.stored.map(({ accepted }) => accepted);
   t.equal(sizes[0], 256);
-  t.equal(sizes.length, 3, `in as few as can be: ${sizes}`);
+  t.equal(sizes.length, 3, `in as few as possible: ${sizes}`);
 });
 
 t.test('an event is acknowledged when another process can read it', async (t) => {
@@ -82,7 +82,7 @@ t.test('an event is acknowledged when another process can read it', async (t) =>
   t.strictSame(await others(), [{ event_id: 'msg_1' }]);
 });
 
-t.test('an event delivered again is stored once, whether one by one or 200 at once over HTTP', async (t) => {
+t.test('an event delivered again is stored once, one by one or 200 at once over HTTP', async (t) => {
   const taking = await startIntake(t);
   const { port } = await startReceiver(t, { accept: taking.accept });
   for (let attempt = 0; attempt < 3; attempt += 1) {
@@ -109,7 +109,7 @@ t.test('a duplicate among new events loses none of them', async (t) => {
 });
 
 t.test(
-  'a known id with another body is acknowledged, and kept as one conflict however often it comes',
+  'a known id with another body is acknowledged and kept as one conflict, however often it is delivered',
   async (t) => {
     const taking = await startIntake(t);
     await Promise.all([
@@ -125,24 +125,21 @@ t.test(
   },
 );
 
-t.test(
-  'other bodies of one event are kept in one order, or two receivers would wait each for each',
-  async (t) => {
-    const bodies = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const inOrder = async (arriving: readonly string[]) => {
-      const taking = await startIntake(t);
-      await taking.accept(arrival('msg_1', 'first'));
-      await Promise.all(arriving.map((body) => taking.accept(arrival('msg_1', body))));
-      t.equal(taking.stored.length, 2, 'in one batch');
-      return conflicts(taking);
-    };
-    const kept = await inOrder(bodies);
-    t.equal(kept.length, bodies.length);
-    t.strictSame(await inOrder(bodies.toReversed()), kept);
-  },
-);
+t.test('conflicting bodies are stored in a fixed order, so that two receivers cannot deadlock', async (t) => {
+  const bodies = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const inOrder = async (arriving: readonly string[]) => {
+    const taking = await startIntake(t);
+    await taking.accept(arrival('msg_1', 'first'));
+    await Promise.all(arriving.map((body) => taking.accept(arrival('msg_1', body))));
+    t.equal(taking.stored.length, 2, 'in one batch');
+    return conflicts(taking);
+  };
+  const kept = await inOrder(bodies);
+  t.equal(kept.length, bodies.length);
+  t.strictSame(await inOrder(bodies.toReversed()), kept);
+});
 
-t.test('when the commit fails, all of its batch are refused and nothing is stored', async (t) => {
+t.test('when a commit fails, its whole batch is rejected and nothing is stored', async (t) => {
   const taking = await startIntake(t);
   taking.commits.failure = diskFull().code;
   const outcomes = await Promise.allSettled(numbered(300).map((id) => taking.accept(arrival(id))));
@@ -153,16 +150,16 @@ t.test('when the commit fails, all of its batch are refused and nothing is store
   t.equal(outcomes.length, 300);
   t.strictSame(await inbox(taking), []);
   t.strictSame(taking.stored, []);
-  t.strictSame(taking.fatal, [], 'a full disk heals');
+  t.strictSame(taking.fatal, [], 'a full disk is not fatal');
 
   taking.commits.failure = null;
   await Promise.all(numbered(3).map((id) => taking.accept(arrival(id))));
-  t.strictSame(await inbox(taking), numbered(3), 'when it has healed, the same events are taken');
+  t.strictSame(await inbox(taking), numbered(3), 'after recovery the same events are accepted');
 });
 
-// SQLite has one writer at a time and its storage in this process; test/postgres has the rules of the other engine.
+// SQLite has one writer at a time and its storage in this process. test/postgres has PostgreSQL's rules.
 if (engineOfTests() === 'sqlite') {
-  t.test('events that arrive while a commit is written keep their order after it', async (t) => {
+  t.test('events that arrive during a commit keep their order', async (t) => {
     const taking = await startIntake(t);
     const ids = numbered(600);
     const accepting = ids.slice(0, 500).map((id) => taking.accept(arrival(id)));
@@ -186,7 +183,7 @@ if (engineOfTests() === 'sqlite') {
   });
 
   t.test(
-    'while another process holds the write lock, a bounded number of bytes waits, and all get a response in time',
+    'while another process holds the write lock, a bounded number of bytes waits, and every delivery gets a response in time',
     async (t) => {
       const taking = await startIntake(t);
       const { port } = await startReceiver(t, { accept: taking.accept });
@@ -194,28 +191,32 @@ if (engineOfTests() === 'sqlite') {
       t.teardown(() => other.close());
       other.exec('begin immediate');
 
-      // 64 MiB, in two batches: the second one must not wait again.
+      // 64 MiB in two batches. The second one must not wait again.
       const body = Buffer.alloc(128 * 1024);
       const began = performance.now();
       const endedAfterMs: number[] = [];
       const ended = () => endedAfterMs.push(performance.now() - began);
       const waiting = numbered(512).map((eventId) => taking.accept({ eventId, body }).finally(ended));
       const outcomes = Promise.allSettled(waiting);
-      await t.rejects(taking.accept(arrival('msg_one_more', 'x')), { code: 'NOT_STORED' }, 'refused at once');
+      await t.rejects(
+        taking.accept(arrival('msg_one_more', 'x')),
+        { code: 'NOT_STORED' },
+        'rejected immediately',
+      );
       t.strictSame(endedAfterMs, [], 'without waiting for the lock');
-      t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'and so over HTTP');
+      t.equal((await deliver(port, 'msg_http', 'x')).status, 503, 'over HTTP too');
 
       t.strictSame(new Set((await outcomes).map(({ status }) => status)), new Set(['rejected']));
       const [first = 0] = endedAfterMs;
       const last = endedAfterMs.at(-1) ?? 0;
-      t.ok(first > 2_500, `those that waited for the lock after 3 s: ${Math.round(first)} ms`);
-      t.ok(last - first < 2_500, `all of them together: ${Math.round(last - first)} ms apart`);
+      t.ok(first > 2_500, `the first waited 3 s for the lock: ${Math.round(first)} ms`);
+      t.ok(last - first < 2_500, `all ended together: ${Math.round(last - first)} ms apart`);
 
       other.exec('rollback');
       t.equal(
         (await deliver(port, 'msg_http', 'msg_http')).status,
         204,
-        'what was given back can be used again',
+        'the released bytes are available again',
       );
       t.strictSame(await inbox(taking), ['msg_http']);
     },

@@ -10,7 +10,7 @@ export type Case = {
   reason: string | null;
 };
 
-/** Stands where a value could be personal: no reason may repeat it. */
+/** Used where a value could be personal. No reason may contain it. */
 export const CANARY = 'canary-123-45-6789';
 
 const NOT_JSON = 'the body is not valid JSON';
@@ -54,12 +54,12 @@ export const CASES: Case[] = [
   ...quarantined(NOT_JSON, {
     'an empty body': '',
     blanks: ' \n',
-    'a text that is no JSON': CANARY,
+    'a text that is not JSON': CANARY,
     'JSON cut short': deductionBody().slice(0, -1),
     'JSON and more': `${deductionBody()}{}`,
     'a byte order mark': `\ufeff${deductionBody()}`,
     'a byte order mark of another encoding': Buffer.from(`\ufeff${deductionBody()}`, 'utf16le'),
-    'bytes that are no text': Buffer.of(0xff, 0xfe, 0x00),
+    'bytes that are not text': Buffer.of(0xff, 0xfe, 0x00),
     'single quotes': "{'event_type':'x'}",
     'a comma too many': '{"event_type":"x","data":{},}',
     'NaN as an amount': withAmount('NaN'),
@@ -135,9 +135,9 @@ export const CASES: Case[] = [
   }),
   ...quarantined(INSTANT, {
     'created_at without a time': deductionBody({}, { created_at: '2026-03-01' }),
-    'created_at on no real day': deductionBody({}, { created_at: '2026-02-30T00:00:00Z' }),
+    'created_at on an invalid day': deductionBody({}, { created_at: '2026-02-30T00:00:00Z' }),
     'created_at as a number': deductionBody({}, { created_at: 1_772_366_400 }),
-    'created_at as nothing in particular': deductionBody({}, { created_at: CANARY }),
+    'created_at as any text': deductionBody({}, { created_at: CANARY }),
     'created_at empty': deductionBody({}, { created_at: '' }),
   }),
   ...quarantined(MEMBER, {
@@ -200,7 +200,7 @@ export const CASES: Case[] = [
     'an unknown taxability': deductionBody({ taxability: true }),
   }),
   ...quarantined(`data.effective_start: ${EFFECTIVE}`, {
-    'a start on no real day': deductionBody({ effective_start: '2026-02-29T00:00:00Z' }),
+    'a start on an invalid day': deductionBody({ effective_start: '2026-02-29T00:00:00Z' }),
   }),
   ...quarantined(`data.effective_end: ${EFFECTIVE}`, {
     'an end as a number': deductionBody({ effective_end: 1 }),
@@ -216,20 +216,20 @@ export const CASES: Case[] = [
     'an employee id without end': deductionBody({ employee_id: CANARY.repeat(20) }),
   }),
   ...quarantined('data.employer_id: is required', {
-    'a sync request of no employer': '{"event_type":"employee-census.sync-request","data":{}}',
+    'a sync request without an employer': '{"event_type":"employee-census.sync-request","data":{}}',
   }),
   ...quarantined('data.employer_id: must be a string', {
-    'a sync complete of a number': syncBody('sync-complete', 1),
+    'a sync complete with a number as employer': syncBody('sync-complete', 1),
   }),
   ...quarantined('data.employer_id: must have at least 1 character', {
-    'a sync request of an empty employer': syncBody('sync-request', ''),
+    'a sync request with an empty employer': syncBody('sync-request', ''),
   }),
   ...ignored('the event type is deprecated and its data is not a deduction', {
-    'the deprecated type with something else': deductionBody(
+    'the deprecated type without a deduction': deductionBody(
       { id: 1 },
       { event_type: 'employee.deduction-created' },
     ),
-    'the deprecated type with nothing': '{"event_type":"employee.deduction-created","data":{}}',
+    'the deprecated type with empty data': '{"event_type":"employee.deduction-created","data":{}}',
   }),
   ...ignored('the event type is not one that is handled here', {
     'an unknown type': deductionBody({}, { event_type: 'employee.deduction-removed' }),

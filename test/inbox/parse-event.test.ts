@@ -18,11 +18,11 @@ t.test('a signed body', async (t) => {
     t.equal(unhandled ? meaning.reason : null, reason, `${name}: ${reason}`);
     t.notMatch(JSON.stringify(unhandled ? meaning.reason : ''), CANARY, `${name}: no value in the reason`);
   }
-  t.strictSame(inherited(), before, 'no body reached the prototype of all objects');
+  t.strictSame(inherited(), before, 'no body changed the object prototype');
   t.equal(({} as Record<string, unknown>).polluted, undefined);
 });
 
-t.test('a reason names the first five problems, and no value of any', async (t) => {
+t.test('a reason names the first five problems, and no values', async (t) => {
   const data = {
     id: '',
     employee_id: { [CANARY]: CANARY },
@@ -39,7 +39,7 @@ t.test('a reason names the first five problems, and no value of any', async (t) 
   t.notMatch(meaning.reason, CANARY);
 });
 
-t.test('what is told of an event: its type, its own id and its time as sent', async (t) => {
+t.test('an event keeps its type, its envelope id and its time as sent', async (t) => {
   const time = '2026-03-01t07:00:00,123456789-05:00';
   t.match(parseEvent(Buffer.from(deductionBody({}, { id: 'evt_9', created_at: time }))), {
     eventType: 'employee.deduction-updated',
@@ -58,7 +58,7 @@ t.test('what is told of an event: its type, its own id and its time as sent', as
   t.match(parseEvent(Buffer.from('{}')), { eventType: null, envelopeId: null, createdAt: null });
 });
 
-t.test('every line of coverage of the interface is understood, with its amounts as sent', async (t) => {
+t.test('every line of coverage in the interface is accepted, with its amounts as sent', async (t) => {
   for (const line of LINES_OF_COVERAGE) {
     const sent = { line_of_coverage: line, member_contribution: '0150.10', employer_contribution: '-0' };
     const { meaning } = parseEvent(Buffer.from(deductionBody(sent)));

@@ -1,13 +1,13 @@
-/** A connection that says exactly what a test wants, however wrong. */
+/** A connection that sends exactly the bytes of a test, valid or not. */
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import type { Test } from 'tap';
 
 export type RawSocket = {
   socket: Socket;
-  /** Everything that came back, once the other side has closed. */
+  /** Everything received, once the peer has closed. */
   closed: Promise<string>;
-  /** Resolves when so many answers have begun. */
+  /** Resolves when this many responses have begun. */
   answers(count: number): Promise<string[]>;
 };
 
@@ -19,7 +19,7 @@ export async function rawSocket(t: Test, port: number): Promise<RawSocket> {
   socket.on('data', (chunk: string) => {
     heard += chunk;
   });
-  // A connection that is reset is closed too: what a test looks at is what came before.
+  // A reset connection is closed too. The test reads what arrived before.
   socket.on('error', () => {});
   const { promise: closed, resolve } = Promise.withResolvers<string>();
   socket.on('end', () => socket.destroy());
@@ -38,18 +38,18 @@ export async function rawSocket(t: Test, port: number): Promise<RawSocket> {
   };
 }
 
-/** The answers in what came over the wire: they carry no bodies, so each begins a line. */
+/** Splits received bytes into responses. They have no bodies, so each starts on a new line. */
 export function answersIn(heard: string): string[] {
   return heard.split(/^(?=HTTP\/1\.1 )/m).filter((text) => text !== '');
 }
 
-/** The status of an answer as it came over the wire, or null when nothing came. */
+/** Returns the status in received bytes, or null if there are none. */
 export function statusOf(answer: string): number | null {
   const status = /^HTTP\/1\.1 (\d{3}) /.exec(answer)?.[1];
   return status === undefined ? null : Number(status);
 }
 
-/** A request's text; lines end as HTTP wants them. */
+/** Returns the text of a request with CRLF line ends. */
 export function requestText(
   path: string,
   headers: Record<string, string>,

@@ -5,7 +5,7 @@ import { createReceiver } from '../../src/inbox/receiver.ts';
 import { closeListener } from '../../src/security/listener.ts';
 import { createReceivingCounts } from '../../src/telemetry/receiver-counts.ts';
 
-/** As many as the receiver takes at once. */
+/** The maximum number of connections of the receiver. */
 const CROWD = 512;
 
 async function listening(t: Test, dropped = () => {}): Promise<number> {
@@ -23,7 +23,7 @@ async function listening(t: Test, dropped = () => {}): Promise<number> {
   return (app.server.address() as { port: number }).port;
 }
 
-t.test('connections that are only held make room for a delivery', async (t) => {
+t.test('idle connections are dropped for a delivery', async (t) => {
   let dropped = 0;
   const port = await listening(t, () => {
     dropped += 1;
@@ -43,12 +43,12 @@ t.test('connections that are only held make room for a delivery', async (t) => {
     (answer) => answer.status,
     () => 'dropped',
   );
-  t.equal(first, 'dropped', 'the crowd takes every place');
-  t.equal(dropped, 1, 'which is counted, for the log');
-  t.equal((await deliver()).status, 204, 'and has lost them at the next try');
+  t.equal(first, 'dropped', 'idle connections take every slot');
+  t.equal(dropped, 1, 'the drop is counted');
+  t.equal((await deliver()).status, 204, 'the retry is accepted');
 });
 
-t.test('what is no HTTP is answered with a status and nothing else', async (t) => {
+t.test('bytes that are not HTTP get a status and nothing else', async (t) => {
   const port = await listening(t);
   const socket = connect(port, '127.0.0.1');
   socket.write('GET / HTTP/9.9\r\n\r\n');

@@ -6,8 +6,8 @@ import { answersIn, rawSocket, requestText, statusOf } from './raw-socket.ts';
 
 const BODY = '{"event_type":"a"}';
 /**
- * The limits of these tests: short enough to wait for, long enough for an honest request on a busy machine, and far
- * enough apart that the time shows which one it was.
+ * The time limits of these tests: short enough to wait for, long enough for a valid request on a busy machine, and far
+ * enough apart to tell from the time which one applied.
  */
 const TIMES = { headersMs: 2_000, requestMs: 4_000, idleMs: 60_000, checkMs: 50 };
 
@@ -15,16 +15,16 @@ function signed(body: string) {
   return signEvent(SECRET, 'msg_1', new Date(), body);
 }
 
-/** Others are served while a connection hangs. */
+/** Asserts that other requests are served while a connection hangs. */
 async function othersAreServed(t: Test, { port }: Started) {
   for (const id of ['msg_a', 'msg_b']) {
-    // On a connection of its own: one that was kept may be at its limit on silence just now.
+    // On its own connection: a kept one may just reach its idle limit.
     const headers = { ...signEvent(SECRET, id, new Date(), BODY), connection: 'close' };
     t.equal((await post(port, headers, BODY)).status, 204, 'others are served');
   }
 }
 
-t.test('a body of 256 KiB is accepted and one byte more refused', async (t) => {
+t.test('a body of 256 KiB is accepted and one byte more is rejected', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const largest = 'x'.repeat(BODY_LIMIT_BYTES);
   t.equal((await post(port, signed(largest), largest)).status, 204);
@@ -34,7 +34,7 @@ t.test('a body of 256 KiB is accepted and one byte more refused', async (t) => {
   t.equal(accepted.length, 1);
 });
 
-t.test('a body in pieces without an end is refused at the limit, and the connection closed', async (t) => {
+t.test('an endless chunked body is rejected at the limit, and the connection is closed', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const { socket, closed } = await rawSocket(t, port);
   socket.write(requestText('/webhooks', { ...signed(BODY), 'transfer-encoding': 'chunked' }));
@@ -45,11 +45,11 @@ t.test('a body in pieces without an end is refused at the limit, and the connect
   socket.on('drain', pour);
   pour();
   t.equal(statusOf(await closed), 413);
-  t.ok(socket.bytesWritten < 64 * BODY_LIMIT_BYTES, `not read on for ever: ${socket.bytesWritten} bytes`);
+  t.ok(socket.bytesWritten < 64 * BODY_LIMIT_BYTES, `not read indefinitely: ${socket.bytesWritten} bytes`);
   t.strictSame(accepted, []);
 });
 
-t.test('a content length above the limit is refused before its body comes', async (t) => {
+t.test('a content length above the limit is rejected before its body arrives', async (t) => {
   const { port } = await startReceiver(t);
   const { socket, answers } = await rawSocket(t, port);
   socket.write(requestText('/webhooks', { ...signed(BODY), 'content-length': '99999999999' }));
@@ -61,7 +61,7 @@ t.test('nothing is accepted with a wrong content length', async (t) => {
   const started = await startReceiver(t, { times: TIMES });
   const { port, accepted } = started;
   const lies: Record<string, { length: string; ends: boolean; status: number }> = {
-    'too short: the rest is no request': {
+    'too short: the rest is not a request': {
       length: String(BODY.length - 5),
       ends: false,
       status: 400,
@@ -75,7 +75,7 @@ t.test('nothing is accepted with a wrong content length', async (t) => {
     const { socket, closed } = await rawSocket(t, port);
     socket.write(requestText('/webhooks', { ...signed(BODY), 'content-length': length }, BODY));
     if (ends) socket.end();
-    // Bytes after a body that was too short may arrive in time to cut off its response.
+    // Bytes after too short a body may arrive in time to cut off its response.
     const heard = answersIn(await closed)
       .map(statusOf)
       .filter((heardStatus) => heardStatus !== 401);
@@ -85,7 +85,7 @@ t.test('nothing is accepted with a wrong content length', async (t) => {
   await othersAreServed(t, started);
 });
 
-t.test('two lengths at once, by which proxies are fooled, are refused', async (t) => {
+t.test('a request with two lengths, as in request smuggling, is rejected', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const both = { ...signed(BODY), 'content-length': '18', 'transfer-encoding': 'chunked' };
   const { socket, closed } = await rawSocket(t, port);
@@ -94,7 +94,7 @@ t.test('two lengths at once, by which proxies are fooled, are refused', async (t
   t.strictSame(accepted, []);
 });
 
-/** Writes a text a byte at a time, without end. */
+/** Writes a text byte by byte, indefinitely. */
 function drip(socket: import('node:net').Socket, texts: Iterable<string>): void {
   const bytes = texts[Symbol.iterator]();
   const dripping = setInterval(() => {
@@ -105,11 +105,11 @@ function drip(socket: import('node:net').Socket, texts: Iterable<string>): void 
   socket.on('close', () => clearInterval(dripping));
 }
 
-t.test('a connection is closed in time, and others are served meanwhile, when', async (t) => {
+t.test('a connection is closed in time while others are served when', async (t) => {
   const started = await startReceiver(t, { times: TIMES });
   const start = requestText('/webhooks', { ...signed(BODY), 'content-length': '1000' });
   const slow: Record<string, { before: string; bytes: string; atLeastMs: number }> = {
-    'nothing is said': { before: '', bytes: '', atLeastMs: TIMES.headersMs },
+    'nothing is sent': { before: '', bytes: '', atLeastMs: TIMES.headersMs },
     'headers drip': {
       before: start.slice(0, -4),
       bytes: `\r\nx: ${'x'.repeat(5_000)}`,
@@ -141,7 +141,7 @@ t.test('a connection is closed in time, and others are served meanwhile, when', 
 });
 
 t.test(
-  'a reader that does not read its answers is closed, and its requests are not read for ever',
+  'a client that does not read its responses is disconnected, and its requests are not read indefinitely',
   async (t) => {
     const started = await startReceiver(t, {
       times: { idleMs: 3_000, headersMs: 60_000, requestMs: 60_000 },
@@ -149,8 +149,7 @@ t.test(
     const began = performance.now();
     const { socket } = await rawSocket(t, started.port);
     socket.pause();
-    // The errors of a closed connection for a client that only writes. They may occur at any time from now
-    // on.
+    // Errors that a client which only writes gets from a closed connection, at any time from now on.
     const error = new Promise<NodeJS.ErrnoException>((resolve) => socket.on('error', resolve));
     const request = requestText('/livez', {}, '', 'GET');
     const pour = () => {
@@ -161,7 +160,7 @@ t.test(
     await othersAreServed(t, started);
     t.match((await error).code, /^(ECONNRESET|EPIPE)$/);
     const tookMs = performance.now() - began;
-    t.ok(tookMs < 50_000, `by the limit on silence: ${Math.round(tookMs)} ms`);
+    t.ok(tookMs < 50_000, `closed by the idle limit: ${Math.round(tookMs)} ms`);
     await othersAreServed(t, started);
   },
 );

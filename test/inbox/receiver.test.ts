@@ -11,7 +11,7 @@ function signed(body = BODY, id = 'msg_1') {
   return signEvent(SECRET, id, new Date(), body);
 }
 
-t.test('an acknowledgement is 204 and carries nothing', async (t) => {
+t.test('an acknowledgment is a 204 without a body', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const { status, headers, body } = await deliver(port, 'msg_1', BODY);
   t.equal(status, 204);
@@ -20,7 +20,7 @@ t.test('an acknowledgement is 204 and carries nothing', async (t) => {
   t.equal(accepted.length, 1);
 });
 
-t.test('a refused delivery gets one answer, whatever the cause, and nothing is accepted', async (t) => {
+t.test('a rejected delivery gets the same response for every cause, and nothing is accepted', async (t) => {
   const { port, accepted, refused } = await startReceiver(t);
   const deliveries = [
     requestText('/webhooks', { 'content-length': '0' }),
@@ -39,16 +39,16 @@ t.test('a refused delivery gets one answer, whatever the cause, and nothing is a
   t.strictSame(
     refused,
     ['headers', 'timestamp', 'signature', 'encoding'],
-    'the causes are distinguished here',
+    'the causes are counted separately',
   );
-  t.equal(new Set(answers).size, 1, 'and not by the sender');
+  t.equal(new Set(answers).size, 1, 'the sender cannot distinguish them');
   t.equal(statusOf(answers[0] as string), 401);
   t.match(answers[0], /\r\ncontent-length: 0\r\n/);
   t.match(answers[0], /\r\n\r\n$/, 'no body');
   t.strictSame(accepted, []);
 });
 
-t.test('a body of any content type, or of none, arrives byte for byte', async (t) => {
+t.test('a body of any content type, or without one, arrives byte for byte', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const body = ' {"note" : "Zo\u00eb \ufeff", "a":1, "a":2}\r\n';
   const types = [
@@ -71,7 +71,7 @@ t.test('a body of any content type, or of none, arrives byte for byte', async (t
   for (const arrival of accepted) t.equal(arrival.body.toString(), body);
 });
 
-t.test('a body with a content encoding is refused and never inflated', async (t) => {
+t.test('a body with a content encoding is rejected and never inflated', async (t) => {
   const { port, accepted, refused } = await startReceiver(t);
   const inflated = 'x'.repeat(64 * 1024 * 1024);
   const bomb = gzipSync(inflated);
@@ -82,10 +82,10 @@ t.test('a body with a content encoding is refused and never inflated', async (t)
     t.equal(body, '');
   }
   t.strictSame(accepted, []);
-  t.strictSame(refused, [], 'it is not a refused signature');
+  t.strictSame(refused, [], 'it is not counted as a rejected signature');
 });
 
-t.test('nothing else is served, and no answer says anything', async (t) => {
+t.test('nothing else is served, and no response has a body', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const requests: [method: string, path: string, status: number][] = [
     ['GET', '/webhooks', 404],
@@ -109,12 +109,12 @@ t.test('nothing else is served, and no answer says anything', async (t) => {
     const headers = { ...signed(), 'content-length': body.length };
     const answer = await send(port, method, path, headers, body);
     t.equal(answer.status, expected, `${method} ${path.slice(0, 40)}`);
-    t.equal(answer.body, '', `${method} ${path.slice(0, 40)} says nothing`);
+    t.equal(answer.body, '', `${method} ${path.slice(0, 40)} has no body`);
   }
   t.equal(accepted.length, 1);
 });
 
-t.test('what could not be stored is answered 503, asks to be sent again, and says no more', async (t) => {
+t.test('a delivery that cannot be stored gets 503 with Retry-After and no body', async (t) => {
   const errors = [
     new NotStored(),
     new Error('secret detail'),
@@ -129,7 +129,7 @@ t.test('what could not be stored is answered 503, asks to be sent again, and say
   }
 });
 
-t.test('livez answers while the thread that stores does, readyz while it can commit', async (t) => {
+t.test('livez passes while the storing thread responds, readyz while it can commit', async (t) => {
   let ready = true;
   const { port } = await startReceiver(t, { isReady: async () => ready });
   for (ready of [true, false, true]) {
@@ -140,7 +140,7 @@ t.test('livez answers while the thread that stores does, readyz while it can com
   }
 });
 
-t.test('200 deliveries at once, on connections of their own, are all acknowledged', async (t) => {
+t.test('200 concurrent deliveries on separate connections are all acknowledged', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const ids = Array.from({ length: 200 }, (_, index) => `msg_${index}`);
   const answers = await Promise.all(ids.map((id) => deliver(port, id, BODY)));
@@ -148,7 +148,7 @@ t.test('200 deliveries at once, on connections of their own, are all acknowledge
   t.strictSame(new Set(accepted.map(({ eventId }) => eventId)), new Set(ids));
 });
 
-t.test('200 deliveries in one write on one connection are all answered, in order', async (t) => {
+t.test('200 deliveries in one write on one connection are all acknowledged in order', async (t) => {
   const { port, accepted } = await startReceiver(t);
   const { socket, answers } = await rawSocket(t, port);
   const texts = Array.from({ length: 200 }, (_, index) => {

@@ -19,7 +19,7 @@ function clock(): { now: () => Date; pass(ms: number): void } {
 }
 
 t.test(
-  'refused deliveries are counted by minute and cause, however often the counts are written',
+  'rejected deliveries are counted by minute and cause, however often the counts are saved',
   async (t) => {
     const { db } = await countedCommits(t);
     const { now, pass } = clock();
@@ -47,13 +47,13 @@ t.test(
   },
 );
 
-t.test('without refusals nothing is written', async (t) => {
+t.test('without rejections nothing is written', async (t) => {
   const commits = await countedCommits(t);
   await createRefusals(() => START).flush(commits.db);
   t.equal(commits.count, 0);
 });
 
-t.test('while the database cannot commit, the counts wait, and then they are written once', async (t) => {
+t.test('counts that cannot be saved are kept and saved once', async (t) => {
   const commits = await countedCommits(t);
   const refusals = createRefusals(() => START);
   refusals.count('timestamp');
@@ -83,7 +83,7 @@ t.test('counts are kept for seven days', async (t) => {
   }
 });
 
-t.test('what was counted last is written when the loop ends', async (t) => {
+t.test('the last counts are saved when the loop ends', async (t) => {
   const { db } = await countedCommits(t);
   const refusals = createRefusals(() => START);
   const aborting = new AbortController();

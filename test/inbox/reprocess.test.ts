@@ -4,7 +4,7 @@ import { reprocessEvent } from '../../src/inbox/events.ts';
 import { startApplying } from './applying.ts';
 import { deduction, deductionBody, syncBody } from './bodies.ts';
 
-t.test('an event that is applied again has no second effect in the ledger', async (t) => {
+t.test('a reprocessed event has no second effect in the ledger', async (t) => {
   const { store, loop, states, ledger, db } = await startApplying(t);
   await store(
     deduction('a'),
@@ -27,7 +27,7 @@ t.test('an event that is applied again has no second effect in the ledger', asyn
   await transact(db, (trx) => reprocessEvent(trx, 'a'));
   await store(deduction('new'));
   loop.wake();
-  t.match(await loop.runOnce(), { applied: 2 }, 'beside a new one');
+  t.match(await loop.runOnce(), { applied: 2 }, 'together with a new one');
   t.strictSame(await states(), ['a: applied', 'a-later: applied', 'b: applied', 'new: applied']);
   const [versions, deductions] = await tables();
   t.strictSame(versions.slice(0, 3), before[0]);
@@ -38,7 +38,7 @@ t.test('an event that is applied again has no second effect in the ledger', asyn
   t.strictSame(await ledger(), ['a', 'a-later', 'b', 'new']);
 });
 
-t.test('an event that failed is applied when it is processed again after the cause is gone', async (t) => {
+t.test('a failed event is applied when it is reprocessed after the cause is fixed', async (t) => {
   let broken = true;
   const requestSync = async () => {
     if (broken) throw new Error();

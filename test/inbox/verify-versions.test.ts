@@ -20,7 +20,7 @@ const someEvents = fc.array(
 );
 
 t.test(
-  'versions of events in any order, with ties, are found right, and no history is read for it',
+  'versions from events in any order, with ties, are verified without reading their history',
   async (t) => {
     t.comment(`SEED=${SEED}`);
     const { store, loop, db } = await startApplying(t);

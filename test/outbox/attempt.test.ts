@@ -52,7 +52,7 @@ t.test('a request without a sender for its kind waits, and its reason is shown',
 });
 
 t.test(
-  'two attempts never share a claim: each request is sent once by a loop that is woken all the time',
+  'two attempts never share a claim: each request is sent once by a loop that is woken constantly',
   async (t) => {
     const { db } = await scratch(t);
     const all = Promise.withResolvers<void>();

@@ -67,7 +67,7 @@ t.test('the next probe reads a fixed key from its file, and sending resumes', as
     if (delivered === 0) break;
     steps.push(delivered);
   }
-  t.strictSame(steps, [1, 2, 4, 8, 5], 'slowly at first: each answer allows one more');
+  t.strictSame(steps, [1, 2, 4, 8, 5], 'slowly at first: each response allows one more');
   t.equal(received.length - before, 20);
   t.match(await readCircuitBreaker(db), { state: 'active', reason: null, probe_at: null });
 });
@@ -137,7 +137,7 @@ t.test('the paused state survives a restart, and a clock set back does not exten
   await owe(db, 'r-1', 'e-1');
   await sendAll(sendLoop(t, db, url, clock));
   for (const id of ['r-2', 'r-3']) await owe(db, id, id);
-  t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 0, 'another loop finds it closed');
+  t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 0, 'another loop finds it paused');
   clock.advance(-2 * 86_400_000);
   t.equal((await sendLoop(t, db, url, clock).runOnce()).delivered, 1, 'one probe, whatever else is due');
   t.equal(received.length, 2);

@@ -120,28 +120,25 @@ t.test(
   },
 );
 
-t.test(
-  'a sender that read the clock before another one wrote takes nothing for a clock that jumped',
-  async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    const before = clock();
-    clock.advance(10_000);
-    for (const id of ['claimed', 'put off']) await owe(db, id, id);
-    const dueAt = new Date(clock().getTime() + RETRY_AFTER_MAX_MS).toISOString();
-    await transact(db, (trx) =>
-      trx.updateTable('outbox').set({ due_at: dueAt }).where('request_id', '=', 'put off').execute(),
-    );
-    t.match(await take(db, 'first', clock()), [{ requestId: 'claimed' }]);
-    t.strictSame(await take(db, 'second', before), []);
-    t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
+t.test('a sender with an older clock reading does not mistake a newer write for a clock jump', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const before = clock();
+  clock.advance(10_000);
+  for (const id of ['claimed', 'put off']) await owe(db, id, id);
+  const dueAt = new Date(clock().getTime() + RETRY_AFTER_MAX_MS).toISOString();
+  await transact(db, (trx) =>
+    trx.updateTable('outbox').set({ due_at: dueAt }).where('request_id', '=', 'put off').execute(),
+  );
+  t.match(await take(db, 'first', clock()), [{ requestId: 'claimed' }]);
+  t.strictSame(await take(db, 'second', before), []);
+  t.match(await request(db, 'claimed'), { state: 'sending', claimed_by: 'first', attempts: 1 });
 
-    await owe(db, 'while paused', 'while paused');
-    await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
-    for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
-    t.strictSame(await take(db, 'second', before), []);
-  },
-);
+  await owe(db, 'while paused', 'while paused');
+  await transact(db, (trx) => pauseSending(trx, 'answered 401', clock()));
+  for (let probe = 0; probe < 10; probe += 1) await transact(db, (trx) => probeFailed(trx, clock()));
+  t.strictSame(await take(db, 'second', before), []);
+});
 
 t.test('claims are oldest first and at most as many as requested', async (t) => {
   const { db } = await scratch(t);
@@ -165,8 +162,8 @@ t.test('a clock set back by two days leaves nothing stuck', async (t) => {
   await take(db, 'gone', clock());
   clock.advance(-2 * DAY_MS);
   await sendAll(sendLoop(t, db, url, clock));
-  t.match(await request(db, 'retried'), { state: 'delivered' }, 'its due time lay too far ahead');
-  t.match(await request(db, 'abandoned'), { state: 'delivered' }, 'its lease lay too far ahead');
+  t.match(await request(db, 'retried'), { state: 'delivered' }, 'its due time was too far in the future');
+  t.match(await request(db, 'abandoned'), { state: 'delivered' }, 'its lease was too far in the future');
   t.equal(received.length, 3);
 });
 
@@ -175,7 +172,11 @@ t.test('a clock set ahead by two days sends nothing twice at once', async (t) =>
   const clock = setClock();
   const { url, received } = await stubService(t, async (response) => {
     clock.advance(2 * DAY_MS);
-    t.strictSame(await loop.runOnce(), await loop.runOnce(), 'the same loop leaves its own claim alone');
+    t.strictSame(
+      await loop.runOnce(),
+      await loop.runOnce(),
+      'the same loop does not claim its own request again',
+    );
     json(response, 200);
   });
   await owe(db, 'r-1', 'e-1');
@@ -235,7 +236,7 @@ t.test('a stop waits for requests in flight; the rest waits for the next start',
   );
 });
 
-t.test('a retried request of a kind that coalesces absorbs the newer pending one', async (t) => {
+t.test('a retried request of a coalescing kind absorbs the newer pending one', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const merged: [string, string][] = [];
@@ -266,7 +267,7 @@ t.test('a retried request of a kind that coalesces absorbs the newer pending one
     json(response, index === 0 ? 503 : 200);
   });
   await census('older');
-  await t.rejects(census('second pending'), 'one pending a subject');
+  await t.rejects(census('second pending'), 'one pending request per subject');
   const loop = sendLoop(t, db, url, clock, { senders });
   t.equal((await loop.runOnce()).retry, 1);
   t.strictSame(merged, [['older', 'newer']]);
@@ -276,9 +277,9 @@ t.test('a retried request of a kind that coalesces absorbs the newer pending one
   t.equal((await loop.runOnce()).delivered, 1);
 });
 
-// Each engine tells its plan in its own way; test/faults/postgres-several-sending.test.ts asks the other one.
+// Each engine has its own plan output; test/faults/postgres-several-sending.test.ts checks PostgreSQL's.
 if (engineOfTests() === 'sqlite') {
-  t.test('claiming reads no more than it needs at any backlog', async (t) => {
+  t.test('claiming reads a constant number of rows at any backlog', async (t) => {
     const { db } = await scratch(t);
     await owe(db, 'r-1', 'e-1');
     const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>

@@ -91,7 +91,7 @@ t.test('connections are reused', async (t) => {
   });
   const sender = client(t, url);
   for (let n = 0; n < 20; n += 1) await sender.post(post, never);
-  // An answer may be read a moment before its connection is free again.
+  // A response may be read a moment before its connection is free again.
   t.ok(ports.size <= 2, `20 requests over ${ports.size} connections`);
 });
 

@@ -14,7 +14,7 @@ const cancel = (db: Db, id: string) =>
   transact(db, (trx) => cancelManually(trx, id, { reason: 'a typo', now }));
 const release = (db: Db, id: string) => transact(db, (trx) => releaseManually(trx, id));
 
-/** A service that answers by the request's id: 422 for those named, else 200. */
+/** A service that responds 422 to the given request ids, and 200 to others. */
 async function service(t: Parameters<typeof scratch>[0], rejected: Set<string>, status = 422) {
   const { db } = await scratch(t);
   const stub = await stubService(t, (response, { headers }) =>
@@ -56,7 +56,7 @@ t.test('a later request waits while an earlier one is retried', async (t) => {
   );
 });
 
-t.test('an employer and an employee of the same id are two subjects', async (t) => {
+t.test('an employer and an employee with the same id are two subjects', async (t) => {
   const { db } = await scratch(t);
   await owe(db, 'r-1', '42');
   const subject = employerSubject('42');
@@ -155,7 +155,7 @@ t.test('a manual retry sends a pending change immediately', async (t) => {
   t.strictSame(sent(), ['r-1'], 'not before its time');
   t.equal(await retry(db, 'r-1'), 'done');
   await sendAll(loop);
-  t.strictSame(sent(), ['r-1', 'r-1', 'r-2'], 'and then in order');
+  t.strictSame(sent(), ['r-1', 'r-1', 'r-2'], 'then in order');
 });
 
 t.test('a finished change can be neither retried nor canceled', async (t) => {

@@ -1,4 +1,4 @@
-/** A service that is away for long, and comes back, with much that waits. */
+/** A long outage of the service, and its end with a large backlog. */
 import t from 'tap';
 import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
@@ -15,7 +15,7 @@ const employees = 40;
 const each = 3;
 
 t.test(
-  'a service that is down for a day is asked about once a minute, and is met with no storm',
+  'a service that is down for a day is probed about once a minute and recovers without a retry storm',
   async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();
@@ -36,7 +36,7 @@ t.test(
       await loop.runOnce();
       clock.advance(5 * SECOND_MS);
     }
-    t.ok(received.length > 55 && received.length < 80, `asked ${received.length} times in an hour`);
+    t.ok(received.length > 55 && received.length < 80, `probed ${received.length} times in an hour`);
     clock.advance(23 * HOUR_MS);
     await loop.runOnce();
     clock.advance(60 * SECOND_MS);
@@ -103,7 +103,7 @@ t.test('requests that failed together are not retried together', async (t) => {
   const minutes = Map.groupBy(due, ({ due_at }) =>
     Math.floor((Date.parse(due_at) - clock().getTime()) / 60_000),
   );
-  t.equal(minutes.size, 15, 'over all of the fifteen minutes');
+  t.equal(minutes.size, 15, 'spread over all fifteen minutes');
   for (const [minute, those] of minutes) t.ok(those.length < count / 8, `minute ${minute}: ${those.length}`);
 });
 
@@ -128,7 +128,7 @@ t.test("one employee's change that always fails barely delays the others", async
     await loop.runOnce();
     clock.advance(SECOND_MS);
   }
-  t.ok(seconds < 90, `all were through after ${seconds} s`);
+  t.ok(seconds < 90, `all were sent after ${seconds} s`);
 });
 
 t.test('a 429 for one request does not block the others', async (t) => {
@@ -144,7 +144,7 @@ t.test('a 429 for one request does not block the others', async (t) => {
   t.equal(Date.parse((await request(db, 'r-0')).due_at) - clock().getTime(), 600_000);
 });
 
-t.test('a pause ends on time, whatever else happens', async (t) => {
+t.test('a pause ends on time despite other activity', async (t) => {
   let limit = fullLimit(8);
   for (let n = 0; n < 8; n += 1) limit = limitAfter(limit, 'trouble', { most: 8, at: 5, random: () => 1 });
   t.strictSame(

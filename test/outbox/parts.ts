@@ -1,6 +1,4 @@
-/**
- * Shared by the tests of sending: a clock that they set, an encryptor, and a send loop on a real database.
- */
+/** Shared by the tests of sending: a settable clock, an encryptor, and a send loop on a real database. */
 import type { Test } from 'tap';
 import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -30,7 +28,7 @@ export function setClock(start = START): SetClock {
 
 export const encryptor = createEncryptor([{ id: 'k1', key: Buffer.alloc(32, 7) }]);
 
-/** Far beyond what a stub takes on a busy machine. */
+/** Far longer than a stub takes on a busy machine. */
 export const PATIENT: Timeouts = { idleMs: 120_000, totalMs: 120_000 };
 
 export function client(t: Test, url: string, apiKeyFile: string | null = null): BenefitsClient {
@@ -39,7 +37,7 @@ export function client(t: Test, url: string, apiKeyFile: string | null = null): 
   return made;
 }
 
-/** A send loop whose jitter is always the longest. */
+/** A send loop with maximal jitter. */
 export function sendLoop(
   t: Test,
   db: Db,
@@ -61,7 +59,7 @@ export function sendLoop(
   });
 }
 
-/** Owes an employment change of an employee. The body names the request. */
+/** Enqueues an employment change of an employee. The body names the request. */
 export async function owe(
   db: Db,
   requestId: string,

@@ -54,13 +54,13 @@ const verdicts: [Outcome, Verdict][] = [
 ];
 for (const [outcome, verdict] of verdicts) {
   const name = outcome.answered ? `${outcome.status} (${outcome.content})` : `no answer (${outcome.code})`;
-  t.test(`${name} is judged ${verdict}`, async (t) => {
+  t.test(`${name} means ${verdict}`, async (t) => {
     t.equal(judge(outcome), verdict);
   });
 }
 
 t.test(
-  'an attempt may have been applied when it got no answer after it was sent, a 5xx, or a success that is not JSON',
+  'an attempt may have been applied if it was sent and got no response, a 5xx, or a success that is not JSON',
   async (t) => {
     t.equal(isUnknown({ answered: false, code: 'ECONNRESET', sent: true }), true);
     t.equal(isUnknown({ answered: false, code: 'ECONNREFUSED', sent: false }), false);

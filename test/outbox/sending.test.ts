@@ -46,7 +46,7 @@ t.test('a delivered request’s body is erased, and its keyed hash stays', async
   t.ok(hasher.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
 });
 
-t.test('each kind of employment change has its own address', async (t) => {
+t.test('each kind of employment change has its own path', async (t) => {
   const { db } = await scratch(t);
   const { url, received } = await stubService(t, (response) => json(response, 200));
   const kinds = ['new-hire', 'termination', 'demographic', 'compensation-change'] as const;
@@ -74,7 +74,7 @@ t.test('a rejection stores the first 4 KiB of the response, encrypted', async (t
   });
   t.notOk(row.answer?.includes('xxx'));
   t.equal(encryptor.decrypt(row.answer!, placeOf('r-1', 'answer')).toString(), answer.slice(0, 4096));
-  t.ok(row.body, 'it can be sent again by hand');
+  t.ok(row.body, 'it can be retried manually');
 });
 
 t.test('temporary failures are retried with backoff and the same idempotency key', async (t) => {
@@ -259,6 +259,6 @@ t.test('reasons, attempts and the raw file contain no personal data', async (t) 
   clock.advance(60_000);
   t.equal((await loop.runOnce()).rejected, 1);
   const bytes = await rawBytes(db, file);
-  t.ok(bytes.includes('answered 422'), 'what is stored is looked at');
+  t.ok(bytes.includes('answered 422'), 'the database has the reason');
   t.notOk(bytes.includes(canary));
 });

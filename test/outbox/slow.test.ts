@@ -1,4 +1,4 @@
-/** Attempts that take long, or hang: they hold back no other subject. */
+/** Slow or hanging attempts do not delay other subjects. */
 import type { ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
 import { transact } from '../../src/database/transaction.ts';
@@ -13,7 +13,7 @@ import { json, stubService } from './stub-service.ts';
 
 const SECOND_MS = 1_000;
 
-/** Uploads a body of its own, and waits long for the response. */
+/** Uploads with its own body and a long response time. */
 const census: Sender = {
   prepare: async ({ requestId, subject }) => ({
     kind: 'post',
@@ -46,14 +46,14 @@ async function setUp(t: Test, statusOf: (requestId: string) => number = () => 20
     loop,
     hung,
     sent: () => received.map(({ headers }) => headers['idempotency-key']),
-    /** Starts attempts without waiting for them, until so many hang at the service. */
+    /** Starts attempts without waiting for them, until this many hang at the service. */
     async hangs(count: number) {
       const all = Promise.withResolvers<void>();
       reached = () => hung.length === count && all.resolve();
       sends.push(loop.runOnce());
       await all.promise;
     },
-    /** Lets all that hangs succeed, now and later. */
+    /** Lets all hanging requests succeed, now and later. */
     async release() {
       isReleased = true;
       for (const response of hung) json(response, 200);
@@ -70,7 +70,7 @@ t.test('one hung upload and three 503s delay no other subject', async (t) => {
   for (const id of ['r-1', 'r-2', 'r-3']) await owe(db, id, id);
   t.equal((await loop.runOnce()).retry, 3, 'one attempt at a time is allowed from now on');
   await owe(db, 'r-4', 'r-4');
-  t.equal((await loop.runOnce()).delivered, 1, 'a change goes out at once');
+  t.equal((await loop.runOnce()).delivered, 1, 'a change is sent immediately');
   t.match(await request(db, 'hang-1'), { state: 'sending' });
   await release();
   t.match(await request(db, 'hang-1'), { state: 'delivered' });
@@ -100,7 +100,7 @@ t.test('any number of hung uploads delay no change, and at most 32 are in flight
   for (let inFlight = 8; inFlight <= IN_FLIGHT_MAX; inFlight += 8) {
     await hangs(inFlight);
     await owe(db, `r-${inFlight}`, `e-${inFlight}`, 'demographic', clock());
-    t.equal((await loop.runOnce()).delivered, 1, `a change goes out while ${inFlight} uploads hang`);
+    t.equal((await loop.runOnce()).delivered, 1, `a change is sent while ${inFlight} uploads hang`);
     clock.advance(COUNTED_MS);
   }
   await loop.runOnce();

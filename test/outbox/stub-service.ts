@@ -1,4 +1,4 @@
-/** A benefits service that answers as a test tells it, over real HTTP. */
+/** A benefits service over real HTTP whose responses the test defines. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Test } from 'tap';
@@ -12,13 +12,13 @@ export type Received = {
 
 export type Stub = {
   url: string;
-  /** Every request that came in whole, in order. */
+  /** Every complete request, in order. */
   received: Received[];
 };
 
 export type Answer = (response: ServerResponse, request: Received, index: number) => void;
 
-/** Sends `answer` to each request once its body has arrived; `index` counts from 0. */
+/** Calls `answer` for each request once its body has arrived; `index` counts from 0. */
 export async function stubService(t: Test, answer: Answer): Promise<Stub> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
