@@ -37,7 +37,7 @@ export async function owe(databaseUrl: string, count: number): Promise<void> {
           requestId,
           Buffer.from(JSON.stringify(bodyOf(employeeId, nth))),
         );
-        return { requestId, kind: 'demographic' as const, subject: employeeSubject(employeeId), encrypted };
+        return { requestId, kind: 'demographic' as const, ...employeeSubject(employeeId), encrypted };
       });
       await transact(db, (trx) => enqueueMany(trx, requests, new Date().toISOString()));
     }

@@ -23,13 +23,14 @@ CREATE INDEX sessions_expiring ON sessions (expires_at);
 
 -- Who was shown personal data, when, and whose.
 CREATE TABLE pii_reads (
-  seq          INTEGER NOT NULL PRIMARY KEY,
-  read_at      TEXT NOT NULL,
-  token_id     TEXT NOT NULL,
-  token_name   TEXT NOT NULL,
-  what         TEXT NOT NULL CHECK (what IN ('change', 'census')),
-  what_id      TEXT NOT NULL,
-  subject      TEXT NOT NULL
+  read_id       INTEGER NOT NULL PRIMARY KEY,
+  read_at       TEXT NOT NULL,
+  token_id      TEXT NOT NULL,
+  token_name    TEXT NOT NULL,
+  resource_type TEXT NOT NULL CHECK (resource_type IN ('change', 'census')),
+  resource_id   TEXT NOT NULL,
+  subject_type  TEXT NOT NULL CHECK (subject_type IN ('employer', 'employee')),
+  subject_id    TEXT NOT NULL
 ) STRICT;
 
 CREATE TRIGGER pii_reads_are_never_changed BEFORE UPDATE ON pii_reads BEGIN SELECT RAISE(ABORT, 'pii_reads are append-only'); END;

@@ -200,7 +200,7 @@ export function by({ caller }: FastifyRequest): { token?: string } {
 export async function writeReadDown(
   { db, now }: ApiParts,
   { caller }: FastifyRequest,
-  read: Pick<PiiRead, 'what' | 'whatId' | 'subject'>,
+  read: Omit<PiiRead, 'caller' | 'now'>,
 ): Promise<void> {
   if (caller === null) throw new Refusal('internal', '');
   await transact(db, (trx) => recordPiiRead(trx, { ...read, caller, now: now().toISOString() }));

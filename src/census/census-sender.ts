@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { pathSegment } from '../outbox/client.ts';
-import { idOf } from '../outbox/queue.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Disposition, NotNow, Prepared, Sender, Timeouts } from '../outbox/sender.ts';
 import type { Encryptor } from '../security/encryption.ts';
@@ -55,7 +54,7 @@ export function createCensusSender(sending: CensusSending): Sender {
 
   return {
     async prepare(claim, signal) {
-      const employerId = idOf(claim.subject);
+      const employerId = claim.subject_id;
       const wanted = await progress.wantedSince(db, claim.requestId);
       if (wanted === null) return cancel('no census sync waits for it any more');
       if (pathSegment(employerId) === null) {
@@ -82,7 +81,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       const { requestId } = claim;
       if (verdict === 'delivered') {
         const censusId = uploading.get(claim);
-        if (censusId !== undefined) await recordUpload(trx, idOf(claim.subject), censusId, at.toISOString());
+        if (censusId !== undefined) await recordUpload(trx, claim.subject_id, censusId, at.toISOString());
         const now = at.toISOString();
         return progress.uploadDelivered(trx, requestId, { began: begun.get(claim) ?? now, now });
       }

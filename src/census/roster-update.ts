@@ -1,12 +1,11 @@
 import { sql } from 'kysely';
 import type { Clock } from '../clock.ts';
 import { piecesOf } from '../database/bulk.ts';
-import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { employeesOf, FACTS_AT_ONCE, type FactSource, type NewFact, recordFacts } from '../ledger/roster.ts';
-import { employerSubject } from '../outbox/queue.ts';
+import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { CensusRow } from './check.ts';
 import { rowsOf } from './chunks.ts';
@@ -40,7 +39,7 @@ export async function updateRoster({ db, encryptor, now }: RosterUpdate, censusI
     transact(db, async (trx) => {
       // The ledger first, in the same order as the apply loop.
       await lockLedger(trx);
-      await lockName(trx, employerSubject(employer_id));
+      await lockSubject(trx, employerSubject(employer_id));
       if ((await findCurrent(trx, censusId)) === undefined) return false;
       await recordFacts(trx, facts, source, now().toISOString());
       return true;

@@ -3,11 +3,10 @@ import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
 import type { Problem } from '../contract/check.ts';
 import { insertMany } from '../database/bulk.ts';
-import { lockName } from '../database/engine.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import { employerSubject } from '../outbox/queue.ts';
+import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';
 import { type CensusRow, checkCensus } from './check.ts';
@@ -106,7 +105,7 @@ async function makeCurrent(
   uploading: string | null,
   clock: Clock,
 ): Promise<void> {
-  await lockName(trx, employerSubject(census.employerId));
+  await lockSubject(trx, employerSubject(census.employerId));
   // Read after the lock: facts from the previous census are older.
   const now = clock().toISOString();
   await trx

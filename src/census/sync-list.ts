@@ -105,8 +105,8 @@ export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: strin
     .where('sync_id', '=', syncId)
     .executeTakeFirst();
   if (row === undefined || row.request_id === null) return null;
-  const answer = (await readContents(db, encryptor, row.request_id))?.answer ?? null;
-  return answer && maskSsnsIn(answer);
+  const response = (await readContents(db, encryptor, row.request_id))?.response;
+  return response ? maskSsnsIn(response) : null;
 }
 
 function syncOf(row: Selectable<CensusSyncTable>, overdueBefore: string): CensusSync {

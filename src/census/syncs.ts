@@ -4,9 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { sql } from 'kysely';
-import { lockName } from '../database/engine.ts';
 import type { Db, Trx } from '../database/tables.ts';
-import { employerSubject, enqueue, makeDue, pendingRequest } from '../outbox/queue.ts';
+import { employerSubject, enqueue, lockSubject, makeDue, pendingRequest } from '../outbox/queue.ts';
 
 /** Opens a sync for the service's request. The same event has no second effect. */
 export async function requestSync(
@@ -39,7 +38,7 @@ export async function completeSyncs(
   trx: Trx,
   { employerId, receivedAt, now }: { employerId: string; receivedAt: string; now: string },
 ): Promise<number> {
-  await lockName(trx, employerSubject(employerId));
+  await lockSubject(trx, employerSubject(employerId));
   const completed = await trx
     .updateTable('census_syncs')
     .set({ state: 'completed', completed_at: now, reason: null, problem_count: 0, problems: null })
@@ -90,11 +89,11 @@ async function owedUpload(
   { employerId, now }: { employerId: string; now: string },
 ): Promise<string> {
   const subject = employerSubject(employerId);
-  await lockName(trx, subject);
+  await lockSubject(trx, subject);
   const pending = await pendingRequest(trx, 'census', subject);
   if (pending !== null) return pending;
   const requestId = randomUUID();
-  await enqueue(trx, { requestId, kind: 'census', subject, encrypted: null }, now);
+  await enqueue(trx, { requestId, kind: 'census', ...subject, encrypted: null }, now);
   return requestId;
 }
 

@@ -247,9 +247,9 @@ async function answerOf({ env, now }: Context, db: Db, sync: CensusSync | undefi
   const encryptor = createEncryptor(readDataKeys(env));
   const read = {
     caller: commandCaller(),
-    what: 'census',
-    whatId: sync.sync_id,
-    subject: employerSubject(sync.employer_id),
+    resource_type: 'census',
+    resource_id: sync.sync_id,
+    ...employerSubject(sync.employer_id),
     now: now().toISOString(),
   } as const;
   await transact(db, (trx) => recordPiiRead(trx, read));

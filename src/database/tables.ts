@@ -64,14 +64,13 @@ export interface Tables {
     last_used_at: string | null;
   };
   pii_reads: {
-    seq: Generated<number>;
+    read_id: Generated<number>;
     read_at: string;
     token_id: string;
     token_name: string;
-    what: 'change' | 'census';
-    what_id: string;
-    subject: string;
-  };
+    resource_type: 'change' | 'census';
+    resource_id: string;
+  } & Subject;
   hash_keys: { one: 1; key_id: string; sealed: Buffer };
   payroll_head: { one: 1; change: number };
   payroll_runs: PayrollRunTable;
@@ -126,6 +125,8 @@ export interface Tables {
 export type EventState = 'pending' | 'applied' | 'ignored' | 'quarantined';
 export type RequestState = 'pending' | 'sending' | 'delivered' | 'rejected' | 'canceled';
 export type RequestKind = 'census' | 'new-hire' | 'termination' | 'demographic' | 'compensation-change';
+/** An employer, for census uploads, or an employee, for employment changes. */
+export type Subject = { subject_type: 'employer' | 'employee'; subject_id: string };
 export type RunState = 'open' | 'finalized' | 'voided';
 export type SyncState = 'requested' | 'waiting' | 'uploaded' | 'completed' | 'failed';
 
@@ -217,31 +218,30 @@ export interface RosterFactTable {
   recorded_at: string;
 }
 
-export interface OutboxTable {
+export type OutboxTable = Subject & {
   seq: Generated<number>;
   request_id: string;
   kind: RequestKind;
-  subject: string;
   state: RequestState;
-  head: Flag;
-  holding: Generated<Flag>;
+  is_next: Flag;
+  holds_later: Generated<Flag>;
   due_at: string;
   body: Buffer | null;
   body_hash: Buffer | null;
   attempts: Generated<number>;
   claimed_by: string | null;
-  lease_until: string | null;
+  lease_expires_at: string | null;
   unknown_outcome: Generated<Flag>;
   may_have_been_applied: Generated<Flag>;
   status: number | null;
   reason: string | null;
-  answer: Buffer | null;
+  response: Buffer | null;
   created_at: string;
   finished_at: string | null;
   erased_at: string | null;
   /** The date from which an employment change counts for payroll, if the caller stated one. */
   effective_on: Generated<string | null>;
-}
+};
 
 export interface CensusSyncTable {
   sync_id: string;

@@ -143,7 +143,7 @@ function repeatOf(hasher: Hasher, first: First, { kind, change, bytes }: Prepare
 
 function requestOf({ changeId, kind, change, encrypted }: Prepared) {
   const { body, effectiveOn } = change;
-  return { requestId: changeId, kind, subject: employeeSubject(body.employee_id), encrypted, effectiveOn };
+  return { requestId: changeId, kind, ...employeeSubject(body.employee_id), encrypted, effectiveOn };
 }
 
 type GroupCommit = {

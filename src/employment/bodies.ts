@@ -22,13 +22,13 @@ export type ChangeBody = {
 export async function readBody(db: Db, encryptor: Encryptor, changeId: string): Promise<ChangeBody | null> {
   const contents = await readContents(db, encryptor, changeId);
   if (contents === null || contents.kind === 'census') return null;
-  const { state, body, answer } = contents;
+  const { state, body, response } = contents;
   if (body === null) {
-    return { body: null, absent: ABSENT[state] ?? 'there is none', answer: answer && maskSsnsIn(answer) };
+    return { body: null, absent: ABSENT[state] ?? 'there is none', answer: response && maskSsnsIn(response) };
   }
   const given = JSON.parse(body.toString('utf8'));
   const shown = typeof given.ssn === 'string' ? { ...given, ssn: maskSsn(given.ssn) } : given;
-  return { body: shown, absent: null, answer: answer && maskSsnsIn(answer, given.ssn) };
+  return { body: shown, absent: null, answer: response && maskSsnsIn(response, given.ssn) };
 }
 
 const ABSENT: Readonly<Record<string, string>> = {

@@ -2,7 +2,6 @@
 import { sql } from 'kysely';
 import type { Db, RequestState } from '../database/tables.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../outbox/manual.ts';
-import { employeeSubject, idOf } from '../outbox/queue.ts';
 import { type Attempt, attemptsOf, requestsQuery } from '../outbox/requests.ts';
 
 /** An accepted change and its delivery. Times are in milliseconds UTC. */
@@ -56,7 +55,7 @@ export async function listChanges(
     .$if(state !== undefined, (query) => query.where('state', '=', sql.lit(state as RequestState)))
     .$if(state === 'pending' || state === 'sending', (query) => query.where('finished_at', 'is', null))
     .$if(employeeId !== undefined, (query) =>
-      query.where('subject', '=', employeeSubject(employeeId as string)),
+      query.where('subject_type', '=', 'employee').where('subject_id', '=', employeeId as string),
     )
     .$if(kind !== undefined, (query) => query.where('kind', '=', kind as ChangeKind))
     .$if(from !== undefined, (query) => query.where('created_at', '>=', from as string))
@@ -87,11 +86,11 @@ function selectChanges(db: Db) {
 }
 
 function changeOf(row: ChangeRow): AcceptedChange {
-  const { request_id, subject, state, unknown_outcome, may_have_been_applied, holding } = row;
+  const { request_id, subject_id, state, unknown_outcome, may_have_been_applied } = row;
   return {
     change_id: request_id,
     kind: row.kind as ChangeKind,
-    employee_id: idOf(subject),
+    employee_id: subject_id,
     state,
     reason: row.reason,
     status: row.status,
@@ -100,7 +99,7 @@ function changeOf(row: ChangeRow): AcceptedChange {
     finished_at: row.finished_at,
     attempts: row.attempts,
     may_have_been_applied: state !== 'delivered' && (unknown_outcome === 1 || may_have_been_applied === 1),
-    holding: holding === 1,
+    holding: row.holds_later === 1,
     waits_behind: row.waits_behind,
     erased_at: row.erased_at,
     effective_on: row.effective_on,

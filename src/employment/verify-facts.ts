@@ -1,7 +1,6 @@
 /** Checks that roster facts from employment changes match a change. */
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { employeeSubject } from '../outbox/queue.ts';
 
 /** Facts read at once. */
 const ROWS_AT_ONCE = 2_000;
@@ -23,7 +22,7 @@ function pageOf(db: Db, after: number, until: number) {
   return db
     .selectFrom('roster_facts')
     .leftJoin('outbox', 'outbox.request_id', 'roster_facts.source_id')
-    .select(['position', 'employee_id', 'source', 'recorded_at', 'kind', 'subject', 'outbox.created_at'])
+    .select(['position', 'employee_id', 'source', 'recorded_at', 'kind', 'subject_id', 'outbox.created_at'])
     .where('position', '>', after)
     .where('position', '<=', until)
     .orderBy('position')
@@ -40,7 +39,7 @@ function verifyOne(row: Row, { report }: Verifying): void {
   }
   if (row.kind === null) wrong('source_id', 'there is no such request');
   else if (row.kind !== row.source) wrong('source', 'is not the kind of the request that it names');
-  else if (row.subject !== employeeSubject(row.employee_id)) {
+  else if (row.subject_id !== row.employee_id) {
     wrong('employee_id', 'is not the employee of the request that it names');
   } else if (row.recorded_at !== row.created_at) wrong('recorded_at', 'is not when its request was accepted');
 }

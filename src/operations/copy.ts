@@ -22,7 +22,7 @@ const KEYS = {
   instance: ['one'],
   tokens: ['token_id'],
   sessions: ['hash'],
-  pii_reads: ['seq'],
+  pii_reads: ['read_id'],
   hash_keys: ['one'],
   ledger_head: ['one'],
   deduction_versions: ['position'],

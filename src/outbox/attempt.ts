@@ -1,4 +1,3 @@
-import { lockName } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
@@ -7,6 +6,7 @@ import type { Log } from '../telemetry/log.ts';
 import { HEARTBEAT_MS, heartbeat } from './claims.ts';
 import type { BenefitsClient } from './client.ts';
 import type { End } from './finish.ts';
+import { lockSubject } from './queue.ts';
 import type { Claim, Post, Prepared, Sender, Senders } from './sender.ts';
 
 type AttemptParts = {
@@ -87,7 +87,7 @@ export function createAttempt(parts: AttemptParts): (claim: Claim) => Promise<At
   ): Promise<Attempted | null> {
     if (sender?.started) {
       const held = await transact(db, async (trx) => {
-        await lockName(trx, claim.subject);
+        await lockSubject(trx, claim);
         const at = await sharedNow(trx);
         if (!(await heartbeat(trx, owner, claim, at))) return false;
         await sender.started?.(trx, claim, at);

@@ -4,7 +4,6 @@ import { ago, type Check, FOUND_AT_MOST, type Found, fail, type Question } from 
 import type { Db } from '../database/tables.ts';
 import { isEmployedBy } from '../ledger/roster.ts';
 import { readCircuitBreaker } from './circuit-breaker.ts';
-import { employeeSubject, idOf } from './queue.ts';
 
 /** Attempts are at most 15 minutes apart, so several failed within an hour. */
 const STUCK_HOURS = 1;
@@ -33,14 +32,14 @@ async function sendingStalled(db: Db, { now }: Question): Promise<Found[]> {
   const requests = await db
     .selectFrom('outbox')
     .select(['request_id', 'kind', 'due_at'])
-    .where(sql<boolean>`state = 'pending' and head = 1`)
+    .where(sql<boolean>`state = 'pending' and is_next = 1`)
     .where('due_at', '<=', late)
     .unionAll(
       db
         .selectFrom('outbox')
         .select(['request_id', 'kind', 'due_at'])
         .where(sql<boolean>`state = 'sending'`)
-        .where('lease_until', '<=', late),
+        .where('lease_expires_at', '<=', late),
     )
     .orderBy('due_at')
     .limit(FOUND_AT_MOST)
@@ -86,20 +85,17 @@ async function requestsStuck(db: Db, question: Question): Promise<Found[]> {
 async function changesOf(db: Db, { employerId, employees }: Question, isMeant: RawBuilder<boolean>) {
   const changes = await db
     .selectFrom('outbox')
-    .select(['request_id', 'subject', 'kind', 'status', 'created_at'])
+    .select(['request_id', 'subject_id', 'kind', 'status', 'created_at'])
     .where(isMeant)
     .where('kind', '<>', 'census')
     .$if(employerId !== undefined, (query) =>
-      query.where(isEmployedBy(employerId as string, sql`substr(outbox.subject, ${EMPLOYEE_FROM})`)),
+      query.where(isEmployedBy(employerId as string, sql.ref('outbox.subject_id'))),
     )
     .orderBy('seq')
     .$if(employees === undefined, (query) => query.limit(FOUND_AT_MOST))
     .execute();
-  return changes.filter((change) => employees?.has(idOf(change.subject)) ?? true);
+  return changes.filter((change) => employees?.has(change.subject_id) ?? true);
 }
-
-/** Where the id begins in the subject of an employee, counted from 1 as SQL does. */
-const EMPLOYEE_FROM = sql.lit(employeeSubject('').length + 1);
 
 export const SENDING_CHECKS: readonly Check<Db>[] = [
   {

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import { forUpdate, forUpdateSkipLocked, tryLockName } from '../database/engine.ts';
-import type { OutboxTable, Trx } from '../database/tables.ts';
+import type { OutboxTable, Subject, Trx } from '../database/tables.ts';
 import {
   breakerQuery,
   type CircuitBreaker,
@@ -10,7 +10,7 @@ import {
   readCircuitBreaker,
   reserveProbe,
 } from './circuit-breaker.ts';
-import { updateFront } from './queue.ts';
+import { subjectName, updateFront } from './queue.ts';
 import { DELAY_MAX_MS } from './retry.ts';
 import type { Claim, Senders } from './sender.ts';
 
@@ -75,7 +75,7 @@ async function breakerForClaims(trx: Trx): Promise<CircuitBreaker> {
 export async function heartbeat(trx: Trx, owner: string, claimed: Claim, now: Date): Promise<boolean> {
   const renewed = await trx
     .updateTable('outbox')
-    .set({ lease_until: after(now, LEASE_MS) })
+    .set({ lease_expires_at: after(now, LEASE_MS) })
     .where('request_id', '=', claimed.requestId)
     .where('claimed_by', '=', owner)
     .where('attempts', '=', claimed.attempt)
@@ -92,21 +92,21 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
     trx,
     trx
       .selectFrom('outbox')
-      .select(['request_id', 'subject', 'attempts'])
+      .select(['request_id', 'subject_type', 'subject_id', 'attempts'])
       .where(sql<boolean>`state = 'sending'`)
       .where((where) =>
         where.or([
-          where('lease_until', '<=', now.toISOString()),
-          where('lease_until', '>', after(now, LEASE_MS + CLOCK_SPREAD_MS)),
+          where('lease_expires_at', '<=', now.toISOString()),
+          where('lease_expires_at', '>', after(now, LEASE_MS + CLOCK_SPREAD_MS)),
         ]),
       )
       .limit(RETURNED_AT_ONCE),
   ).execute();
-  for (const { request_id, subject, attempts } of expired) {
+  for (const { request_id, attempts, ...subject } of expired) {
     if (inFlight.has(request_id)) continue;
     // Elsewhere the subject is locked before the row, so waiting here could deadlock. The next batch tries
     // again.
-    if (!(await tryLockName(trx, subject))) continue;
+    if (!(await tryLockName(trx, subjectName(subject)))) continue;
     const reason = 'the sender stopped in the middle of the attempt';
     const putOff = { requestId: request_id, dueAt: now.toISOString(), status: null, reason, unknown: true };
     await backToPending(trx, senders, putOff, now);
@@ -115,7 +115,7 @@ async function returnExpired(trx: Trx, { inFlight, senders }: ClaimOptions, now:
   }
 }
 
-type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | 'subject' | 'body'> & { attempts: number };
+type DueRequest = Pick<OutboxTable, 'request_id' | 'kind' | keyof Subject | 'body'> & { attempts: number };
 
 /**
  * Returns the requests that are due and at the front of their queue. A due time beyond the longest delay
@@ -129,8 +129,8 @@ async function dueRequests(
 ): Promise<DueRequest[]> {
   const fronts = trx
     .selectFrom('outbox')
-    .select(['request_id', 'kind', 'subject', 'attempts', 'body'])
-    .where(sql<boolean>`state = 'pending' and head = 1`)
+    .select(['request_id', 'kind', 'subject_type', 'subject_id', 'attempts', 'body'])
+    .where(sql<boolean>`state = 'pending' and is_next = 1`)
     .$if(inFlight.size > 0, (query) => query.where('request_id', 'not in', [...inFlight]))
     .$if(uploads <= 0, (query) => query.where('kind', '<>', 'census'))
     .orderBy('due_at')
@@ -166,7 +166,7 @@ async function take(trx: Trx, owner: string, claims: readonly Claim[], now: Date
     .set({
       state: 'sending',
       claimed_by: owner,
-      lease_until: after(now, LEASE_MS),
+      lease_expires_at: after(now, LEASE_MS),
       attempts: sql<number>`attempts + 1`,
     })
     .where(isOneOf(trx, 'request_id', ids))
@@ -210,7 +210,7 @@ export async function backToPending(trx: Trx, senders: Senders, putOff: PutOff, 
       state: 'pending',
       due_at: putOff.dueAt,
       claimed_by: null,
-      lease_until: null,
+      lease_expires_at: null,
       status: putOff.status,
       reason: putOff.reason,
       ...(putOff.unknown && { unknown_outcome: 1 }),
@@ -220,9 +220,9 @@ export async function backToPending(trx: Trx, senders: Senders, putOff: PutOff, 
 }
 
 async function mergeNewer(trx: Trx, senders: Senders, requestId: string, now: Date): Promise<void> {
-  const { kind, subject } = await trx
+  const { kind, subject_type, subject_id } = await trx
     .selectFrom('outbox')
-    .select(['kind', 'subject'])
+    .select(['kind', 'subject_type', 'subject_id'])
     .where('request_id', '=', requestId)
     .executeTakeFirstOrThrow();
   const merged = senders[kind]?.merged;
@@ -234,7 +234,8 @@ async function mergeNewer(trx: Trx, senders: Senders, requestId: string, now: Da
       reason: `taken in by request ${requestId}, which is tried again`,
       finished_at: now.toISOString(),
     })
-    .where('subject', '=', subject)
+    .where('subject_type', '=', subject_type)
+    .where('subject_id', '=', subject_id)
     .where('kind', '=', kind)
     .where('state', '=', 'pending')
     .returning('request_id')

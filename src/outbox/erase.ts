@@ -37,7 +37,7 @@ export async function eraseRequests(
     if ((await removeAttempts(trx, ids)) === ATTEMPTS_AT_ONCE) return { dropped: 0, more: true };
     await trx
       .updateTable('outbox')
-      .set({ answer: null, erased_at: now })
+      .set({ response: null, erased_at: now })
       .where(isOneOf(trx, 'request_id', ids))
       .execute();
     return { dropped: ids.length, more: ids.length === ERASED_AT_ONCE };

@@ -5,7 +5,7 @@ import type { OutboxTable, Trx } from '../database/tables.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { applySignals, type CircuitBreaker, type Signal } from './circuit-breaker.ts';
 import { after, backToPending, endAttempt } from './claims.ts';
-import { placeOf, updateFronts } from './queue.ts';
+import { placeOf, subjectName, updateFronts } from './queue.ts';
 import { backoffMs, isUnknown, judge, type Outcome, reasonOf, SLOW_RETRY_MS, type Verdict } from './retry.ts';
 import type { Claim, Disposition, NotNow, Senders } from './sender.ts';
 
@@ -65,8 +65,12 @@ export async function finish(
     now,
   );
   for (const one of all) if (one.how !== 'delivered') await writeOther(trx, by, one, now);
-  const subjects = all.map(({ end }) => end.claim.subject);
-  await updateFronts(trx, subjects, new Set(subjects.filter((_, index) => all[index]?.delayMs === null)));
+  const ended = all.filter(({ delayMs }) => delayMs === null).map(({ end }) => subjectName(end.claim));
+  await updateFronts(
+    trx,
+    all.map(({ end }) => end.claim),
+    new Set(ended),
+  );
   for (const { end, how, status, reason, unknown } of all) {
     if (how === 'later' || how === 'canceled') continue;
     await by.senders[end.claim.kind]?.finished?.(trx, end.claim, {
@@ -182,14 +186,14 @@ function rejection({ encryptor }: Finishing, { end, unknown }: Judged): Updateab
   const answer = 'outcome' in end && end.outcome.answered ? end.outcome.answer : Buffer.alloc(0);
   return {
     state: 'rejected',
-    answer: encryptor.encrypt(answer.subarray(0, ANSWER_KEPT_BYTES), placeOf(requestId, 'answer')),
+    response: encryptor.encrypt(answer.subarray(0, ANSWER_KEPT_BYTES), placeOf(requestId, 'response')),
     may_have_been_applied: unknown ? 1 : 0,
     // Without the employee, later changes would be rejected too. An operator decides.
-    holding: kind === 'new-hire' ? 1 : 0,
+    holds_later: kind === 'new-hire' ? 1 : 0,
   };
 }
 
-const ENDED = { head: 0, claimed_by: null, lease_until: null } as const;
+const ENDED = { is_next: 0, claimed_by: null, lease_expires_at: null } as const;
 
 function signalOf({ end, how, reason }: Judged): Signal {
   const answered = 'outcome' in end ? end.outcome.answered : null;

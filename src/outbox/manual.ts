@@ -1,6 +1,6 @@
-import { forUpdate, lockName } from '../database/engine.ts';
-import type { RequestKind, Trx } from '../database/tables.ts';
-import { updateFront } from './queue.ts';
+import { forUpdate } from '../database/engine.ts';
+import type { RequestKind, Subject, Trx } from '../database/tables.ts';
+import { lockSubject, updateFront } from './queue.ts';
 
 /** The kinds that operators can retry, cancel or release. A census upload follows from its syncs instead. */
 export const CHANGE_KINDS = [
@@ -33,16 +33,16 @@ export async function retryManually(
     .updateTable('outbox')
     .set({
       state: 'pending',
-      holding: 0,
+      holds_later: 0,
       due_at: now,
       status: null,
       reason: null,
-      answer: null,
+      response: null,
       finished_at: null,
     })
     .where('request_id', '=', requestId)
     .execute();
-  await updateFront(trx, change.subject);
+  await updateFront(trx, change);
   return 'done';
 }
 
@@ -61,10 +61,10 @@ export async function cancelManually(
   if (change.state !== 'pending' && change.state !== 'rejected') return 'finished';
   await trx
     .updateTable('outbox')
-    .set({ state: 'canceled', head: 0, holding: 0, body: null, reason, finished_at: now })
+    .set({ state: 'canceled', is_next: 0, holds_later: 0, body: null, reason, finished_at: now })
     .where('request_id', '=', requestId)
     .execute();
-  await updateFront(trx, change.subject);
+  await updateFront(trx, change);
   return 'done';
 }
 
@@ -75,9 +75,9 @@ export async function releaseManually(
 ): Promise<'done' | 'not-found' | 'not-holding'> {
   const change = await findAlone(trx, requestId);
   if (change === undefined) return 'not-found';
-  if (change.holding === 0) return 'not-holding';
-  await trx.updateTable('outbox').set({ holding: 0 }).where('request_id', '=', requestId).execute();
-  await updateFront(trx, change.subject);
+  if (change.holds_later === 0) return 'not-holding';
+  await trx.updateTable('outbox').set({ holds_later: 0 }).where('request_id', '=', requestId).execute();
+  await updateFront(trx, change);
   return 'done';
 }
 
@@ -85,23 +85,24 @@ export async function releaseManually(
 async function findAlone(trx: Trx, requestId: string) {
   const change = await changeOf(trx, requestId).executeTakeFirst();
   if (change === undefined) return undefined;
-  await lockName(trx, change.subject);
+  await lockSubject(trx, change);
   return forUpdate(trx, changeOf(trx, requestId)).executeTakeFirst();
 }
 
 function changeOf(trx: Trx, requestId: string) {
   return trx
     .selectFrom('outbox')
-    .select(['seq', 'subject', 'state', 'holding'])
+    .select(['seq', 'subject_type', 'subject_id', 'state', 'holds_later'])
     .where('request_id', '=', requestId)
     .where('kind', 'in', CHANGE_KINDS);
 }
 
-async function isNewerDelivered(trx: Trx, change: { seq: number; subject: string }): Promise<boolean> {
+async function isNewerDelivered(trx: Trx, change: Subject & { seq: number }): Promise<boolean> {
   const newer = await trx
     .selectFrom('outbox')
     .select('seq')
-    .where('subject', '=', change.subject)
+    .where('subject_type', '=', change.subject_type)
+    .where('subject_id', '=', change.subject_id)
     .where('seq', '>', change.seq)
     .where('state', '=', 'delivered')
     .limit(1)

@@ -1,38 +1,36 @@
-/**
- * The outbox's queue: requests in order per subject, which is an employer (census uploads) or an employee
- * (changes). Both kinds of id are payroll's own and may be equal, so a subject has a prefix.
- */
+/** The outbox's queue: requests in order per subject, an employer (census uploads) or an employee (changes). */
 import { sql } from 'kysely';
 import { insertMany, isOneOf } from '../database/bulk.ts';
-import { forUpdate, lockNames } from '../database/engine.ts';
-import type { Db, RequestKind, Trx } from '../database/tables.ts';
+import { forUpdate, lockName, lockNames } from '../database/engine.ts';
+import type { Db, RequestKind, Subject, Trx } from '../database/tables.ts';
 import type { Encryptor, Place, StoredValue } from '../security/encryption.ts';
 import type { Hasher } from '../security/hashing.ts';
 import type { EncryptedColumn } from '../security/rotation.ts';
 
-const EMPLOYER = 'employer:';
-const EMPLOYEE = 'employee:';
-
-export function employerSubject(employerId: string): string {
-  return EMPLOYER + employerId;
+export function employerSubject(employerId: string): Subject {
+  return { subject_type: 'employer', subject_id: employerId };
 }
 
-export function employeeSubject(employeeId: string): string {
-  return EMPLOYEE + employeeId;
+export function employeeSubject(employeeId: string): Subject {
+  return { subject_type: 'employee', subject_id: employeeId };
 }
 
-/** Returns the employer or employee id of a subject. */
-export function idOf(subject: string): string {
-  return subject.slice(subject.indexOf(':') + 1);
+/** Returns the subject as one text, which is also the name of its lock. */
+export function subjectName({ subject_type, subject_id }: Subject): string {
+  return `${subject_type}:${subject_id}`;
+}
+
+/** Takes the lock of a subject's requests until the transaction ends. */
+export function lockSubject(trx: Trx, subject: Subject): Promise<void> {
+  return lockName(trx, subjectName(subject));
 }
 
 /** An encrypted body and its keyed hash, which stays when the body is erased. */
 export type EncryptedBody = { body: Buffer; body_hash: Buffer };
 
-type NewRequest = {
+type NewRequest = Subject & {
   requestId: string;
   kind: RequestKind;
-  subject: string;
   /** Null if the sender creates the body when it sends. */
   encrypted: EncryptedBody | null;
   /** The date that the caller of an employment change added for payroll. It is never sent. */
@@ -40,7 +38,7 @@ type NewRequest = {
 };
 
 /** Returns where the body or the response of a request is stored. */
-export function placeOf(requestId: string, column: 'body' | 'answer'): Place {
+export function placeOf(requestId: string, column: 'body' | 'response'): Place {
   return { table: 'outbox', row: requestId, column };
 }
 
@@ -56,14 +54,16 @@ export function encryptBody(
 }
 
 /** For key rotation. A thousand bodies or responses are a few megabytes. */
-export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'answer'] as const).map((column) => ({
-  table: 'outbox',
-  column,
-  key: ['seq'],
-  also: ['request_id'],
-  placeOf: ({ request_id }) => placeOf(String(request_id), column),
-  rowsAtOnce: 1_000,
-}));
+export const ENCRYPTED_REQUESTS: readonly EncryptedColumn[] = (['body', 'response'] as const).map(
+  (column) => ({
+    table: 'outbox',
+    column,
+    key: ['seq'],
+    also: ['request_id'],
+    placeOf: ({ request_id }) => placeOf(String(request_id), column),
+    rowsAtOnce: 1_000,
+  }),
+);
 
 /** Adds a request to the queue. Its id must be new. */
 export function enqueue(trx: Trx, request: NewRequest, now: string): Promise<void> {
@@ -75,18 +75,20 @@ export function enqueue(trx: Trx, request: NewRequest, now: string): Promise<voi
  * several subjects holds the ledger lock, because locking many names in different orders could deadlock.
  */
 export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now: string): Promise<void> {
-  const subjects = [...new Set(requests.map(({ subject }) => subject))];
-  await lockNames(trx, subjects);
-  const taken = await blockedSubjects(trx, subjects);
-  const rows = requests.map(({ requestId, kind, subject, encrypted, effectiveOn = null }) => {
-    const head = taken.has(subject) ? 0 : 1;
-    taken.add(subject);
+  const subjects = new Map(requests.map((request) => [subjectName(request), request]));
+  await lockNames(trx, [...subjects.keys()]);
+  const taken = await blockedSubjects(trx, [...subjects.values()]);
+  const rows = requests.map(({ requestId, kind, encrypted, effectiveOn = null, ...subject }) => {
+    const name = subjectName(subject);
+    const isNext = taken.has(name) ? 0 : 1;
+    taken.add(name);
     return [
       requestId,
       kind,
-      subject,
+      subject.subject_type,
+      subject.subject_id,
       'pending',
-      head,
+      isNext,
       now,
       now,
       encrypted?.body ?? null,
@@ -100,9 +102,10 @@ export async function enqueueMany(trx: Trx, requests: readonly NewRequest[], now
 const COLUMNS = [
   'request_id',
   'kind',
-  'subject',
+  'subject_type',
+  'subject_id',
   'state',
-  'head',
+  'is_next',
   'due_at',
   'created_at',
   'body',
@@ -110,31 +113,45 @@ const COLUMNS = [
   'effective_on',
 ] as const;
 
-/** Returns the subjects that have a request at the front, or are held: a new request of theirs waits. */
-async function blockedSubjects(trx: Trx, subjects: readonly string[]): Promise<Set<string>> {
-  const ofThese = trx
-    .selectFrom('outbox')
-    .select('subject')
-    .where(isOneOf(trx, 'subject', subjects));
-  const rows = await ofThese
-    .where(sql<boolean>`head = 1`)
-    .union(ofThese.where(sql<boolean>`holding = 1`))
-    .execute();
-  return new Set(rows.map(({ subject }) => subject));
+/** Returns the names of subjects that have a request at the front, or are held: a new request of theirs waits. */
+async function blockedSubjects(trx: Trx, subjects: readonly Subject[]): Promise<Set<string>> {
+  const blocked = new Set<string>();
+  for (const [type, ids] of idsByType(subjects)) {
+    const ofThese = trx
+      .selectFrom('outbox')
+      .select(['subject_type', 'subject_id'])
+      .where('subject_type', '=', type)
+      .where(isOneOf(trx, 'subject_id', ids));
+    const rows = await ofThese
+      .where(sql<boolean>`is_next = 1`)
+      .union(ofThese.where(sql<boolean>`holds_later = 1`))
+      .execute();
+    for (const row of rows) blocked.add(subjectName(row));
+  }
+  return blocked;
+}
+
+/** Groups subjects for statements that look up many ids of one type. */
+function idsByType(subjects: readonly Subject[]): [Subject['subject_type'], string[]][] {
+  return [...Map.groupBy(subjects, ({ subject_type }) => subject_type)].map(([type, those]) => [
+    type,
+    [...new Set(those.map(({ subject_id }) => subject_id))],
+  ]);
 }
 
 /**
  * Returns the id of a pending request of this kind and subject, which stays pending until the transaction
  * ends, or null. A caller that then enqueues one has locked the subject's name first.
  */
-export async function pendingRequest(trx: Trx, kind: RequestKind, subject: string): Promise<string | null> {
+export async function pendingRequest(trx: Trx, kind: RequestKind, subject: Subject): Promise<string | null> {
   // Locked, because a send loop may be claiming it now and would miss a sync that joins it.
   const pending = await forUpdate(
     trx,
     trx
       .selectFrom('outbox')
       .select('request_id')
-      .where('subject', '=', subject)
+      .where('subject_type', '=', subject.subject_type)
+      .where('subject_id', '=', subject.subject_id)
       .where(sql<boolean>`finished_at is null`)
       .where('kind', '=', kind)
       .where('state', '=', 'pending')
@@ -161,29 +178,27 @@ export async function makeDue(trx: Trx, requestId: string, now: string): Promise
  *
  * Conditions of a partial index are literal SQL here: SQLite would not use the index for bound values.
  */
-export function updateFront(trx: Trx, subject: string): Promise<void> {
+export function updateFront(trx: Trx, subject: Subject): Promise<void> {
   return updateFronts(trx, [subject]);
 }
 
 /**
- * Does the same for several subjects in as many statements as for one. `finishedSubjects` are those whose
+ * Does the same for several subjects in as many statements as for one of each type. `finishedSubjects` names those whose
  * front request the caller has just finished.
  */
 export async function updateFronts(
   trx: Trx,
-  subjects: readonly string[],
+  subjects: readonly Subject[],
   finishedSubjects: ReadonlySet<string> = new Set(),
 ): Promise<void> {
-  const fronts = await frontsOf(
-    trx,
-    subjects.filter((subject) => !finishedSubjects.has(subject)),
-  );
-  const sending = new Set(fronts.filter(({ state }) => state === 'sending').map(({ subject }) => subject));
+  const unfinished = subjects.filter((subject) => !finishedSubjects.has(subjectName(subject)));
+  const fronts = await frontsOf(trx, unfinished);
+  const sending = new Set(fronts.filter(({ state }) => state === 'sending').map(subjectName));
   const next = await nextRequests(
     trx,
-    [...new Set(subjects)].filter((subject) => !sending.has(subject)),
+    subjects.filter((subject) => !sending.has(subjectName(subject))),
   );
-  const before = fronts.filter(({ subject }) => !sending.has(subject)).map(({ seq }) => seq);
+  const before = fronts.filter(({ state }) => state !== 'sending').map(({ seq }) => seq);
   // A subject never has two: clear the old one first.
   await mark(
     trx,
@@ -198,50 +213,58 @@ export async function updateFronts(
 }
 
 /** Locked, because a send loop may be claiming one and takes no other lock. */
-async function frontsOf(trx: Trx, subjects: readonly string[]) {
-  if (subjects.length === 0) return [];
-  return forUpdate(
-    trx,
-    trx
+async function frontsOf(trx: Trx, subjects: readonly Subject[]) {
+  const fronts = [];
+  for (const [type, ids] of idsByType(subjects)) {
+    const ofType = trx
       .selectFrom('outbox')
-      .select(['seq', 'state', 'subject'])
-      .where(isOneOf(trx, 'subject', subjects))
-      .where(sql<boolean>`head = 1`),
-  ).execute();
+      .select(['seq', 'state', 'subject_type', 'subject_id'])
+      .where('subject_type', '=', type)
+      .where(isOneOf(trx, 'subject_id', ids))
+      .where(sql<boolean>`is_next = 1`);
+    fronts.push(...(await forUpdate(trx, ofType).execute()));
+  }
+  return fronts;
 }
 
-async function mark(trx: Trx, seqs: readonly number[], head: 0 | 1): Promise<void> {
+async function mark(trx: Trx, seqs: readonly number[], is_next: 0 | 1): Promise<void> {
   if (seqs.length === 0) return;
   await trx
     .updateTable('outbox')
-    .set({ head })
+    .set({ is_next })
     .where(isOneOf(trx, 'seq', seqs))
     .execute();
 }
 
-async function nextRequests(trx: Trx, subjects: readonly string[]): Promise<number[]> {
-  if (subjects.length === 0) return [];
-  const { rows } = await nextRequestsOf(subjects).execute(trx);
-  return rows.flatMap(({ next }) => next ?? []);
+async function nextRequests(trx: Trx, subjects: readonly Subject[]): Promise<number[]> {
+  const next: number[] = [];
+  for (const [type, ids] of idsByType(subjects)) {
+    const { rows } = await nextRequestsOf(type, ids).execute(trx);
+    next.push(...rows.flatMap((row) => row.next ?? []));
+  }
+  return next;
 }
 
 /**
- * Returns the oldest unfinished request of each subject that is not held by a rejected new hire.
+ * Returns the oldest unfinished request of each subject of one type that is not held by a rejected new hire.
  *
  * The query finds the first row from the subject on, which only the index can do. If it filtered by subject,
  * PostgreSQL might read the whole table in order, which is slow for an employee with thousands of delivered
  * requests.
  */
-export function nextRequestsOf(subjects: readonly string[]) {
-  const given = sql.join(subjects.map((subject) => sql`(cast(${subject} as text))`));
+export function nextRequestsOf(type: Subject['subject_type'], ids: readonly string[]) {
+  const given = sql.join(ids.map((id) => sql`(cast(${id} as text))`));
+  const ofType = sql`outbox.subject_type = ${sql.lit(type)}`;
   return sql<{ next: number | null }>`
-    with given (subject) as (values ${given})
+    with given (id) as (values ${given})
     select (
-      select case when outbox.subject = given.subject then seq end from outbox
-      where outbox.subject >= given.subject and finished_at is null order by outbox.subject, seq limit 1
+      select case when outbox.subject_id = given.id then seq end from outbox
+      where ${ofType} and outbox.subject_id >= given.id and finished_at is null
+      order by outbox.subject_id, seq limit 1
     ) as next
     from given
-    where not exists (select 1 from outbox where outbox.subject = given.subject and holding = 1)`;
+    where not exists (
+      select 1 from outbox where ${ofType} and outbox.subject_id = given.id and holds_later = 1)`;
 }
 
 /** Returns the encrypted bodies of the oldest unfinished requests. */

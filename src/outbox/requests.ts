@@ -18,8 +18,15 @@ export type Attempt = {
 export function requestsQuery(db: Db) {
   return db
     .selectFrom('outbox')
-    .select(['seq', 'request_id', 'kind', 'subject', 'state', 'reason', 'status', 'created_at', 'due_at'])
-    .select(['finished_at', 'attempts', 'unknown_outcome', 'may_have_been_applied', 'holding', 'erased_at'])
+    .select(['seq', 'request_id', 'kind', 'subject_id', 'state', 'reason', 'status', 'created_at', 'due_at'])
+    .select([
+      'finished_at',
+      'attempts',
+      'unknown_outcome',
+      'may_have_been_applied',
+      'holds_later',
+      'erased_at',
+    ])
     .select('effective_on')
     .select(WAITS_BEHIND.as('waits_behind'));
 }
@@ -29,15 +36,19 @@ export function requestsQuery(db: Db) {
  * else a later one that was being sent when this one was retried manually.
  */
 const WAITS_BEHIND = sql<string | null>`
-  case when outbox.state = 'pending' and outbox.head = 0 then coalesce(
+  case when outbox.state = 'pending' and outbox.is_next = 0 then coalesce(
     (select held.request_id from outbox as held
-      where held.subject = outbox.subject and held.holding = 1 order by held.seq limit 1),
+      where ${isSameSubject('held')} and held.holds_later = 1 order by held.seq limit 1),
     (select earlier.request_id from outbox as earlier
-      where earlier.subject = outbox.subject and earlier.finished_at is null and earlier.seq < outbox.seq
+      where ${isSameSubject('earlier')} and earlier.finished_at is null and earlier.seq < outbox.seq
       order by earlier.seq desc limit 1),
     (select later.request_id from outbox as later
-      where later.subject = outbox.subject and later.head = 1)
+      where ${isSameSubject('later')} and later.is_next = 1)
   ) end`;
+
+function isSameSubject(alias: string) {
+  return sql`${sql.ref(alias)}.subject_type = outbox.subject_type and ${sql.ref(alias)}.subject_id = outbox.subject_id`;
+}
 
 /** Returns the newest attempts of a request, newest first. */
 export function attemptsOf(db: Db, requestId: string, limit: number): Promise<Attempt[]> {
@@ -51,7 +62,7 @@ export function attemptsOf(db: Db, requestId: string, limit: number): Promise<At
 }
 
 /** The decrypted contents of a request; `body` is null if it is erased or never existed. */
-type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; answer: string | null };
+type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; response: string | null };
 
 /**
  * Returns what is stored of a request, or null if there is none with this id. The caller records the read first
@@ -64,18 +75,18 @@ export async function readContents(
 ): Promise<Contents | null> {
   const row = await db
     .selectFrom('outbox')
-    .select(['kind', 'state', 'body', 'answer'])
+    .select(['kind', 'state', 'body', 'response'])
     .where('request_id', '=', requestId)
     .executeTakeFirst();
   if (row === undefined) return null;
-  const { kind, state, body, answer } = row;
-  const decrypt = (value: Buffer, column: 'body' | 'answer') =>
+  const { kind, state, body, response } = row;
+  const decrypt = (value: Buffer, column: 'body' | 'response') =>
     encryptor.decrypt(value, placeOf(requestId, column));
   return {
     kind,
     state,
     body: body && decrypt(body, 'body'),
-    answer: answer && decrypt(answer, 'answer').toString('utf8'),
+    response: response && decrypt(response, 'response').toString('utf8'),
   };
 }
 

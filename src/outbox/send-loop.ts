@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as immediately } from 'node:timers/promises';
-import { lockName, tryLockNames } from '../database/engine.ts';
+import { tryLockNames } from '../database/engine.ts';
 import { codeOf, isFatal } from '../database/errors.ts';
 import { createNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
@@ -19,7 +19,7 @@ import {
   reducedToOne,
 } from './concurrency-limiter.ts';
 import { type Finished, type Finishing, finish } from './finish.ts';
-import { idOf } from './queue.ts';
+import { lockSubject, subjectName } from './queue.ts';
 import type { Verdict } from './retry.ts';
 import type { Claim, Disposition, Senders } from './sender.ts';
 
@@ -265,11 +265,11 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
   };
 
   async function together({ attempted, slots, inFlight, takesOver }: BatchRequest): Promise<Batch> {
-    const subjects = attempted.map(({ end }) => end.claim.subject);
+    const subjects = attempted.map(({ end }) => subjectName(end.claim));
     const { finished, ...batch } = await transact(db, async (trx) => {
       const free = await tryLockNames(trx, subjects);
       const now = await sharedNow(trx);
-      const mine = attempted.filter(({ end }) => free.has(end.claim.subject));
+      const mine = attempted.filter(({ end }) => free.has(subjectName(end.claim)));
       const finished = await finishAll(trx, mine, now);
       const left = slots(mine.map((one) => endedOf(finished.get(one))));
       if (left.limit <= 0) return { finished, claims: [], isPaused: false };
@@ -290,7 +290,7 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
     const { claim: claimed } = one.end;
     try {
       const finished = await transact(db, async (trx) => {
-        await lockName(trx, claimed.subject);
+        await lockSubject(trx, claimed);
         return finishAll(trx, [one], await sharedNow(trx));
       });
       return report(one, finished.get(one) ?? null);
@@ -316,7 +316,7 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
   }
 
   function report({ end, ms }: Attempted, finished: Finished | null): Ended {
-    const { requestId: request_id, kind, subject } = end.claim;
+    const { requestId: request_id, kind, subject_id } = end.claim;
     const fields = { request_id, kind, ...('outcome' in end && { ms: Math.round(ms) }) };
     if (finished === null) {
       log.warn(fields, 'claim was taken over: its outcome is not written down');
@@ -324,7 +324,7 @@ function createBatch(parts: BatchParts): (options: BatchRequest) => Promise<Batc
     }
     const { how: state, reason, breaker } = finished;
     if ('decide' in end) {
-      const whose = kind === 'census' ? { employer_id: idOf(subject) } : {};
+      const whose = kind === 'census' ? { employer_id: subject_id } : {};
       log.warn({ ...fields, ...whose, state, reason }, 'request not sent');
       return state;
     }

@@ -1,11 +1,10 @@
-import type { RequestKind, Trx } from '../database/tables.ts';
+import type { RequestKind, Subject, Trx } from '../database/tables.ts';
 import type { Verdict } from './retry.ts';
 
 /** A request that a send loop has claimed. */
-export type Claim = {
+export type Claim = Readonly<Subject> & {
   readonly requestId: string;
   readonly kind: RequestKind;
-  readonly subject: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
   /** Encrypted; null if the sender creates the body. */

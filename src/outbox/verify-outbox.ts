@@ -2,7 +2,6 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { employeeSubject, employerSubject } from './queue.ts';
 
 /** Requests read at once, without their bodies. */
 const ROWS_AT_ONCE = 2_000;
@@ -29,7 +28,7 @@ type Row = Awaited<ReturnType<typeof pageOf>>[number];
 function pageOf(db: Db, after: number) {
   return db
     .selectFrom('outbox')
-    .select(['seq', 'request_id', 'kind', 'subject', 'state', 'attempts', 'erased_at'])
+    .select(['seq', 'request_id', 'kind', 'subject_type', 'state', 'attempts', 'erased_at'])
     .select((eb) => [
       eb
         .selectFrom('delivery_attempts')
@@ -50,8 +49,9 @@ function pageOf(db: Db, after: number) {
 
 function verifyOne(row: Row, { report }: Verifying): void {
   const wrong = (field: string, rule: string) => report({ table: 'outbox', id: row.request_id, field, rule });
-  const prefix = row.kind === 'census' ? employerSubject('') : employeeSubject('');
-  if (!row.subject.startsWith(prefix)) wrong('subject', 'is not of the kind of the request');
+  if ((row.kind === 'census') !== (row.subject_type === 'employer')) {
+    wrong('subject_type', 'is not of the kind of the request');
+  }
   // Retention erases the attempts but keeps their number.
   const begun = row.erased_at === null ? row.attempts : 0;
   if (Number(row.begun) !== begun || Number(row.last ?? 0) !== begun) {
@@ -65,13 +65,16 @@ function verifyOne(row: Row, { report }: Verifying): void {
  * would be sent.
  */
 async function verifyOrders(db: Db, { report }: Verifying): Promise<void> {
-  const { rows } = await sql<{ subject: string; oldest: string }>`
-    select subject, min(request_id) as oldest from outbox where finished_at is null
-      and not exists (select 1 from outbox as held where held.subject = outbox.subject and held.holding = 1)
-    group by subject having sum(head) <> 1 order by subject limit ${NAMED}`.execute(db);
+  const { rows } = await sql<{ oldest: string }>`
+    select min(request_id) as oldest from outbox where finished_at is null
+      and not exists (
+        select 1 from outbox as held where held.subject_type = outbox.subject_type
+          and held.subject_id = outbox.subject_id and held.holds_later = 1)
+    group by subject_type, subject_id having sum(is_next) <> 1
+    order by subject_type, subject_id limit ${NAMED}`.execute(db);
   for (const { oldest } of rows) {
     const rule = 'none of its subject is the next to be sent';
-    report({ table: 'outbox', id: oldest, field: 'head', rule });
+    report({ table: 'outbox', id: oldest, field: 'is_next', rule });
   }
 }
 

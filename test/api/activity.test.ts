@@ -75,18 +75,19 @@ async function requests(db: Db): Promise<void> {
       const request = {
         requestId: `r-${state}`,
         kind: 'termination',
-        subject: `employee:${index}`,
+        subject_type: 'employee',
+        subject_id: String(index),
         encrypted: null,
-      };
-      await enqueueMany(trx, [{ ...request, kind: 'termination' }], `2026-01-${19 + index}T00:00:00.000Z`);
+      } as const;
+      await enqueueMany(trx, [request], `2026-01-${19 + index}T00:00:00.000Z`);
       const finished = state === 'pending' || state === 'sending' ? null : NOW.toISOString();
       await trx
         .updateTable('outbox')
         .set({
           state,
           finished_at: finished,
-          head: finished === null ? 1 : 0,
-          ...(state === 'sending' && { claimed_by: 'me', lease_until: NOW.toISOString() }),
+          is_next: finished === null ? 1 : 0,
+          ...(state === 'sending' && { claimed_by: 'me', lease_expires_at: NOW.toISOString() }),
         })
         .where('request_id', '=', request.requestId)
         .execute();

@@ -342,8 +342,8 @@ async function rejectedSync({ db }: Running, employerId: string, answer: string)
   await transact(db, async (trx) => {
     await trx
       .updateTable('outbox')
-      .set({ state: 'rejected', head: 0, status: 422, finished_at: HOUR_AGO })
-      .set({ answer: encryptor.encrypt(Buffer.from(answer), placeOf(requestId, 'answer')) })
+      .set({ state: 'rejected', is_next: 0, status: 422, finished_at: HOUR_AGO })
+      .set({ response: encryptor.encrypt(Buffer.from(answer), placeOf(requestId, 'response')) })
       .where('request_id', '=', requestId)
       .execute();
     await failSyncs(trx, requestId, { reason: 'the service answered 422', problemCount: 0, problems: null });
@@ -382,7 +382,13 @@ t.test(
     t.equal(status, 200);
     t.equal(json.answer, '{"error":"Canary Smith, ***-**-4321"}', 'SSNs are masked');
     t.match(await reads(), [
-      { what: 'census', what_id: syncId, subject: 'employer:acme', token_name: /^token/ },
+      {
+        resource_type: 'census',
+        resource_id: syncId,
+        subject_type: 'employer',
+        subject_id: 'acme',
+        token_name: /^token/,
+      },
     ]);
     t.notMatch(JSON.stringify(logged), /Canary|4321/);
   },

@@ -14,7 +14,11 @@ const linesOf = (text: string) =>
     .split('\n')
     .map((line) => JSON.parse(line));
 const accepted = async ({ db }: Running) =>
-  db.selectFrom('outbox').select(['request_id', 'kind', 'subject', 'head']).orderBy('seq').execute();
+  db
+    .selectFrom('outbox')
+    .select(['request_id', 'kind', 'subject_type', 'subject_id', 'is_next'])
+    .orderBy('seq')
+    .execute();
 
 const hire = { kind: 'new-hire', ...newHire };
 const leave = { kind: 'termination', ...termination };
@@ -36,7 +40,7 @@ t.test('an array is answered with a result for each change, in their order', asy
     rows.map(({ request_id }, index) => ({ line: index + 1, status: 'accepted', change_id: request_id })),
   );
   t.strictSame(
-    rows.map(({ kind, head }) => [kind, head]),
+    rows.map(({ kind, is_next }) => [kind, is_next]),
     [
       ['new-hire', 1],
       ['demographic', 0],
@@ -92,8 +96,8 @@ t.test('a bad line affects no other, and has its problems', async (t) => {
   );
   t.match(results[6].errors[0].rule, 'must be at most 256 KiB');
   t.strictSame(
-    (await accepted(running)).map(({ subject }) => subject),
-    ['employee:emp-1', 'employee:emp-2'],
+    (await accepted(running)).map(({ subject_id }) => subject_id),
+    ['emp-1', 'emp-2'],
   );
 });
 
@@ -148,7 +152,7 @@ t.test('10,000 changes are accepted, one more are refused as a whole', async (t)
     results.map(({ change_id }) => change_id),
     rows.map(({ request_id }) => request_id),
   );
-  t.equal(rows.filter(({ head }) => head === 1).length, 4_000, 'one head an employee');
+  t.equal(rows.filter(({ is_next }) => is_next === 1).length, 4_000, 'one head an employee');
   const refused = await batch(running, [...text, text[0]].join('\n'), NDJSON);
   t.equal(refused.status, 400);
   t.match(refused.json.errors, [{ path: 'body', rule: /at most 10000 changes/ }]);

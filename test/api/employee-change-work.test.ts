@@ -30,7 +30,7 @@ async function staged(t: Test) {
 const post = ({ call }: Running, path: string, body?: unknown, more: Partial<Request> = {}) =>
   call({ method: 'POST', url: `${CHANGES}/${path}`, ...(body !== undefined && { body }), ...more });
 
-const readsOf = ({ db }: Running) => db.selectFrom('pii_reads').selectAll().orderBy('seq').execute();
+const readsOf = ({ db }: Running) => db.selectFrom('pii_reads').selectAll().orderBy('read_id').execute();
 
 t.test('changes are listed newest first, by state, employee, kind and time, page by page', async (t) => {
   const running = await staged(t);
@@ -102,9 +102,10 @@ t.test(
       {
         read_at: START.toISOString(),
         token_name: 'token 1',
-        what: 'change',
-        what_id: id,
-        subject: 'employee:e',
+        resource_type: 'change',
+        resource_id: id,
+        subject_type: 'employee',
+        subject_id: 'e',
       },
     ]);
     answers.set(id, 422);

@@ -34,12 +34,17 @@ t.test('each kind of change is accepted, queued and signaled to the send loop', 
   }
   const owed = await running.db
     .selectFrom('outbox')
-    .select(['kind', 'subject', 'head'])
+    .select(['kind', 'subject_type', 'subject_id', 'is_next'])
     .orderBy('seq')
     .execute();
   t.strictSame(
     owed,
-    CHANGE_KINDS.map((kind, index) => ({ kind, subject: 'employee:emp-1', head: index === 0 ? 1 : 0 })),
+    CHANGE_KINDS.map((kind, index) => ({
+      kind,
+      subject_type: 'employee',
+      subject_id: 'emp-1',
+      is_next: index === 0 ? 1 : 0,
+    })),
     'in the order of accepting',
   );
 });

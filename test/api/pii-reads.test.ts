@@ -9,7 +9,7 @@ t.test('each read of a census is recorded; a read of an unknown census is not', 
   const { db, call, tokenWith } = await start(t, { encryptor, now: () => START });
   const url = '/v1/employers/acme%2F1/census';
   const token = await tokenWith('pii:read');
-  const reads = () => db.selectFrom('pii_reads').selectAll().orderBy('seq').execute();
+  const reads = () => db.selectFrom('pii_reads').selectAll().orderBy('read_id').execute();
   t.equal((await call({ url, token })).status, 404);
   t.strictSame(await reads(), []);
   const put = await call({ method: 'PUT', url, body: census });
@@ -19,9 +19,10 @@ t.test('each read of a census is recorded; a read of an unknown census is not', 
       read_at: START.toISOString(),
       token_id: /^tok_/,
       token_name: 'token 1',
-      what: 'census',
-      what_id: put.json.census_id,
-      subject: 'employer:acme/1',
+      resource_type: 'census',
+      resource_id: put.json.census_id,
+      subject_type: 'employer',
+      subject_id: 'acme/1',
     },
   ]);
   t.equal((await call({ url, token: await tokenWith('census:read') })).status, 403);
@@ -32,9 +33,9 @@ t.test('the audit log can only be added to', async (t) => {
   const { db, call } = await start(t, { encryptor, now: () => START });
   const id = await report(db, 'demographic', 'e');
   await call({ url: `/v1/employee-changes/${id}?body=true` });
-  const change = () => transact(db, (trx) => trx.updateTable('pii_reads').set({ subject: 'x' }).execute());
+  const change = () => transact(db, (trx) => trx.updateTable('pii_reads').set({ subject_id: 'x' }).execute());
   const remove = () => transact(db, (trx) => trx.deleteFrom('pii_reads').execute());
   await t.rejects(change(), /pii_reads are append-only/);
   await t.rejects(remove(), /pii_reads are append-only/);
-  t.match(await db.selectFrom('pii_reads').select('subject').execute(), [{ subject: 'employee:e' }]);
+  t.match(await db.selectFrom('pii_reads').select('subject_id').execute(), [{ subject_id: 'e' }]);
 });

@@ -141,8 +141,8 @@ t.test('push: a census staged while the send loop finds none is not missed', asy
   const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: HOUR_MS });
   await ask('event-1');
   const [request] = await db.selectFrom('outbox').selectAll().execute();
-  const { request_id: requestId, kind, subject } = request!;
-  const claim = { requestId, kind, subject, attempt: 1, body: null, probe: false };
+  const { request_id: requestId, kind, subject_type, subject_id } = request!;
+  const claim = { requestId, kind, subject_type, subject_id, attempt: 1, body: null, probe: false };
   const prepared = await sender.prepare(claim, new AbortController().signal);
   await stage(db, clock, good);
   if (prepared.kind !== 'not-now') throw new Error('it found a census');

@@ -31,7 +31,13 @@ t.test('the service’s request opens a sync and enqueues an upload', async (t) 
   ]);
   const owed = await db.selectFrom('outbox').selectAll().execute();
   t.match(owed, [
-    { request_id: syncs[0]?.request_id, kind: 'census', subject: 'employer:a', state: 'pending' },
+    {
+      request_id: syncs[0]?.request_id,
+      kind: 'census',
+      subject_type: 'employer',
+      subject_id: 'a',
+      state: 'pending',
+    },
   ]);
 });
 

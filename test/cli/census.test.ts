@@ -155,14 +155,14 @@ t.test(
     const [row] = await db.selectFrom('outbox').select('request_id').execute();
     const requestId = String(row?.request_id);
     const encryptor = createEncryptor(readDataKeys(env));
-    const answer = encryptor.encrypt(
+    const response = encryptor.encrypt(
       Buffer.from(`{"error":"${CANARY}: 987-65-4321"}\u001b`),
-      placeOf(requestId, 'answer'),
+      placeOf(requestId, 'response'),
     );
     await transact(db, async (trx) => {
       await trx
         .updateTable('outbox')
-        .set({ state: 'rejected', head: 0, finished_at: '2026-01-31T09:30:00.000Z', answer })
+        .set({ state: 'rejected', is_next: 0, finished_at: '2026-01-31T09:30:00.000Z', response })
         .execute();
       await failSyncs(trx, requestId, {
         reason: 'the service answered 422',
@@ -180,9 +180,10 @@ t.test(
     t.match(jsonOf(await show('--answer', '--json')), { answer: `{"error":"${CANARY}: ***-**-4321"}\u001b` });
     const name = userInfo().username;
     const read = {
-      what: 'census',
-      what_id: sync_id,
-      subject: 'employer:acme',
+      resource_type: 'census',
+      resource_id: sync_id,
+      subject_type: 'employer',
+      subject_id: 'acme',
       token_id: 'command',
       token_name: name,
     };

@@ -42,15 +42,15 @@ async function stage(t: Test) {
       );
     },
     /** Rejects the only change of an employee, as the service would. */
-    reject: (employeeId: string, holding: 0 | 1 = 0) =>
+    reject: (employeeId: string, holds_later: 0 | 1 = 0) =>
       transact(db, (trx) =>
         trx
           .updateTable('outbox')
           .set({
-            ...{ state: 'rejected', head: 0, holding, status: 422, reason: 'answered 422' },
+            ...{ state: 'rejected', is_next: 0, holds_later, status: 422, reason: 'answered 422' },
             finished_at: '2026-01-31T09:30:00.000Z',
           })
-          .where('subject', '=', `employee:${employeeId}`)
+          .where('subject_id', '=', employeeId)
           .execute(),
       ),
   };
@@ -270,10 +270,10 @@ t.test('many changes are accepted in order, with progress on a terminal', async 
   const ran = await report('termination', 'a.csv', content, [], { isTTY: true });
   t.match(ran, { code: 0, stdout: /1203 accepted/ });
   t.match(ran.stderr, /changes .*1203\/1203/);
-  const subjects = await db.selectFrom('outbox').select('subject').orderBy('seq').execute();
+  const subjects = await db.selectFrom('outbox').select('subject_id').orderBy('seq').execute();
   t.strictSame(
-    subjects.map(({ subject }) => subject),
-    rows.map((row) => `employee:${row.split(',')[0]}`),
+    subjects.map(({ subject_id }) => subject_id),
+    rows.map((row) => row.split(',')[0]),
   );
   t.equal((await report('termination', 'a.csv', content)).stderr.includes('1203/1203'), false);
   t.equal((await list('--limit', '1000')).length, 1_000);

@@ -17,7 +17,7 @@ export const ROWS: readonly (readonly [table: string, where: string, unverified?
   ['roster_facts', "source = 'termination' and employee_id = 'many-0000'"],
   ['roster_facts', "source = 'census' and employee_id = 'many-0002'"],
   ['roster', "employee_id = 'many-0000'"],
-  ['outbox', "subject = 'employee:many-0000'"],
+  ['outbox', "subject_id = 'many-0000'"],
   ['census_syncs', 'true'],
   ['census_chunks', 'chunk = 1'],
   ['hash_keys', 'true'],

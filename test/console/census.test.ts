@@ -177,12 +177,18 @@ t.test(
     const stage = await openConsole(t, { encryptor });
     const upload = await asked(stage, 'maple', 'evt-1', hoursAgo(2));
     await transact(stage.db, async (trx) => {
-      const answer = encryptor.encrypt(Buffer.from(HOSTILE), placeOf(upload, 'answer'));
-      const rejected = { state: 'rejected', head: 0, status: 422, finished_at: hoursAgo(1), answer } as const;
+      const response = encryptor.encrypt(Buffer.from(HOSTILE), placeOf(upload, 'response'));
+      const rejected = {
+        state: 'rejected',
+        is_next: 0,
+        status: 422,
+        finished_at: hoursAgo(1),
+        response,
+      } as const;
       await trx.updateTable('outbox').set(rejected).execute();
       await failSyncs(trx, upload, { reason: 'the service answered 422', problemCount: 0, problems: null });
     });
-    const reads = () => stage.db.selectFrom('pii_reads').select('subject').execute();
+    const reads = () => stage.db.selectFrom('pii_reads').select(['subject_type', 'subject_id']).execute();
     const page = await stage.signedIn();
     await page.goto('/census/maple');
     t.notMatch(await page.locator('.sync').textContent(), HOSTILE);
@@ -190,7 +196,7 @@ t.test(
     await click(page, 'Show the response');
     t.equal(await page.locator('.sync pre').textContent(), HOSTILE);
     t.equal(await page.locator('main img, main script').count(), 0);
-    t.strictSame(await reads(), [{ subject: 'employer:maple' }]);
+    t.strictSame(await reads(), [{ subject_type: 'employer', subject_id: 'maple' }]);
     await assertGood(t, page, 'the response of the service');
   },
 );
@@ -397,7 +403,7 @@ t.test('a sync is requested with a button, and its progress appears without a re
     // This is the event that the pages wait for.
     await trx
       .updateTable('outbox')
-      .set({ state: 'canceled', finished_at: hoursAgo(0), head: 0 })
+      .set({ state: 'canceled', finished_at: hoursAgo(0), is_next: 0 })
       .execute();
   });
   await page.locator('.steps .done', { hasText: 'uploaded' }).waitFor();

@@ -167,7 +167,7 @@ t.test('a change is canceled with a reason, which is kept', async (t) => {
 t.test('personal data of a change is shown on request, and the read is recorded once', async (t) => {
   const stage = await staged(t);
   const { hire } = await held(stage, 'ines');
-  const reads = () => stage.db.selectFrom('pii_reads').select('what_id').execute();
+  const reads = () => stage.db.selectFrom('pii_reads').select('resource_id').execute();
   const page = await stage.signedIn();
   await page.goto(`/changes/${hire}`);
   t.notMatch(await page.content(), SECRET);
@@ -177,7 +177,7 @@ t.test('personal data of a change is shown on request, and the read is recorded 
   t.equal(await page.getByText('***-**-4321').count(), 1);
   t.notMatch(await page.content(), '987-65');
   t.equal(await page.locator('[hx-trigger]').count(), 0, 'it does not poll');
-  t.strictSame(await reads(), [{ what_id: hire }]);
+  t.strictSame(await reads(), [{ resource_id: hire }]);
   await assertGood(t, page, 'the contents of a change');
 });
 

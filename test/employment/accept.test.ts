@@ -39,7 +39,11 @@ const hire = (fields: object = {}) => change('new-hire', { ...newHire, ...fields
 const leave = (fields: object = {}) => change('termination', { ...termination, ...fields });
 
 const owed = (db: Db) =>
-  db.selectFrom('outbox').select(['request_id', 'kind', 'subject', 'state', 'head']).orderBy('seq').execute();
+  db
+    .selectFrom('outbox')
+    .select(['request_id', 'kind', 'subject_type', 'subject_id', 'state', 'is_next'])
+    .orderBy('seq')
+    .execute();
 const facts = (db: Db) =>
   db
     .selectFrom('roster_facts')
@@ -60,7 +64,14 @@ t.test('accepting a change enqueues it encrypted and updates the roster in one t
   t.match(accepted, { outcome: 'accepted', createdAt: START.toISOString() });
   const changeId = idOf(accepted) as string;
   t.strictSame(await owed(db), [
-    { request_id: changeId, kind: 'new-hire', subject: 'employee:emp-1', state: 'pending', head: 1 },
+    {
+      request_id: changeId,
+      kind: 'new-hire',
+      subject_type: 'employee',
+      subject_id: 'emp-1',
+      state: 'pending',
+      is_next: 1,
+    },
   ]);
   const { body } = await db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
   const sent = JSON.parse(encryptor.decrypt(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
@@ -129,10 +140,10 @@ t.test('changes in one transaction are independent and in order', async (t) => {
   );
   t.equal(idOf(accepted[3]), idOf(accepted[0]));
   t.match(await owed(db), [
-    { request_id: idOf(accepted[0]), kind: 'new-hire', head: 1 },
-    { request_id: idOf(accepted[1]), kind: 'termination', head: 0 },
-    { request_id: idOf(accepted[4]), kind: 'compensation-change', head: 0 },
-    { request_id: idOf(accepted[5]), subject: 'employee:emp-2', head: 1 },
+    { request_id: idOf(accepted[0]), kind: 'new-hire', is_next: 1 },
+    { request_id: idOf(accepted[1]), kind: 'termination', is_next: 0 },
+    { request_id: idOf(accepted[4]), kind: 'compensation-change', is_next: 0 },
+    { request_id: idOf(accepted[5]), subject_type: 'employee', subject_id: 'emp-2', is_next: 1 },
   ]);
   t.match(
     await facts(db),
@@ -158,8 +169,8 @@ t.test('while an earlier change is unfinished or held, a new one waits behind it
   await sendAll(sendLoop(t, db, service.url, now));
   await acceptChange(accepting, leave(), null);
   t.match(await owed(db), [
-    { kind: 'new-hire', state: 'rejected', head: 0 },
-    { kind: 'termination', state: 'pending', head: 0 },
+    { kind: 'new-hire', state: 'rejected', is_next: 0 },
+    { kind: 'termination', state: 'pending', is_next: 0 },
   ]);
 });
 
@@ -229,8 +240,8 @@ t.test('changes that arrive together share a transaction, and each gets its own 
   );
   const rows = await owed(db);
   t.strictSame(
-    rows.map(({ request_id, subject }) => [request_id, subject]),
-    changes.map(({ body }, at) => [idOf(accepted[at]), `employee:${body.employee_id}`]),
+    rows.map(({ request_id, subject_id }) => [request_id, subject_id]),
+    changes.map(({ body }, at) => [idOf(accepted[at]), body.employee_id]),
   );
   const times = await db.selectFrom('outbox').select('created_at').distinct().execute();
   t.equal(times.length, 2, 'one time a transaction');

@@ -34,7 +34,7 @@ async function failingIn(t: Test, transaction: number) {
       counts.woken += 1;
     },
   };
-  const stored = async () => (await db.selectFrom('outbox').select('subject').execute()).length;
+  const stored = async () => (await db.selectFrom('outbox').select('subject_id').execute()).length;
   return { parts, logged, counts, stored };
 }
 

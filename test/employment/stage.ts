@@ -35,7 +35,7 @@ export async function oweCensus(db: Db): Promise<string> {
   const request = {
     requestId: 'census-1',
     kind: 'census',
-    subject: employerSubject('e'),
+    ...employerSubject('e'),
     encrypted: null,
   } as const;
   await transact(db, (trx) => enqueue(trx, request, START.toISOString()));

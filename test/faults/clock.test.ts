@@ -41,7 +41,7 @@ t.test(
     const handle = new BetterSqlite3(sqlitePath(databaseUrl), { readonly: true });
     t.teardown(() => handle.close());
     const leases = handle
-      .prepare<[], string>("select lease_until from outbox where state = 'sending'")
+      .prepare<[], string>("select lease_expires_at from outbox where state = 'sending'")
       .pluck();
     const attempts = handle.prepare<[], number>('select count(*) from delivery_attempts').pluck();
     const allCompleted = (count: number) =>

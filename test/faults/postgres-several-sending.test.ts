@@ -7,7 +7,7 @@ import type { Trx } from '../../src/database/tables.ts';
 import { transact, transactionsRetried } from '../../src/database/transaction.ts';
 import { pauseSending, readCircuitBreaker, reserveProbe } from '../../src/outbox/circuit-breaker.ts';
 import { LEASE_MS } from '../../src/outbox/claims.ts';
-import { nextRequestsOf, updateFronts } from '../../src/outbox/queue.ts';
+import { employeeSubject, nextRequestsOf, updateFronts } from '../../src/outbox/queue.ts';
 import { type Log, silentLog } from '../../src/telemetry/log.ts';
 import { open, scratch } from '../database/scratch.ts';
 import { owe, request, sendLoop, setClock } from '../outbox/parts.ts';
@@ -27,7 +27,7 @@ t.test('senders with clocks days apart respect claims of each other', async (t) 
   const { db, url: database } = await scratch(t);
   const dbs = [db, open(t, database)];
   const { url, received } = await stubService(t, async (response, _, index) => {
-    const lease = Date.parse((await request(db, 'r-1')).lease_until as string) - Date.now();
+    const lease = Date.parse((await request(db, 'r-1')).lease_expires_at as string) - Date.now();
     t.ok(Math.abs(lease - LEASE_MS) < HOUR_MS, `by the database's clock the lease ends in ${lease} ms`);
     for (const loop of loops) t.strictSame(Object.values(await loop.runOnce()).filter(Boolean), []);
     json(response, index === 0 ? 503 : 200);
@@ -100,20 +100,20 @@ t.test('concurrent requests for one census create one upload', async (t) => {
   );
   const uploads = await db
     .selectFrom('outbox')
-    .select(['request_id', 'subject', 'head'])
-    .orderBy('subject')
+    .select(['request_id', 'subject_type', 'subject_id', 'is_next'])
+    .orderBy('subject_id')
     .execute();
   t.match(uploads, [
-    { subject: 'employer:a', head: 1 },
-    { subject: 'employer:b', head: 1 },
-    { subject: 'employer:c', head: 1 },
+    { subject_type: 'employer', subject_id: 'a', is_next: 1 },
+    { subject_type: 'employer', subject_id: 'b', is_next: 1 },
+    { subject_type: 'employer', subject_id: 'c', is_next: 1 },
   ]);
   t.equal(uploads.length, 3);
   const syncs = await db.selectFrom('census_syncs').select(['employer_id', 'request_id']).execute();
   t.equal(syncs.length, AT_ONCE);
-  const owed = new Map(uploads.map(({ subject, request_id }) => [subject, request_id]));
+  const owed = new Map(uploads.map(({ subject_id, request_id }) => [subject_id, request_id]));
   t.ok(
-    syncs.every((sync) => owed.get(`employer:${sync.employer_id}`) === sync.request_id),
+    syncs.every((sync) => owed.get(sync.employer_id) === sync.request_id),
     'all syncs wait for it',
   );
 });
@@ -147,39 +147,39 @@ t.test('claiming reads a constant number of rows at any backlog', async (t) => {
   const { db } = await scratch(t);
   await owe(db, 'r-1', 'e-1');
   // Delivered requests, and a backlog of many subjects.
-  await sql`insert into outbox (request_id, kind, subject, state, head, due_at, created_at, finished_at)
-    select 'd-' || n, 'demographic', 'employee:' || n % 5000, 'delivered', 0, '2026', '2026', '2026'
+  await sql`insert into outbox (request_id, kind, subject_type, subject_id, state, is_next, due_at, created_at, finished_at)
+    select 'd-' || n, 'demographic', 'employee', (n % 5000)::text, 'delivered', 0, '2026', '2026', '2026'
       from generate_series(1, 20000) n
-    union all select 'p-' || n, 'demographic', 'employee:' || n % 2500, 'pending', 0, '2026', '2026', null
+    union all select 'p-' || n, 'demographic', 'employee', (n % 2500)::text, 'pending', 0, '2026', '2026', null
       from generate_series(1, 5000) n`.execute(db);
   await sql`analyze outbox`.execute(db);
   const plan = async (query: ReturnType<typeof sql<{ 'QUERY PLAN': string }>>) =>
     (await query.execute(db)).rows.map((row) => row['QUERY PLAN']).join('\n');
   const due = await plan(sql`explain select request_id from outbox
-    where state = 'pending' and head = 1 and due_at <= ${'2027'} order by due_at, seq limit ${8} for update skip locked`);
+    where state = 'pending' and is_next = 1 and due_at <= ${'2027'} order by due_at, seq limit ${8} for update skip locked`);
   t.match(due, /Index Scan using outbox_claimable/);
   t.notMatch(due, /Sort/);
   const next = await plan(sql`explain select seq from outbox
-    where subject >= ${'employee:7'} and finished_at is null order by subject, seq limit 1`);
+    where subject_type = ${'employee'} and subject_id >= ${'7'} and finished_at is null order by subject_id, seq limit 1`);
   t.match(next, /outbox_unfinished/);
 });
 
 t.test("an employee's thousands of delivered requests are not read to find the next request", async (t) => {
   const { db } = await scratch(t);
   // All rows belong to one employee, so the planner expects that any row matches.
-  await sql`insert into outbox (request_id, kind, subject, state, head, due_at, created_at, finished_at)
-    select 'r-' || n, 'demographic', 'employee:1', case when n > 20000 then 'pending' else 'delivered' end, 0,
+  await sql`insert into outbox (request_id, kind, subject_type, subject_id, state, is_next, due_at, created_at, finished_at)
+    select 'r-' || n, 'demographic', 'employee', '1', case when n > 20000 then 'pending' else 'delivered' end, 0,
       '2026', '2026', case when n > 20000 then null else '2026' end from generate_series(1, 22000) n`.execute(
     db,
   );
   await sql`analyze outbox`.execute(db);
-  await transact(db, (trx) => updateFronts(trx, ['employee:1', 'employee:2']));
-  const heads = await db.selectFrom('outbox').select('request_id').where('head', '=', 1).execute();
+  await transact(db, (trx) => updateFronts(trx, [employeeSubject('1'), employeeSubject('2')]));
+  const heads = await db.selectFrom('outbox').select('request_id').where('is_next', '=', 1).execute();
   t.strictSame(heads, [{ request_id: 'r-20001' }]);
   await transact(db, async (trx) => {
-    const { rows } = await sql<{ 'QUERY PLAN': string }>`explain (analyze, buffers) ${nextRequestsOf([
-      'employee:1',
-    ])}`.execute(trx);
+    const { rows } = await sql<{
+      'QUERY PLAN': string;
+    }>`explain (analyze, buffers) ${nextRequestsOf('employee', ['1'])}`.execute(trx);
     const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
     t.match(plan, /using outbox_unfinished/);
     t.notMatch(plan, /outbox_pkey|Rows Removed/);

@@ -138,7 +138,8 @@ t.test('three sidecars on one database', async (t) => {
     const owed = await db
       .selectFrom('outbox')
       .select('state')
-      .where('subject', '=', `employer:${EMPLOYER}`)
+      .where('subject_type', '=', 'employer')
+      .where('subject_id', '=', EMPLOYER)
       .where('finished_at', 'is', null)
       .orderBy('seq')
       .execute();
@@ -181,7 +182,7 @@ t.test('three sidecars on one database', async (t) => {
           const change = {
             requestId,
             kind: 'demographic',
-            subject: employeeSubject(employee_id),
+            ...employeeSubject(employee_id),
             encrypted,
           } as const;
           return transact(db, (trx) => enqueue(trx, change, new Date().toISOString()));

@@ -66,7 +66,7 @@ t.test('a stopped sidecar', async (t) => {
       const left = await transact(db, (trx) =>
         trx
           .updateTable('outbox')
-          .set({ lease_until: '2026-01-01T00:00:00.000Z' })
+          .set({ lease_expires_at: '2026-01-01T00:00:00.000Z' })
           .where('state', '=', 'sending')
           .returning('request_id')
           .execute(),

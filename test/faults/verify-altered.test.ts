@@ -65,7 +65,7 @@ const MISSING: readonly (readonly [statement: string, expected: string])[] = [
   ],
   ["delete from roster where employee_id = 'many-0000'", 'roster.position'],
   ["insert into roster (employee_id, employer_id, position) values ('e-9', 'acme', 1)", 'roster.employee_id'],
-  ["delete from outbox where subject = 'employee:many-0000'", 'roster_facts.source_id'],
+  ["delete from outbox where subject_id = 'many-0000'", 'roster_facts.source_id'],
   [
     "insert into delivery_attempts (request_id, attempt, started_at) values ('none', 1, '')",
     'delivery_attempts.request_id',

@@ -186,13 +186,13 @@ t.test('old requests keep only their metadata', async (t) => {
   const attempts = await db.selectFrom('delivery_attempts').select('request_id').execute();
   t.strictSame(attempts.map(({ request_id }) => request_id).sort(), [refused, late].sort());
   const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
-  const left = rows.map(({ answer, erased_at, body_hash }) => [answer, erased_at, body_hash !== null]);
+  const left = rows.map(({ response, erased_at, body_hash }) => [response, erased_at, body_hash !== null]);
   const when = NOW.toISOString();
   t.strictSame(left.slice(0, 2), [
     [null, when, true],
     [null, when, true],
   ]);
-  t.match(rows[2], { state: 'rejected', answer: Buffer, erased_at: null }, 'it may be retried manually');
+  t.match(rows[2], { state: 'rejected', response: Buffer, erased_at: null }, 'it may be retried manually');
   t.match(rows[3], { state: 'delivered', erased_at: null }, 'it is not old');
   t.equal(await accept('e1'), delivered, 'the same key returns the first result permanently');
   await t.rejects(accept('e5', 'e1'), 'the same key rejects another change');

@@ -258,7 +258,7 @@ t.test('a retried request of a coalescing kind absorbs the newer pending one', a
     transact(db, (trx) =>
       enqueue(
         trx,
-        { requestId, kind: 'census', subject: 'employer:a', encrypted: null },
+        { requestId, kind: 'census', subject_type: 'employer', subject_id: 'a', encrypted: null },
         clock().toISOString(),
       ),
     );
@@ -272,7 +272,7 @@ t.test('a retried request of a coalescing kind absorbs the newer pending one', a
   t.equal((await loop.runOnce()).retry, 1);
   t.strictSame(merged, [['older', 'newer']]);
   t.match(await request(db, 'newer'), { state: 'canceled', reason: /taken in by request older/ });
-  t.match(await request(db, 'older'), { state: 'pending', attempts: 1, head: 1 });
+  t.match(await request(db, 'older'), { state: 'pending', attempts: 1, is_next: 1 });
   clock.advance(60_000);
   t.equal((await loop.runOnce()).delivered, 1);
 });
@@ -285,11 +285,12 @@ if (engineOfTests() === 'sqlite') {
     const plan = async (query: ReturnType<typeof sql<{ detail: string }>>) =>
       (await query.execute(db)).rows.map(({ detail }) => detail).join('; ');
     const due = sql<{ detail: string }>`explain query plan select request_id from outbox
-      where state = 'pending' and head = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
+      where state = 'pending' and is_next = 1 and due_at <= ${'2026'} order by due_at, seq limit ${8}`;
     t.match(await plan(due), /USING (COVERING )?INDEX outbox_claimable/);
     t.notMatch(await plan(due), /TEMP B-TREE/);
     const next = sql<{ detail: string }>`explain query plan select seq from outbox
-      where subject >= ${'x'} and finished_at is null order by subject, seq limit 1`;
+      where subject_type = ${'employee'} and subject_id >= ${'x'} and finished_at is null
+      order by subject_id, seq limit 1`;
     t.match(await plan(next), /INDEX outbox_unfinished/);
   });
 }

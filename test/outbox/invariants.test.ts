@@ -5,13 +5,13 @@ import { transact } from '../../src/database/transaction.ts';
 import { claim } from '../../src/outbox/claims.ts';
 import { finish } from '../../src/outbox/finish.ts';
 import { cancelManually, releaseManually, retryManually } from '../../src/outbox/manual.ts';
-import { enqueue } from '../../src/outbox/queue.ts';
+import { employeeSubject, enqueue } from '../../src/outbox/queue.ts';
 import type { Outcome } from '../../src/outbox/retry.ts';
 import type { Claim } from '../../src/outbox/sender.ts';
 import { scratch } from '../database/scratch.ts';
 import { encryptor, setClock } from './parts.ts';
 
-const SUBJECTS = ['employee:a', 'employee:b'];
+const SUBJECTS = ['a', 'b'];
 const KINDS: RequestKind[] = ['new-hire', 'demographic'];
 const STATUSES = [200, 422, 503, 403, 401, 0];
 
@@ -42,8 +42,8 @@ t.test(
             );
             if (now.do === 'enqueue') {
               const kind = KINDS[now.kind] as RequestKind;
-              const subject = SUBJECTS[now.subject] as string;
-              await enqueue(trx, { requestId: `r-${count++}`, kind, subject, encrypted: null }, iso);
+              const subject = employeeSubject(SUBJECTS[now.subject] as string);
+              await enqueue(trx, { requestId: `r-${count++}`, kind, ...subject, encrypted: null }, iso);
             } else if (now.do === 'claim') {
               const wish = {
                 owner: 'o',
@@ -81,11 +81,11 @@ t.test(
 async function assertFronts(db: Db): Promise<void> {
   const rows = await db.selectFrom('outbox').selectAll().orderBy('seq').execute();
   for (const subject of SUBJECTS) {
-    const own = rows.filter((row) => row.subject === subject);
+    const own = rows.filter((row) => row.subject_id === subject);
     const unfinished = own.filter((row) => row.state === 'pending' || row.state === 'sending');
     const sending = own.filter((row) => row.state === 'sending');
-    const fronts = own.filter((row) => row.head === 1).map((row) => row.seq);
-    const held = own.some((row) => row.holding === 1);
+    const fronts = own.filter((row) => row.is_next === 1).map((row) => row.seq);
+    const held = own.some((row) => row.holds_later === 1);
     const first = sending[0] ?? (held ? undefined : unfinished[0]);
     const expected = first === undefined ? [] : [first.seq];
     if (sending.length > 1 || fronts.join() !== expected.join()) {

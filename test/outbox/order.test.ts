@@ -59,11 +59,10 @@ t.test('a later request waits while an earlier one is retried', async (t) => {
 t.test('an employer and an employee with the same id are two subjects', async (t) => {
   const { db } = await scratch(t);
   await owe(db, 'r-1', '42');
-  const subject = employerSubject('42');
   await transact(db, (trx) =>
-    enqueue(trx, { requestId: 'r-2', kind: 'census', subject, encrypted: null }, now),
+    enqueue(trx, { requestId: 'r-2', kind: 'census', ...employerSubject('42'), encrypted: null }, now),
   );
-  t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ head: 1 }, { head: 1 }]);
+  t.match([await request(db, 'r-1'), await request(db, 'r-2')], [{ is_next: 1 }, { is_next: 1 }]);
 });
 
 t.test("a rejected new hire holds the employee's later changes", async (t) => {
@@ -74,7 +73,7 @@ t.test("a rejected new hire holds the employee's later changes", async (t) => {
   await owe(db, 'raise', 'e-1', 'compensation-change');
   await sendAll(loop);
   t.strictSame(sent(), ['hire']);
-  t.match(await request(db, 'hire'), { state: 'rejected', holding: 1 });
+  t.match(await request(db, 'hire'), { state: 'rejected', holds_later: 1 });
 });
 
 t.test('any other rejected change holds nothing', async (t) => {
@@ -115,7 +114,10 @@ t.test('a manually retried new hire is sent before the changes that wait for it'
   await sendAll(loop);
   rejected.clear();
   t.equal(await retry(db, 'hire'), 'done');
-  t.match([await request(db, 'hire'), await request(db, 'move')], [{ head: 1, answer: null }, { head: 0 }]);
+  t.match(
+    [await request(db, 'hire'), await request(db, 'move')],
+    [{ is_next: 1, response: null }, { is_next: 0 }],
+  );
   await sendAll(loop);
   t.strictSame(sent(), ['hire', 'hire', 'move']);
 });
@@ -140,7 +142,7 @@ t.test('a manual retry is refused if a newer change was delivered, unless forced
   t.equal(await retry(db, 'old'), 'newer-delivered');
   t.match(await request(db, 'old'), { state: 'rejected' });
   t.equal(await retry(db, 'old', true), 'done');
-  t.match(await request(db, 'old'), { state: 'pending', head: 1 });
+  t.match(await request(db, 'old'), { state: 'pending', is_next: 1 });
 });
 
 t.test('a manual retry sends a pending change immediately', async (t) => {

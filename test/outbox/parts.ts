@@ -4,7 +4,7 @@ import type { Db, OutboxTable, RequestKind } from '../../src/database/tables.ts'
 import { transact } from '../../src/database/transaction.ts';
 import { createChangeSenders } from '../../src/employment/bodies.ts';
 import { type BenefitsClient, createClient } from '../../src/outbox/client.ts';
-import { employeeSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
+import { employeeSubject, employerSubject, encryptBody, enqueue } from '../../src/outbox/queue.ts';
 import { createSendLoop, type SendLoop, type SendLoopParts } from '../../src/outbox/send-loop.ts';
 import type { Timeouts } from '../../src/outbox/sender.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
@@ -69,8 +69,8 @@ export async function owe(
 ): Promise<void> {
   const body = Buffer.from(JSON.stringify({ request: requestId }));
   const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), requestId, body);
-  const subject = employeeSubject(employeeId);
-  return transact(db, (trx) => enqueue(trx, { requestId, kind, subject, encrypted }, now.toISOString()));
+  const subject = kind === 'census' ? employerSubject(employeeId) : employeeSubject(employeeId);
+  return transact(db, (trx) => enqueue(trx, { requestId, kind, ...subject, encrypted }, now.toISOString()));
 }
 
 /** Sends until nothing more is due. */
@@ -81,9 +81,9 @@ export async function sendAll(loop: SendLoop): Promise<void> {
   }
 }
 
-export type Row = Omit<OutboxTable, 'seq' | 'holding' | 'attempts' | 'unknown_outcome'> & {
+export type Row = Omit<OutboxTable, 'seq' | 'holds_later' | 'attempts' | 'unknown_outcome'> & {
   seq: number;
-  holding: number;
+  holds_later: number;
   attempts: number;
   unknown_outcome: number;
   may_have_been_applied: number;

@@ -41,7 +41,7 @@ t.test('a delivered request’s body is erased, and its keyed hash stays', async
   t.equal(received[0]?.body, '{"request":"r-1"}');
   t.equal(received[0]?.headers['idempotency-key'], 'r-1');
   const row = await request(db, 'r-1');
-  t.match(row, { state: 'delivered', head: 0, body: null, status: 200, claimed_by: null, attempts: 1 });
+  t.match(row, { state: 'delivered', is_next: 0, body: null, status: 200, claimed_by: null, attempts: 1 });
   const hasher = await openHasher(db, encryptor);
   t.ok(hasher.isHashOf(row.body_hash!, Buffer.from('{"request":"r-1"}'), placeOf('r-1', 'body')));
 });
@@ -69,11 +69,11 @@ t.test('a rejection stores the first 4 KiB of the response, encrypted', async (t
     state: 'rejected',
     status: 422,
     reason: 'answered 422',
-    holding: 0,
+    holds_later: 0,
     may_have_been_applied: 0,
   });
-  t.notOk(row.answer?.includes('xxx'));
-  t.equal(encryptor.decrypt(row.answer!, placeOf('r-1', 'answer')).toString(), answer.slice(0, 4096));
+  t.notOk(row.response?.includes('xxx'));
+  t.equal(encryptor.decrypt(row.response!, placeOf('r-1', 'response')).toString(), answer.slice(0, 4096));
   t.ok(row.body, 'it can be retried manually');
 });
 
@@ -199,9 +199,9 @@ t.test('a 403 holds its subject and is retried slowly, and others continue', asy
   await owe(db, 'r-2', 'e-1');
   await owe(db, 'r-3', 'e-2');
   await sendAll(sendLoop(t, db, url, clock));
-  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'answered 403', head: 1 });
+  t.match(await request(db, 'r-1'), { state: 'pending', reason: 'answered 403', is_next: 1 });
   t.equal(Date.parse((await request(db, 'r-1')).due_at) - clock().getTime(), 15 * 60_000);
-  t.match(await request(db, 'r-2'), { state: 'pending', head: 0, attempts: 0 });
+  t.match(await request(db, 'r-2'), { state: 'pending', is_next: 0, attempts: 0 });
   t.match(await request(db, 'r-3'), { state: 'delivered' });
   t.equal(received.length, 2);
 });
@@ -252,7 +252,13 @@ t.test('reasons, attempts and the raw file contain no personal data', async (t) 
   );
   const clock = setClock();
   const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), 'r-1', Buffer.from(canary));
-  const change = { requestId: 'r-1', kind: 'new-hire', subject: 'employee:1', encrypted } as const;
+  const change = {
+    requestId: 'r-1',
+    kind: 'new-hire',
+    subject_type: 'employee',
+    subject_id: '1',
+    encrypted,
+  } as const;
   await transact(db, (trx) => enqueue(trx, change, clock().toISOString()));
   const loop = sendLoop(t, db, url, clock);
   await loop.runOnce();

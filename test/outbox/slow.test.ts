@@ -15,9 +15,9 @@ const SECOND_MS = 1_000;
 
 /** Uploads with its own body and a long response time. */
 const census: Sender = {
-  prepare: async ({ requestId, subject }) => ({
+  prepare: async ({ requestId, subject_id }) => ({
     kind: 'post',
-    path: ['employer', subject, 'census'],
+    path: ['employer', subject_id, 'census'],
     idempotencyKey: requestId,
     body: Buffer.from(`{"request":"${requestId}"}`),
     timeouts: { idleMs: 300_000, totalMs: 900_000 },

@@ -56,7 +56,7 @@ async function finalized(db: Db, runId: string, run: StatedRun): Promise<void> {
 }
 
 function reject(db: Db, requestId: string): Promise<unknown> {
-  const rejected = { state: 'rejected', head: 0, status: 422, finished_at: LATELY } as const;
+  const rejected = { state: 'rejected', is_next: 0, status: 422, finished_at: LATELY } as const;
   return transact(db, (trx) =>
     trx.updateTable('outbox').set(rejected).where('request_id', '=', requestId).execute(),
   );
@@ -466,7 +466,7 @@ t.test('sending is stalled when requests are due and none was finished for 45 s'
     return transact(db, (trx) =>
       trx
         .updateTable('outbox')
-        .set({ state: 'delivered', head: 0, body: null, finished_at })
+        .set({ state: 'delivered', is_next: 0, body: null, finished_at })
         .where('request_id', '=', 'sent')
         .execute(),
     );
@@ -483,9 +483,9 @@ t.test('sending is stalled when requests are due and none was finished for 45 s'
 t.test('sending is stalled when no sender takes over a claim whose lease ran out', async (t) => {
   const db = await readyEmployer(t);
   await owe(db, 'req-1', 'emp-1', 'demographic', new Date(LATELY));
-  const claimUntil = (lease_until: string) =>
+  const claimUntil = (lease_expires_at: string) =>
     transact(db, (trx) =>
-      trx.updateTable('outbox').set({ state: 'sending', claimed_by: 'x', lease_until }).execute(),
+      trx.updateTable('outbox').set({ state: 'sending', claimed_by: 'x', lease_expires_at }).execute(),
     );
   await claimUntil(new Date(NOW.getTime() - 44_000).toISOString());
   t.match(await check(db, 'sending-stalled'), { result: 'pass' });
@@ -514,7 +514,7 @@ t.test('requests for employees of other employers, or left out of the run, do no
   const upload = {
     requestId: 'upload',
     kind: 'census',
-    subject: employerSubject('emp-1'),
+    ...employerSubject('emp-1'),
     encrypted: null,
   } as const;
   await transact(db, (trx) => enqueue(trx, upload, '2026-07-12T08:00:00.000Z'));

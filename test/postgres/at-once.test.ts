@@ -75,7 +75,7 @@ t.test(
   async (t) => {
     const { db, url } = await scratch(t);
     await owe(db, 'older', 'emp-1');
-    const rejected = { state: 'rejected', head: 0, finished_at: START.toISOString() } as const;
+    const rejected = { state: 'rejected', is_next: 0, finished_at: START.toISOString() } as const;
     await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
     await owe(db, 'newer', 'emp-1');
     const { claims, ended } = await whileClaiming(db, url, (trx) =>
@@ -85,12 +85,12 @@ t.test(
     t.equal(ended, 'done');
     const requests = await db
       .selectFrom('outbox')
-      .select(['request_id', 'state', 'head'])
+      .select(['request_id', 'state', 'is_next'])
       .orderBy('seq')
       .execute();
     t.strictSame(requests, [
-      { request_id: 'older', state: 'pending', head: 0 },
-      { request_id: 'newer', state: 'sending', head: 1 },
+      { request_id: 'older', state: 'pending', is_next: 0 },
+      { request_id: 'newer', state: 'sending', is_next: 1 },
     ]);
   },
 );

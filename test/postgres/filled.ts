@@ -77,7 +77,13 @@ export async function fill(db: Db): Promise<Filled> {
   await create('revoked');
   await transact(db, (trx) => revokeToken(trx, 'revoked', NOW));
   const caller = { tokenId: 'tok_1', name: 'revoked', scopes: ['all' as const] };
-  const read = { caller, what: 'change', whatId: 'r-taken', subject: 'employee:e-taken' } as const;
+  const read = {
+    caller,
+    resource_type: 'change',
+    resource_id: 'r-taken',
+    subject_type: 'employee',
+    subject_id: 'e-taken',
+  } as const;
   await transact(db, (trx) => recordPiiRead(trx, { ...read, now: NOW.toISOString() }));
   const { token } = await create('kept');
   await transact(db, (trx) => trx.insertInto('data_losses').values(LOSS).execute());

@@ -29,7 +29,7 @@ t.test(
     for (const [name, table] of sqlite) t.strictSame(postgres.get(name), table, name);
 
     t.has(sqlite.get('inbox')?.columns, ['seq number required'], 'columns are read');
-    const claimable = "index (due_at, seq) where state = 'pending' and head = 1";
+    const claimable = "index (due_at, seq) where state = 'pending' and is_next = 1";
     t.ok(sqlite.get('outbox')?.keys.includes(claimable), 'and conditions');
     t.ok(sqlite.get('inbox')?.words.includes("'quarantined'"), 'and words');
     const foreign = [...sqlite].flatMap(([name, { keys }]) =>

@@ -22,7 +22,13 @@ const quietly = { looked: () => {}, signal: new AbortController().signal };
 
 async function owe(db: Db, encryptor: Encryptor, requestId: string, text: string): Promise<void> {
   const encrypted = encryptBody(encryptor, await openHasher(db, encryptor), requestId, Buffer.from(text));
-  const request = { requestId, kind: 'demographic', subject: `employee:${requestId}`, encrypted } as const;
+  const request = {
+    requestId,
+    kind: 'demographic',
+    subject_type: 'employee',
+    subject_id: requestId,
+    encrypted,
+  } as const;
   await transact(db, (trx) => enqueue(trx, request, NOW));
 }
 
@@ -52,8 +58,8 @@ t.test('rotation encrypts everything again, and the old key is no longer used', 
   const before = createEncryptor([k1]);
   for (const id of ['r-1', 'r-2']) await owe(db, before, id, `body of ${id}`);
   await transact(db, async (trx) => {
-    const answer = before.encrypt(Buffer.from('no'), placeOf('r-1', 'answer'));
-    const rejected = { state: 'rejected', head: 0, finished_at: NOW, answer } as const;
+    const response = before.encrypt(Buffer.from('no'), placeOf('r-1', 'response'));
+    const rejected = { state: 'rejected', is_next: 0, finished_at: NOW, response } as const;
     await trx.updateTable('outbox').set(rejected).where('request_id', '=', 'r-1').execute();
     await stageEmpty(trx);
     for (let chunk = 0; chunk < 50; chunk += 1) {
@@ -66,7 +72,12 @@ t.test('rotation encrypts everything again, and the old key is no longer used', 
   });
   const hash = (await openHasher(db, before)).hash(Buffer.from('x'), placeOf('r-1', 'body'));
   t.strictSame(asObject(await keysInUse(db, ENCRYPTED_COLUMNS)), {
-    'k1-earlier': { 'hash_keys.sealed': 1, 'outbox.body': 2, 'outbox.answer': 1, 'census_chunks.sealed': 50 },
+    'k1-earlier': {
+      'hash_keys.sealed': 1,
+      'outbox.body': 2,
+      'outbox.response': 1,
+      'census_chunks.sealed': 50,
+    },
   });
 
   let looked = 0;
@@ -136,7 +147,12 @@ t.test('a row whose key is missing stays unchanged and is counted by key and col
   const lost = createEncryptor([{ id: 'lost', key: Buffer.alloc(32, 3) }]);
   await openHasher(db, createEncryptor([k1]));
   const encrypted = lost.encrypt(Buffer.from('x'), placeOf('r-9', 'body'));
-  const request = { requestId: 'r-9', kind: 'demographic', subject: 'employee:9' } as const;
+  const request = {
+    requestId: 'r-9',
+    kind: 'demographic',
+    subject_type: 'employee',
+    subject_id: '9',
+  } as const;
   await transact(db, (trx) =>
     enqueue(trx, { ...request, encrypted: { body: encrypted, body_hash: encrypted } }, NOW),
   );

@@ -153,9 +153,9 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
       if (!isAnswerAsked) return whole;
       const { employer_id } = sync;
       await writeReadDown(parts, request, {
-        what: 'census',
-        whatId: sync_id,
-        subject: employerSubject(employer_id),
+        resource_type: 'census',
+        resource_id: sync_id,
+        ...employerSubject(employer_id),
       });
       log.info({ employer_id, sync_id, ...by(request) }, 'the response to a census was read');
       return { ...whole, answer: await readSyncAnswer(db, encryptor, sync_id) };

@@ -219,8 +219,11 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
       const { employer_id } = request.params;
       const body = await readUploadBody(db, encryptor, employer_id);
       if (body === null) throw notFound('staged census of an employer');
-      const subject = employerSubject(employer_id);
-      await writeReadDown(parts, request, { what: 'census', whatId: body.census.censusId, subject });
+      await writeReadDown(parts, request, {
+        resource_type: 'census',
+        resource_id: body.census.censusId,
+        ...employerSubject(employer_id),
+      });
       log.info({ employer_id, census_id: body.census.censusId, ...by(request) }, 'a census was read');
       return reply.type(CENSUS_TYPES.json).send(Readable.from(whole(body), { objectMode: false }));
     },

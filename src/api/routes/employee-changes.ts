@@ -171,8 +171,11 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
       if (found === null) throw notFound('employment change');
       const shown = { ...found.change, last_attempts: found.attempts };
       if (!isBodyAsked) return shown;
-      const subject = employeeSubject(found.change.employee_id);
-      await writeReadDown(parts, request, { what: 'change', whatId: change_id, subject });
+      await writeReadDown(parts, request, {
+        resource_type: 'change',
+        resource_id: change_id,
+        ...employeeSubject(found.change.employee_id),
+      });
       log.info(
         { request_id: change_id, kind: found.change.kind, ...by(request) },
         'what an employment change says was read',
