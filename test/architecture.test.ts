@@ -51,7 +51,7 @@ t.test('modules in one row do not import each other', async (t) => {
   t.strictSame(found, ['order-employment: src/employment/b.ts -> src/census/a.ts']);
 });
 
-t.test('a circle of type imports is found', async (t) => {
+t.test('a cycle of type imports is found', async (t) => {
   const found = await violations(t, {
     'src/ledger/a.ts': "import type { B } from './b.ts';\nexport type A = { b: B };",
     'src/ledger/b.ts': "import type { A } from './a.ts';\nexport type B = { a: A };",
@@ -59,7 +59,7 @@ t.test('a circle of type imports is found', async (t) => {
   t.strictSame(found, ['no-circular: src/ledger/a.ts -> src/ledger/b.ts']);
 });
 
-t.test('a folder outside the order is refused', async (t) => {
+t.test('a folder outside the order is rejected', async (t) => {
   const found = await violations(t, {
     'src/helpers/a.ts': "import { b } from './b.ts';\nexport const a = b;",
     'src/helpers/b.ts': 'export const b = 1;',

@@ -1,16 +1,16 @@
-/** A configuration that is good, to spoil one variable at a time. */
+/** A valid configuration, in which tests break one variable at a time. */
 import type { Test } from 'tap';
 import { type ConfigError, readConfig } from '../src/config.ts';
 
 export type Variables = Record<string, string>;
 
-/** Stands in every malformed secret; no message may show it. */
+/** Part of every malformed secret. No message may contain it. */
 export const CANARY = 'canary-7f3a9c';
 export const webhookSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
 export const dataKey = (id: string, bytes = 32) => `${id}:${Buffer.alloc(bytes, 9).toString('base64')}`;
 export const FIRST_TOKEN = 'first-token-of-a-container-0123456789';
 
-/** The least that a start needs. */
+/** The minimal configuration. */
 export const REQUIRED: Variables = {
   BENEFITS_ENVIRONMENT: 'sandbox',
   BENEFITS_BASE_URL: 'https://benefits.example/api',
@@ -19,7 +19,7 @@ export const REQUIRED: Variables = {
   DATA_KEYS: dataKey('k1'),
 };
 
-/** Every variable of the configuration: those that reading it asks for. */
+/** Every variable that reading the configuration uses. */
 export function variables(): Set<string> {
   const asked = new Set<string>();
   const get = (given: Variables, name: string) => {
@@ -30,7 +30,7 @@ export function variables(): Set<string> {
   return asked;
 }
 
-/** Fails unless reading throws one line that names the variable and shows no secret. */
+/** Asserts that reading throws one line that names the variable and contains no secret. */
 export function refused(
   t: Test,
   variables: Variables,

@@ -2,7 +2,7 @@ import t from 'tap';
 import { plainHttpVariables, readConfig } from '../src/config.ts';
 import { CANARY, dataKey, FIRST_TOKEN, REQUIRED, refused, webhookSecret } from './config-samples.ts';
 
-t.test('with only what is required, everything else has its default', async (t) => {
+t.test('optional variables have defaults', async (t) => {
   t.strictSame(readConfig(REQUIRED), {
     environment: 'sandbox',
     benefits: { baseUrl: 'https://benefits.example/api', apiKey: 'api-key-1', apiKeyFile: null },
@@ -60,7 +60,7 @@ t.test('every variable can be set', async (t) => {
   });
 });
 
-t.test('the configuration is frozen all through', async (t) => {
+t.test('the configuration is deeply frozen', async (t) => {
   const assertFrozen = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null || value instanceof Uint8Array) return;
     t.ok(Object.isFrozen(value), `${path} is frozen`);
@@ -70,7 +70,7 @@ t.test('the configuration is frozen all through', async (t) => {
   assertFrozen(readConfig({ ...REQUIRED, CENSUS_SOURCE: 'dir:/srv' }), 'config with a folder');
 });
 
-t.test('what is required and missing stops the start', async (t) => {
+t.test('a missing required variable prevents the start', async (t) => {
   for (const variable of Object.keys(REQUIRED)) {
     refused(t, { [variable]: '' }, variable, /is not set/, 'empty counts as unset');
     refused(t, { [variable]: ' \t' }, variable, /is not set/, 'blank counts as unset');
@@ -79,7 +79,7 @@ t.test('what is required and missing stops the start', async (t) => {
   }
 });
 
-t.test('a malformed value is refused, and the message says what is expected', async (t) => {
+t.test('a malformed value is rejected with the expected form', async (t) => {
   const malformed: [string, RegExp, ...string[]][] = [
     ['BENEFITS_ENVIRONMENT', /must be one of sandbox, live/, 'production', 'Sandbox', 'toString'],
     [
@@ -139,7 +139,7 @@ t.test('a malformed value is refused, and the message says what is expected', as
   }
 });
 
-t.test('the listeners never take the same port of the same address', async (t) => {
+t.test('the listeners cannot share a port on the same address', async (t) => {
   const both = (port: string, receiver: string, api: string) => ({
     ...{ RECEIVER_PORT: port, API_PORT: port, RECEIVER_HOST: receiver, API_HOST: api },
   });
@@ -160,7 +160,7 @@ t.test('the listeners never take the same port of the same address', async (t) =
       /and RECEIVER_PORT are both 8080/,
       `${receiver} ${api}`,
     );
-    t.ok(readConfig({ ...REQUIRED, ...both('0', receiver, api) }), 'any port is another one each');
+    t.ok(readConfig({ ...REQUIRED, ...both('0', receiver, api) }), 'port 0 gives each listener its own port');
   }
   for (const [receiver, api] of [
     ['10.0.0.1', '127.0.0.1'],
@@ -169,10 +169,10 @@ t.test('the listeners never take the same port of the same address', async (t) =
   ] as const) {
     t.ok(readConfig({ ...REQUIRED, ...both('8080', receiver, api) }), `${receiver} ${api}`);
   }
-  refused(t, { RECEIVER_PORT: '8081' }, 'API_PORT', /both 8081/, 'its default');
+  refused(t, { RECEIVER_PORT: '8081' }, 'API_PORT', /both 8081/, 'the default port');
 });
 
-t.test('a census source over HTTP holds the place of the employer id', async (t) => {
+t.test('a census source over HTTP needs a placeholder for the employer id', async (t) => {
   for (const url of [
     'https://payroll.example/{employer_id}/census',
     'http://127.0.0.1:1/?of={employer_id}',
@@ -181,7 +181,7 @@ t.test('a census source over HTTP holds the place of the employer id', async (t)
   }
 });
 
-/** Hosts as they may be written; the URL parser turns the last ones of this machine into 127.0.0.1. */
+/** Hosts in all spellings. The URL parser normalizes the last ones of this machine to 127.0.0.1. */
 const THIS_MACHINE = [
   'localhost',
   'LOCALHOST',
@@ -197,7 +197,7 @@ const OTHER_MACHINES = [
   ...['localhost.example', '127.0.0.1.example', '127.0.0.example', '[::ffff:10.0.0.1]', '[::127.0.0.1]'],
 ];
 
-t.test('in live an address is https://, or of this machine', async (t) => {
+t.test('in live an address must be https:// or this machine', async (t) => {
   const read = (variable: string, address: string, environment: string) =>
     readConfig({ ...REQUIRED, BENEFITS_ENVIRONMENT: environment, [variable]: address });
   const problem = /must be an https:\/\/ address when BENEFITS_ENVIRONMENT is live/;
@@ -228,7 +228,7 @@ t.test('a webhook secret has 24 to 64 bytes', async (t) => {
     t.strictSame(read(webhookSecret(bytes)), [webhookSecret(bytes)], `${bytes} bytes`);
   }
   const several = [webhookSecret(24), webhookSecret(32), webhookSecret(64)];
-  t.strictSame(read(` ${several.join('  ')}\n`), several, 'several, in their order');
+  t.strictSame(read(` ${several.join('  ')}\n`), several, 'several, in order');
 
   const key = Buffer.from(`${CANARY}-0123456789`).toString('base64');
   const malformed = {
@@ -240,7 +240,7 @@ t.test('a webhook secret has 24 to 64 bytes', async (t) => {
     'another prefix': `whpk_${key}`,
     'not base64': `whsec_${CANARY}-is-no-base64-at-all-0123456789`,
     'URL-safe base64': `whsec_${Buffer.alloc(32, 0xff).toString('base64url')}`,
-    'bits that base64 leaves out': `whsec_${'A'.repeat(42)}B=`,
+    'bits that base64 ignores': `whsec_${'A'.repeat(42)}B=`,
     'padding in the middle': `whsec_${'A'.repeat(20)}==${'A'.repeat(20)}`,
     'separated by a comma': `${webhookSecret(24)},${webhookSecret(24)}`,
   };
@@ -253,7 +253,13 @@ t.test('a webhook secret has 24 to 64 bytes', async (t) => {
       name,
     );
     const second = `${webhookSecret(24)} ${text}`;
-    refused(t, { WEBHOOK_SECRETS: second }, 'WEBHOOK_SECRETS', /entry 2 must/, `${name}, as the second`);
+    refused(
+      t,
+      { WEBHOOK_SECRETS: second },
+      'WEBHOOK_SECRETS',
+      /entry 2 must/,
+      `${name}, as the second entry`,
+    );
   }
 });
 

@@ -1,4 +1,4 @@
-/** The sidecar inside another program, with the census as a function of it. */
+/** The sidecar embedded in another program, with a function as the census source. */
 import t, { type Test } from 'tap';
 import { type CensusFunction, createSidecar, readConfig, type SidecarOptions } from '../src/index.ts';
 import { silentLog } from '../src/telemetry/log.ts';
@@ -31,14 +31,14 @@ async function embed(t: Test, given: Given) {
   return { simulator, sidecar, uploads, api: apiAt(() => sidecar.api, keys) };
 }
 
-t.test('the function is asked when the service is, and what it gives is uploaded', async (t) => {
+t.test('the function is called when the service requests a census, and its result is uploaded', async (t) => {
   const asked: string[] = [];
   const world = new Map<string, unknown>();
   const census: CensusFunction = async (employerId) => {
     asked.push(employerId);
     const given = simulator.world.get(employerId) ?? null;
     world.set(employerId, given);
-    // More employees than one part has, so that a census travels in several.
+    // More employees than fit into one chunk.
     return given && { ...given, employees: given.employees.map((one) => ({ ...one, pay_group: 'crew' })) };
   };
   const { simulator, api, uploads } = await embed(t, {
@@ -48,15 +48,15 @@ t.test('the function is asked when the service is, and what it gives is uploaded
   await simulator.requestCensus('maple-bakery');
   t.match(await syncIn(api, 'maple-bakery', 'completed'), { reason: null });
   t.strictSame(asked, ['maple-bakery']);
-  t.equal((await api.get('/v1/censuses')).source, 'function', 'and the console can say so');
+  t.equal((await api.get('/v1/censuses')).source, 'function', 'the source is shown in the API');
   t.strictSame(
     uploads().map(({ status, body }) => ({ status, body })),
     [{ status: 200, body: world.get('maple-bakery') }],
-    'as it was given, but for our own pay group',
+    'unchanged except for the pay group',
   );
 });
 
-t.test('a function may give bytes in parts, of any size and out of a shared buffer', async (t) => {
+t.test('a function may return chunks of any size from a shared buffer', async (t) => {
   let returned = 0;
   async function* parts(text: string): AsyncGenerator<Uint8Array> {
     const shared = Buffer.alloc(1_000);
@@ -74,7 +74,7 @@ t.test('a function may give bytes in parts, of any size and out of a shared buff
   await simulator.requestCensus('harbor-clinic');
   await syncIn(api, 'harbor-clinic', 'completed');
   t.strictSame(uploads()[0]?.body, simulator.world.get('harbor-clinic'));
-  t.equal(returned, 1, 'the stream was ended');
+  t.equal(returned, 1, 'the stream was closed');
 });
 
 class PayrollClosed extends Error {
@@ -84,8 +84,8 @@ class PayrollClosed extends Error {
 const thrown: [string, unknown, RegExp][] = [
   ['an error with a code', Object.assign(new Error('Jane Doe'), { code: 'ETIMEDOUT' }), /failed: ETIMEDOUT$/],
   ['an error of a class', new PayrollClosed('Jane Doe'), /failed: PayrollClosed$/],
-  ['what is no error', 'Jane Doe', /failed: an error without a code$/],
-  ['a code that is no word', { code: 'Jane Doe' }, /failed: an error without a code$/],
+  ['a value that is not an error', 'Jane Doe', /failed: an error without a code$/],
+  ['a code that is not a word', { code: 'Jane Doe' }, /failed: an error without a code$/],
 ];
 const unusable: [string, unknown, RegExp][] = [
   ['null: no census', null, /^the census function has no census for this employer$/],
@@ -95,7 +95,7 @@ const unusable: [string, unknown, RegExp][] = [
   ['a stream of texts', textStream(), /gave a part that is not bytes$/],
 ];
 t.test(
-  "what goes wrong is the sync's reason, without an error's own words; then it is asked again",
+  "an error of the function becomes the sync's reason, without its message, and the function is called again",
   async (t) => {
     type Case = { error: unknown; given: unknown; reason: RegExp };
     const cases = new Map<string, Case>([
@@ -116,7 +116,8 @@ t.test(
     const employerIds = [...cases.keys()];
     const { simulator, api, uploads } = await embed(t, { options: { census }, simulator: { employerIds } });
     await Promise.all(employerIds.map(simulator.requestCensus));
-    // All at once, and each is fixed as soon as its reason is seen: the pause before the next attempt doubles each time.
+    // All employers at once, each fixed as soon as its reason is seen, because the backoff doubles with each
+    // attempt.
     await Promise.all(
       [...cases].map(async ([employerId, { reason }]) => {
         const sync = await syncSaying(api, employerId, /census function/);
@@ -146,21 +147,24 @@ t.test('a census that breaks the contract fails its sync by row and field', asyn
   t.strictSame(uploads(), []);
 });
 
-t.test('a stop waits for a function no longer than for a request, and tells it', async (t) => {
-  const asked = Promise.withResolvers<AbortSignal>();
-  const census: CensusFunction = (_employerId, { signal }) => {
-    asked.resolve(signal);
-    return new Promise(() => {});
-  };
-  const { simulator, sidecar } = await embed(t, { options: { census } });
-  await simulator.requestCensus('maple-bakery');
-  const signal = await asked.promise;
-  t.equal(signal.aborted, false);
-  await sidecar.stop();
-  await eventually('it is told', () => signal.aborted, Boolean);
-});
+t.test(
+  'a stop aborts the signal of a running function and waits for it no longer than for a request',
+  async (t) => {
+    const asked = Promise.withResolvers<AbortSignal>();
+    const census: CensusFunction = (_employerId, { signal }) => {
+      asked.resolve(signal);
+      return new Promise(() => {});
+    };
+    const { simulator, sidecar } = await embed(t, { options: { census } });
+    await simulator.requestCensus('maple-bakery');
+    const signal = await asked.promise;
+    t.equal(signal.aborted, false);
+    await sidecar.stop();
+    await eventually('it is told', () => signal.aborted, Boolean);
+  },
+);
 
-t.test('a function beside another source of the configuration is refused', async (t) => {
+t.test('a function together with a configured source is rejected', async (t) => {
   const census: CensusFunction = async () => null;
   const embedding = embed(t, { variables: { CENSUS_SOURCE: 'dir:/tmp' }, options: { census } });
   await t.rejects(embedding, {
@@ -173,7 +177,7 @@ async function* textStream(): AsyncGenerator<string> {
   yield '{}';
 }
 
-/** The newest sync of an employer, once its reason is of such words. */
+/** Returns the newest sync of an employer once its reason matches. */
 function syncSaying(api: ReturnType<typeof apiAt>, employerId: string, words: RegExp) {
   return eventually(
     `the sync of ${employerId} says ${words}`,

@@ -13,7 +13,7 @@ import {
   webhookSecret,
 } from './config-samples.ts';
 
-t.test('an optional variable set to nothing has its default', async (t) => {
+t.test('an optional empty variable has its default', async (t) => {
   const optional = [
     'DATABASE_URL',
     'RECEIVER_HOST',
@@ -62,7 +62,7 @@ t.test('every secret can come from a file, without the line end that editors add
   t.equal(config.benefits.apiKeyFile, join(folder, 'BENEFITS_API_KEY'));
 });
 
-t.test('a secret from a file that is wrong is refused, naming the variable and not the value', async (t) => {
+t.test('an invalid secret file is rejected with the variable and without the value', async (t) => {
   const folder = t.testdir({ malformed: `${CANARY} two`, empty: '\n', folder: {} });
   for (const [variable, value] of Object.entries(SECRETS)) {
     const file = `${variable}_FILE`;
@@ -87,19 +87,23 @@ t.test('a secret file is a regular file of at most 64 KiB', async (t) => {
   // As Kubernetes mounts a secret: the file is a link into a folder that is itself a link.
   symlinkSync('fits', at('link'));
   symlinkSync('link', at('link-to-link'));
-  t.equal(readBenefits({ ...REQUIRED, ...only(at('link-to-link')) }).apiKey, fits, 'a link to a file is one');
+  t.equal(
+    readBenefits({ ...REQUIRED, ...only(at('link-to-link')) }).apiKey,
+    fits,
+    'a link to a file is accepted',
+  );
 
   execFileSync('mkfifo', [at('pipe')]);
   const variable = `${name}_FILE`;
   refused(t, only(at('too-large')), variable, /must name a file of at most 64 KiB/, 'a larger file');
   refused(t, only(at('pipe')), variable, /must name a regular file/, 'a FIFO without a writer');
-  refused(t, only('/dev/zero'), variable, /must name a regular file/, 'a device without an end');
+  refused(t, only('/dev/zero'), variable, /must name a regular file/, 'an endless device');
   refused(t, only(folder), variable, /must name a regular file/, 'a folder');
   symlinkSync('pipe', at('link-to-pipe'));
   refused(t, only(at('link-to-pipe')), variable, /must name a regular file/, 'a link to a FIFO');
 });
 
-t.test('a rotated key is read again from its file, and checked again', async (t) => {
+t.test('a rotated key is read from its file and checked again', async (t) => {
   const path = join(t.testdir({ key: 'old\n' }), 'key');
   const benefits = readBenefits({ ...REQUIRED, BENEFITS_API_KEY: '', BENEFITS_API_KEY_FILE: ` ${path}` });
   t.equal(currentApiKey(benefits), 'old');
@@ -110,5 +114,5 @@ t.test('a rotated key is read again from its file, and checked again', async (t)
     t.throws(() => currentApiKey(benefits), { code: 'CONFIG', message: /^BENEFITS_API_KEY/ });
   }
   const fixed = readBenefits(REQUIRED);
-  t.equal(currentApiKey(fixed), 'api-key-1', 'one that came without a file stays');
+  t.equal(currentApiKey(fixed), 'api-key-1', 'a key without a file stays');
 });

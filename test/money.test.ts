@@ -13,7 +13,7 @@ import {
   total,
 } from '../src/money.ts';
 
-/** A fraction and what it rounds to. */
+/** A fraction and its rounded value. */
 const quotients: [dividend: string, divisor: number, rounded: string][] = [
   ['0', 1, '0.00'],
   ['0.01', 1, '0.01'],
@@ -23,7 +23,7 @@ const quotients: [dividend: string, divisor: number, rounded: string][] = [
   ['0.025', 1, '0.03'],
   ['0.025000000000000000000000000000000000001', 1, '0.03'],
   ['0.024999999999999999999999999999999999999', 1, '0.02'],
-  // 0.005 less than a half of a cent and more, distinguished only by a distant digit.
+  // 0.005 less than half a cent and more, distinguished only by a distant digit.
   ['0.0349999999999999999999999999999999999999', 7, '0.00'],
   ['0.035', 7, '0.01'],
   ['0.0350000000000000000000000000000000000001', 7, '0.01'],
@@ -50,7 +50,7 @@ t.test('a part of an amount is rounded from the exact product, not from a rounde
   t.equal(rounded(1n, 0, 2), 0n);
 });
 
-t.test('a contribution is the number its text states, at any length', async (t) => {
+t.test('a contribution has the exact value of its text, at any length', async (t) => {
   const texts: Record<string, string> = {
     '150': '150.00',
     '150.0': '150.00',
@@ -92,7 +92,7 @@ t.test('cents print with two decimals and read back', async (t) => {
   }
 });
 
-t.test('sums and differences are exact, whatever a float would make of them', async (t) => {
+t.test('sums and differences are exact, unlike with floats', async (t) => {
   t.equal(total([]), '0.00');
   t.equal(total(['0.10', '0.20', '-0.30']), '0.00');
   t.equal(total(new Set(['90071992547409.91', '90071992547409.92'])), '180143985094819.83');
@@ -101,7 +101,7 @@ t.test('sums and differences are exact, whatever a float would make of them', as
   t.equal(difference('0.00', '12.50'), '-12.50');
 });
 
-t.test('an amount in a file of payroll has at most two decimals and no plus sign', async (t) => {
+t.test('an amount in a payroll file has at most two decimals and no plus sign', async (t) => {
   const accepted: [string, bigint][] = [
     ['12.34', 1234n],
     ['-5', -500n],
@@ -116,7 +116,7 @@ t.test('an amount in a file of payroll has at most two decimals and no plus sign
     t.equal(parseAmount(text), null, text);
 });
 
-t.test('text that is not an amount and floats with a fraction throw', async (t) => {
+t.test('invalid amounts and floats with a fraction throw', async (t) => {
   t.throws(() => total(['1.00', 'x']), SyntaxError);
   t.throws(() => difference('1,00', '1.00'), SyntaxError);
   t.throws(() => times(decimal('1.00'), 0.5), RangeError);

@@ -43,23 +43,18 @@ t.test('the package', async (t) => {
   const folder = await installPackage(t);
   const save = (name: string, text: string): void => writeFileSync(join(folder, name), text);
 
-  await t.test(
-    'holds the compiled code with types, the schema and the fixtures, and nothing else',
-    async (t) => {
-      const code = globSync('**/*.ts', { cwd: join(ROOT, 'src') }).map((name) =>
-        name.slice(0, -'.ts'.length),
-      );
-      const folders = manifest.files.filter((name) => !name.includes('.') && name !== 'dist');
-      const expected = [
-        ...code.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`]),
-        ...folders.flatMap((name) => filesOf(ROOT, name)),
-        ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'],
-      ];
-      const packed = filesOf(join(folder, 'node_modules/benefits-sidecar'), '.');
-      t.ok(packed.includes('dist/main.js') && packed.includes('db/postgres/0001_database.sql'));
-      t.strictSame(packed.toSorted(), expected.toSorted());
-    },
-  );
+  await t.test('holds the compiled code with types, the schema and the fixtures, only', async (t) => {
+    const code = globSync('**/*.ts', { cwd: join(ROOT, 'src') }).map((name) => name.slice(0, -'.ts'.length));
+    const folders = manifest.files.filter((name) => !name.includes('.') && name !== 'dist');
+    const expected = [
+      ...code.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`]),
+      ...folders.flatMap((name) => filesOf(ROOT, name)),
+      ...['package.json', 'README.md', 'LICENSE', 'CHANGELOG.md'],
+    ];
+    const packed = filesOf(join(folder, 'node_modules/benefits-sidecar'), '.');
+    t.ok(packed.includes('dist/main.js') && packed.includes('db/postgres/0001_database.sql'));
+    t.strictSame(packed.toSorted(), expected.toSorted());
+  });
 
   await t.test('each entry point can be imported and exports its functions', async (t) => {
     const entries = {

@@ -1,4 +1,4 @@
-/** The image, the supported Node versions and the bill of materials fit the package. */
+/** The image, the supported Node versions and the bill of materials match the package. */
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +18,7 @@ const lock = JSON.parse(read('package-lock.json')) as {
 };
 const inProduction = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true);
 
-t.test('the image holds every folder of the package', async (t) => {
+t.test('the image contains every folder of the package', async (t) => {
   const folders = manifest.files.filter((name) => !name.includes('.') && name !== 'dist');
   const [image, context] = [read('Dockerfile'), read('.dockerignore')];
   for (const folder of folders) {

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import t from 'tap';
 
 const ROOT = new URL('..', import.meta.url);
-/** `module table` for each use of another module's table. Entries are only removed: a new one is a violation. */
+/** `module table` for each known use of another module's table. New entries are violations. */
 const KNOWN = new URL('table-ownership.json', import.meta.url);
 
 /** Copying, integrity checks and migrations work on every table. */
@@ -34,7 +34,7 @@ function tablesOf(source: string): string[] {
   return [...built, ...written].map(([, table = '']) => table);
 }
 
-t.test('only its module names a table in SQL, except for the known violations', (t) => {
+t.test('only the owning module names a table in SQL, except for the known violations', (t) => {
   const owners = ownersOfTables();
   t.ok(owners.size > 30, 'the tables are read from the migrations');
   const found = new Set<string>();
@@ -55,7 +55,7 @@ t.test('only its module names a table in SQL, except for the known violations', 
   t.strictSame(
     known.filter((use) => !found.has(use)),
     [],
-    'violations that are gone: remove them from table-ownership.json',
+    'fixed violations: remove them from table-ownership.json',
   );
   t.end();
 });

@@ -1,4 +1,4 @@
-/** The testing entry, as users' tests have it. */
+/** The testing entry point, as users' tests import it. */
 import t from 'tap';
 import { createVerify } from '../src/inbox/signature.ts';
 import { loadFixtures, signEvent, startSimulator } from '../src/testing.ts';
@@ -6,7 +6,7 @@ import { loadFixtures, signEvent, startSimulator } from '../src/testing.ts';
 const SECRET = `whsec_${Buffer.alloc(32, 3).toString('base64')}`;
 const AT = new Date('2026-02-01T12:00:00Z');
 
-t.test('a signed event is one that the receiver verifies, for that body and moment only', async (t) => {
+t.test('the receiver verifies a signed event only for its body and time', async (t) => {
   const body = JSON.stringify(loadFixtures()[0]?.body);
   const headers = signEvent(SECRET, 'msg_1', AT, body);
   // The provider's library reads the clock itself.
@@ -18,7 +18,7 @@ t.test('a signed event is one that the receiver verifies, for that body and mome
   t.strictSame(later(headers, Buffer.from(body)), { refused: 'timestamp' });
 });
 
-t.test("fixtures are the package's own, or those of a folder", async (t) => {
+t.test('fixtures come from the package or from a folder', async (t) => {
   const fixtures = loadFixtures();
   t.equal(fixtures.length, 16);
   t.ok(fixtures.every(({ id, becomes }) => id.startsWith('msg_') && becomes !== undefined));
@@ -27,7 +27,7 @@ t.test("fixtures are the package's own, or those of a folder", async (t) => {
   t.throws(() => loadFixtures(folder), /b\.json is not an event/);
 });
 
-t.test('a simulator makes its own secrets, and takes requests with its key only', async (t) => {
+t.test('a simulator creates its secrets and accepts requests only with its key', async (t) => {
   const [simulator, other] = await Promise.all([startSimulator(), startSimulator()]);
   t.teardown(() => Promise.all([simulator.close(), other.close()]));
   t.not(simulator.apiKey, other.apiKey);
@@ -42,10 +42,10 @@ t.test('a simulator makes its own secrets, and takes requests with its key only'
   t.equal(await upload(simulator.apiKey), 200);
   t.match(simulator.requests(), [{ status: 401 }, { path: '/employer/maple-bakery/census', status: 200 }]);
   simulator.setFaults(['error=503:1']);
-  t.equal(await upload(simulator.apiKey), 503, 'and misbehaves when it is told to');
+  t.equal(await upload(simulator.apiKey), 503, 'a fault is injected');
 });
 
-t.test('given secrets are those that sign, and a given seed makes the same world', async (t) => {
+t.test('a given secret signs events, and a given seed creates the same world', async (t) => {
   const options = { apiKey: 'key', secrets: [SECRET], seed: 7, employerIds: ['one'], employeesEach: 2 };
   const [simulator, again] = await Promise.all([startSimulator(options), startSimulator(options)]);
   t.teardown(() => Promise.all([simulator.close(), again.close()]));

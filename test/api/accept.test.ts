@@ -3,7 +3,7 @@ import { negotiated } from '../../src/api/headers.ts';
 
 const OFFERED = ['application/json', 'text/csv', 'application/x-ndjson'] as const;
 
-t.test('the answer has the type that the caller likes best', async (t) => {
+t.test('the response has the type that the client prefers', async (t) => {
   const liked: Record<string, string> = {
     '': 'application/json',
     '*/*': 'application/json',
@@ -25,7 +25,7 @@ t.test('the answer has the type that the caller likes best', async (t) => {
   t.equal(negotiated(undefined, OFFERED), 'application/json', 'no header');
 });
 
-t.test('what is not offered is refused with what is', async (t) => {
+t.test('an unavailable type is rejected with the available ones', async (t) => {
   for (const header of ['text/html', 'application/xml', 'text/csv;q=0', 'csv', 'text/csv;q=x', ',']) {
     t.throws(() => negotiated(header, OFFERED), {
       code: 'not-acceptable',

@@ -34,7 +34,7 @@ t.test('a new database shows nothing, and sending active', async (t) => {
   else t.ok(disk_free_bytes > 0, `${disk_free_bytes} bytes free`);
 });
 
-t.test('what waits and what asks for a person is counted, and what was dismissed is not', async (t) => {
+t.test('pending work and open problems are counted, and dismissed ones are not', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [deductionOf('e1', {}), deductionOf('e2', {}, '2026-01-11T00:00:00Z')]);
   await deliver(db, [eventOf('q1', 'employee.deduction-updated', {})], '2026-01-16T00:00:00.000Z');
@@ -67,7 +67,7 @@ t.test('what waits and what asks for a person is counted, and what was dismissed
   t.match((await call({ url: '/v1/activity' })).json.events, { quarantined: 1, conflicts: 1 });
 });
 
-/** One of each state. */
+/** One row of each state. */
 async function requests(db: Db): Promise<void> {
   const states = ['delivered', 'pending', 'sending', 'rejected', 'canceled'] as const;
   await transact(db, async (trx) => {
@@ -95,7 +95,7 @@ async function requests(db: Db): Promise<void> {
   });
 }
 
-t.test('an import is no event of the service, however large, and hides none before it', async (t) => {
+t.test('an import of any size does not change the time of the last event', async (t) => {
   const { call, db } = await start(t);
   const last = async () => (await call({ url: '/v1/activity' })).json.events.last_received_at;
   const imported = async (from: number, count: number, at: string) => {
@@ -114,16 +114,16 @@ t.test('an import is no event of the service, however large, and hides none befo
   await receive(db, [eventOf('w1', 'x', {}), eventOf('w2', 'x', {})], '2026-01-02T00:00:00.000Z');
   for (const [index, count] of [1, 2, 3, 50, 133].entries()) {
     await imported((index + 1) * 1_000, count, `2026-01-0${3 + index}T00:00:00.000Z`);
-    t.equal(await last(), '2026-01-02T00:00:00.000Z', `behind one of ${count}`);
+    t.equal(await last(), '2026-01-02T00:00:00.000Z', `after an import of ${count}`);
   }
-  // Numbers that nobody has: a batch that was rolled back, on PostgreSQL.
+  // Unused numbers, as after a rollback on PostgreSQL.
   await transact(db, (trx) => trx.deleteFrom('inbox').where('seq', '>', 40).where('seq', '<', 90).execute());
   t.equal(await last(), '2026-01-02T00:00:00.000Z');
   await receive(db, [eventOf('w3', 'x', {})], '2026-01-09T00:00:00.000Z');
   t.equal(await last(), '2026-01-09T00:00:00.000Z');
 });
 
-t.test('the minutes come from the thread that receives', async (t) => {
+t.test('the counts per minute come from the receiver thread', async (t) => {
   const counts = createReceivingCounts(() => NOW, []);
   for (const tookMs of [2, 2, 20]) counts.acknowledged(tookMs);
   const { call } = await start(t, { receiving: async () => onlyReceived(counts.read()) });

@@ -4,11 +4,11 @@ import { transact } from '../../src/database/transaction.ts';
 import { allows, createToken, revokeToken, SCOPES, type Scope } from '../../src/security/tokens.ts';
 import { FIRST_TOKEN, NOW, start } from './start.ts';
 
-/** An address of a route: ids that nobody has, and a file that the reference page has. */
+/** Returns a URL of a route, with unknown ids and an existing file of the reference page. */
 const addressOf = (url: string) => url.replace(/:[a-z_]+/g, 'unknown').replace('*', 'index.css');
 
 t.test(
-  'every token on every route: 403 without the scope, also for unknown ids; neither 401 nor 403 with it',
+  'every token gets 403 on every route without its scope, even for unknown ids, and neither 401 nor 403 with it',
   async (t) => {
     const { app, call, tokenWith } = await start(t);
     const routes = app.routeTable.routes.filter(({ scope }) => scope !== 'public');
@@ -47,7 +47,7 @@ t.test('without a valid token only the public routes respond', async (t) => {
     'a revoked one': revoked,
   };
   for (const { methods, url, scope } of app.routeTable.routes) {
-    // Too many failed attempts in one minute would be refused with 429.
+    // More failed attempts in one minute would be rejected with 429.
     now = new Date(now.getTime() + 60_000);
     for (const [name, token] of Object.entries(given)) {
       const { status, headers } = await call({ method: methods[0] as 'GET', url: addressOf(url), token });
@@ -62,13 +62,13 @@ t.test('without a valid token only the public routes respond', async (t) => {
   }
 });
 
-t.test('public are livez and readyz, by declaration', async (t) => {
+t.test('livez and readyz are declared as public', async (t) => {
   const { app } = await start(t);
   const open = app.routeTable.routes.filter(({ scope }) => scope === 'public').map(({ url }) => url);
   t.strictSame(open.sort(), ['/livez', '/readyz']);
 });
 
-t.test('the token counts whatever the case of the scheme, and nothing that only looks like it', async (t) => {
+t.test('the scheme of a token is case-insensitive, and malformed headers are rejected', async (t) => {
   const { call, tokenWith } = await start(t);
   const token = await tokenWith('ledger:read');
   const status = async (authorization: string) =>
@@ -82,31 +82,32 @@ t.test('the token counts whatever the case of the scheme, and nothing that only 
   }
 });
 
-t.test(
-  'the reference also takes the token as the password of Basic, for browsers; no other route does',
-  async (t) => {
-    const { app, call, tokenWith } = await start(t);
-    const token = await tokenWith('events:read');
-    const headers = { authorization: `Basic ${Buffer.from(`any:${token}`).toString('base64')}` };
-    for (const { methods, url, scope } of app.routeTable.routes) {
-      const { status, headers: answered } = await call({
-        method: methods[0] as 'GET',
-        url: addressOf(url),
-        token: null,
-        headers,
-      });
-      if (scope === 'public') continue;
-      t.equal(status === 401, scope !== 'any', `${url}: ${status}`);
-      t.equal(/Basic/.test(String(answered['www-authenticate'])), false, 'no password is asked for then');
-    }
-    const wrong = { authorization: `Basic ${Buffer.from('any:wrong').toString('base64')}` };
-    const asked = await call({ url: '/docs', token: null, headers: wrong });
-    t.equal(asked.status, 401);
-    t.match(asked.headers['www-authenticate'], /, Basic realm="benefits-sidecar"/, 'a browser asks for it');
-  },
-);
+t.test('only the reference also accepts the token as a Basic password, for browsers', async (t) => {
+  const { app, call, tokenWith } = await start(t);
+  const token = await tokenWith('events:read');
+  const headers = { authorization: `Basic ${Buffer.from(`any:${token}`).toString('base64')}` };
+  for (const { methods, url, scope } of app.routeTable.routes) {
+    const { status, headers: answered } = await call({
+      method: methods[0] as 'GET',
+      url: addressOf(url),
+      token: null,
+      headers,
+    });
+    if (scope === 'public') continue;
+    t.equal(status === 401, scope !== 'any', `${url}: ${status}`);
+    t.equal(/Basic/.test(String(answered['www-authenticate'])), false, 'no password is requested');
+  }
+  const wrong = { authorization: `Basic ${Buffer.from('any:wrong').toString('base64')}` };
+  const asked = await call({ url: '/docs', token: null, headers: wrong });
+  t.equal(asked.status, 401);
+  t.match(
+    asked.headers['www-authenticate'],
+    /, Basic realm="benefits-sidecar"/,
+    'a browser asks for the password',
+  );
+});
 
-t.test('a route without a declared scope stops the start', async (t) => {
+t.test('a route without a declared scope prevents the start', async (t) => {
   const { parts } = await start(t);
   const app = createApi(parts);
   t.teardown(() => app.close());
@@ -116,7 +117,7 @@ t.test('a route without a declared scope stops the start', async (t) => {
   await t.rejects(async () => app.ready(), /GET \/v1\/forgotten declares no scope/);
 });
 
-t.test('who was not let in is in the log, by the name of the token and never by the token', async (t) => {
+t.test('rejected requests are logged with the name of the token and never with the token', async (t) => {
   const { call, logged, tokenWith } = await start(t);
   const token = await tokenWith('events:read');
   await call({ url: '/v1/deductions/d1', token });
@@ -130,19 +131,23 @@ t.test('who was not let in is in the log, by the name of the token and never by 
   );
 });
 
-t.test('the configured first token may do everything, and only where there is one', async (t) => {
+t.test('the configured first token has all scopes, if one is set', async (t) => {
   const { call } = await start(t);
   t.equal((await call({ url: '/v1/events' })).status, 200);
   const without = await start(t, { firstToken: null });
   t.equal((await without.call({ url: '/v1/events', token: FIRST_TOKEN })).status, 401);
 });
 
-t.test('a HEAD request goes by the same rule as GET', async (t) => {
+t.test('a HEAD request needs the same scope as GET', async (t) => {
   const { call, tokenWith } = await start(t);
   const token = await tokenWith('events:read');
   t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token: null })).status, 401);
   t.equal((await call({ method: 'HEAD', url: '/docs/static/index.css', token })).status, 200);
-  t.equal((await call({ method: 'HEAD', url: '/v1/deductions', token })).status, 405, 'others have no HEAD');
+  t.equal(
+    (await call({ method: 'HEAD', url: '/v1/deductions', token })).status,
+    405,
+    'other routes have no HEAD',
+  );
 });
 
 t.test('too many failed attempts from one address are 429, and a valid token is still served', async (t) => {
@@ -153,7 +158,7 @@ t.test('too many failed attempts from one address are 429, and a valid token is 
   t.equal(
     (await call({ url: '/v1/events', token: null })).status,
     401,
-    'a request without a token is no attempt',
+    'a request without a token does not count',
   );
   const refused = await failed();
   t.equal(refused.status, 429);
@@ -162,7 +167,7 @@ t.test('too many failed attempts from one address are 429, and a valid token is 
     type: 'urn:benefits-sidecar:problem:too-many-attempts',
     detail: /expired or revoked/,
   });
-  t.equal((await call({ url: '/v1/events' })).status, 200, 'the valid token of the same address');
+  t.equal((await call({ url: '/v1/events' })).status, 200, 'a valid token from the same address');
   t.match(logged.at(-1), { level: 'warn', fields: { status: 429, count: 1 } });
   now = new Date(NOW.getTime() + 60_000);
   t.equal((await failed()).status, 401, 'a minute later');

@@ -1,4 +1,4 @@
-/** What callers get wrong, and how it is answered. */
+/** Invalid requests and their responses. */
 import { census } from '../contract/samples.ts';
 import type { Request } from './start.ts';
 
@@ -15,18 +15,18 @@ const post = (url: string, body: unknown, more: Partial<Case> = {}): Case => ({
 });
 
 export const CASES: Record<string, Case> = {
-  'a day that is none': { url: '/v1/deductions?on=2026-02-30', status: 400, errors: [['on', /real date/]] },
+  'an invalid day': { url: '/v1/deductions?on=2026-02-30', status: 400, errors: [['on', /real date/]] },
   'a day with a time': {
     url: '/v1/deductions?on=2026-02-01T00:00:00Z',
     status: 400,
     errors: [['on', /real date/]],
   },
-  'an instant that is none': {
+  'an invalid instant': {
     url: '/v1/deductions?known_at=yesterday',
     status: 400,
     errors: [['known_at', /date and time/]],
   },
-  'an offset whose plus was not encoded': {
+  'an offset with an unencoded plus': {
     url: '/v1/deductions?known_at=2026-01-31T09:30:00+02:00',
     status: 400,
     errors: [['known_at', /%2B/]],
@@ -76,7 +76,7 @@ export const CASES: Record<string, Case> = {
     status: 400,
     errors: [['line_of_coverage', /one of accident, /]],
   },
-  'a flag that is none': {
+  'an invalid flag': {
     url: '/v1/deductions?matched=yes',
     status: 400,
     errors: [['matched', /true or false/]],
@@ -94,18 +94,18 @@ export const CASES: Record<string, Case> = {
     status: 400,
     errors: [['state', /must be one of pending/]],
   },
-  'a position that is none': {
+  'an invalid position': {
     url: '/v1/deduction-versions?after=-1',
     status: 400,
     errors: [['after', /position/]],
   },
-  'a position beyond all numbers': {
+  'a position that is too large': {
     url: `/v1/deduction-versions?after=${'9'.repeat(400)}`,
     status: 400,
     errors: [['after', /position/]],
   },
   'an id with an encoded slash': { url: '/v1/deductions/a%2Fb', status: 404 },
-  'an id that climbs': { url: '/v1/employers/..%2F..%2Fetc%2Fpasswd/census', status: 404 },
+  'an id with parent folders': { url: '/v1/employers/..%2F..%2Fetc%2Fpasswd/census', status: 404 },
   'an id in Unicode': { url: `/v1/deductions/${encodeURIComponent('déd 例 🙂')}/versions`, status: 404 },
   'an id with spaces': { url: '/v1/events/%20%20', status: 404 },
   'the longest id in Unicode': { url: `/v1/deductions/${encodeURIComponent('🙂'.repeat(255))}`, status: 404 },
@@ -114,7 +114,7 @@ export const CASES: Record<string, Case> = {
     status: 400,
     errors: [['deduction_id', /at most 255/]],
   },
-  'an id without end': {
+  'an extremely long id': {
     url: `/v1/deductions/${'x'.repeat(10_000)}`,
     status: 400,
     detail: /ID in the path is too long/,
@@ -146,7 +146,7 @@ export const CASES: Record<string, Case> = {
   'half a surrogate pair': post('/v1/events/reprocess', '{"event_type":"\\ud800"}', {
     errors: [['body', /surrogate/]],
   }),
-  'JSON behind a byte order mark': post('/v1/events/reprocess', '\ufeff{}', {
+  'JSON after a byte order mark': post('/v1/events/reprocess', '\ufeff{}', {
     errors: [['body', /byte order mark/]],
   }),
   'JSON that is not UTF-8': post('/v1/events/reprocess', Buffer.from('"\xff"', 'latin1'), {
@@ -204,7 +204,7 @@ export const CASES: Record<string, Case> = {
     { reason: 'x' },
     { status: 415, headers: { 'content-encoding': 'gzip' } },
   ),
-  'a census of another type': {
+  'a census with another content type': {
     method: 'PUT',
     url: '/v1/employers/1/census',
     body: 'x',
@@ -224,7 +224,7 @@ export const CASES: Record<string, Case> = {
     status: 400,
     errors: [['body', /is required/]],
   },
-  'a census that is no JSON': {
+  'a census that is not JSON': {
     method: 'PUT',
     url: '/v1/employers/1/census',
     body: '{"organization',

@@ -4,7 +4,7 @@ import { CASES } from './bad-input-cases.ts';
 import { deductionOf, deliver, eventOf } from './deliver.ts';
 import { type Request, start } from './start.ts';
 
-t.test('bad input is problem+json by field and rule, and never a 5xx', async (t) => {
+t.test('invalid input returns problem+json with field and rule, and never a 5xx', async (t) => {
   const { call, logged } = await start(t);
   for (const [name, { status, errors, detail, ...request }] of Object.entries(CASES)) {
     const answer = await call(request);
@@ -24,11 +24,11 @@ t.test('bad input is problem+json by field and rule, and never a 5xx', async (t)
     }
     if (detail !== undefined) t.match(answer.json.detail, detail, name);
   }
-  t.strictSame(logged, [], 'none of them is a failure of ours');
-  t.equal(({} as { state?: unknown }).state, undefined, 'the prototype is clean');
+  t.strictSame(logged, [], 'nothing is logged as an error');
+  t.equal(({} as { state?: unknown }).state, undefined, 'the prototype is unchanged');
 });
 
-t.test('no personal value of a request is in an answer or the log', async (t) => {
+t.test('no personal value of a request is in a response or the log', async (t) => {
   const { call, logged, db } = await start(t);
   const canary = 'canary-7f3a';
   const bad = {

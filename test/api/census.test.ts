@@ -23,14 +23,14 @@ const put = ({ call }: Running, body: unknown, headers: Record<string, string> =
   call({ method: 'PUT', url: URL, body, headers });
 
 t.test(
-  'a valid census is stored encrypted, read back as it would be uploaded, and updates the roster',
+  'a valid census is stored encrypted, can be read as it would be uploaded, and updates the roster',
   async (t) => {
     const running = await start(t);
     const { call, db, woken, logged } = running;
     const { status, json } = await put(running, census);
     t.equal(status, 200);
     t.equal(json.employees, 1);
-    t.equal(woken.send, 1, 'syncs may wait for it');
+    t.equal(woken.send, 1, 'waiting syncs continue');
     const read = await call({ url: URL });
     t.strictSame(read.json, census);
     t.match(read.headers['content-type'], /^application\/json/);
@@ -87,7 +87,7 @@ t.test('a census can be CSV, with the organization in a header', async (t) => {
   t.strictSame((await running.call({ url: URL })).json, { organization: utf8, employees: [employee] });
 });
 
-t.test('a breach is named by path and rule, and the census before it stays', async (t) => {
+t.test('a problem is named by path and rule, and the previous census stays', async (t) => {
   const running = await start(t);
   await put(running, census);
   const { status, json } = await put(running, bad);
@@ -95,10 +95,10 @@ t.test('a breach is named by path and rule, and the census before it stays', asy
   t.equal(json.type, 'urn:benefits-sidecar:problem:census-refused');
   t.strictSame(json.errors, [{ path: 'employees[1].address.state', rule: 'must be a US state code' }]);
   t.strictSame((await running.call({ url: URL })).json, census);
-  t.equal(running.woken.send, 1, 'nothing new to send');
+  t.equal(running.woken.send, 1, 'the send loop is not woken');
 });
 
-t.test('of many breaches the first 1,000 are named and all are counted', async (t) => {
+t.test('the first 1,000 problems are named and all are counted', async (t) => {
   const running = await start(t);
   const many = Array.from({ length: 1_500 }, (_, index) => ({
     ...employee,
@@ -111,7 +111,7 @@ t.test('of many breaches the first 1,000 are named and all are counted', async (
   t.equal(json.error_count, 1_500);
 });
 
-t.test('validating names the same and keeps nothing', async (t) => {
+t.test('validating returns the same problems and stores nothing', async (t) => {
   const { call, db } = await start(t);
   const validate = async (body: unknown) =>
     (await call({ method: 'POST', url: `${URL}/validate`, body })).json;
@@ -193,7 +193,7 @@ t.test('staged censuses are listed by employer with the last upload, without the
   t.strictSame((await call({ url: '/v1/censuses?employer_id=nobody' })).json.data, []);
 });
 
-t.test('a data key that is missing is named where it is met, in 503', async (t) => {
+t.test('a missing data key returns 503 with its id', async (t) => {
   const first = await start(t);
   await put(first, census);
   const encryptor = createEncryptor([{ id: 'other', key: Buffer.alloc(32, 8) }]);
@@ -209,17 +209,17 @@ t.test('a data key that is missing is named where it is met, in 503', async (t) 
   }
 });
 
-t.test('three censuses are read at once, and one more is asked to come again', async (t) => {
+t.test('three censuses are read at once, and a fourth gets 503', async (t) => {
   const { app, call } = await start(t);
   const whole = JSON.stringify(census);
-  /** Sends the begin of a census, and the rest when told. */
+  /** Sends the beginning of a census, and the rest after `finish`. */
   const begin = async (method: 'PUT' | 'POST', url: string) => {
     const reading = Promise.withResolvers<void>();
-    const go = Promise.withResolvers<void>();
+    const finish = Promise.withResolvers<void>();
     async function* slowly() {
       reading.resolve();
       yield Buffer.from(whole.slice(0, 10));
-      await go.promise;
+      await finish.promise;
       yield Buffer.from(whole.slice(10));
     }
     const headers = { authorization: `Bearer ${FIRST_TOKEN}`, 'content-type': 'application/json' };
@@ -227,7 +227,7 @@ t.test('three censuses are read at once, and one more is asked to come again', a
     const answer = app.inject({ method, url, headers, payload }).then(({ statusCode }) => statusCode);
     await reading.promise;
     return () => {
-      go.resolve();
+      finish.resolve();
       return answer;
     };
   };
@@ -245,11 +245,11 @@ t.test('three censuses are read at once, and one more is asked to come again', a
     t.match(json.detail, /3 censuses are being read/);
   }
   for (const end of endings) t.equal(await end(), 200);
-  t.equal((await call(validate)).status, 200, 'their turns are free again');
+  t.equal((await call(validate)).status, 200, 'the slots are free again');
   t.equal((await call({ ...validate, body: bad })).json.valid, false);
 });
 
-t.test('a person asks for a sync: it is opened, and the send loop is woken', async (t) => {
+t.test('a manually requested sync is created and wakes the send loop', async (t) => {
   const { call, woken } = await start(t);
   const { status, json } = await call({ method: 'POST', url: `${URL}/sync` });
   t.equal(status, 202);
@@ -258,7 +258,7 @@ t.test('a person asks for a sync: it is opened, and the send loop is woken', asy
   t.strictSame((await call({ url: '/v1/census-syncs' })).json, { data: [json], next_cursor: null });
 });
 
-t.test('syncs are listed newest first, by employer, state and being overdue', async (t) => {
+t.test('syncs are listed newest first, by employer, state and overdue', async (t) => {
   const running = await start(t);
   const { call, db } = running;
   const minutesAgo = (minutes: number) => new Date(NOW.getTime() - minutes * 60_000).toISOString();
@@ -294,7 +294,7 @@ t.test('syncs are listed newest first, by employer, state and being overdue', as
   t.strictSame(await list(`limit=2&cursor=${first.json.next_cursor}`), ['e1']);
 });
 
-t.test('a failed sync tells its problems, on one page a thousand at most', async (t) => {
+t.test('a failed sync lists its problems, at most a thousand per page', async (t) => {
   const { call, db } = await start(t);
   const problems = Array.from({ length: 700 }, (_, index) => ({
     path: `employees[${index}].dob`,

@@ -6,7 +6,7 @@ import { start } from './start.ts';
 
 const cursor = cursorOf('fruits', Type.Object({ name: Type.String(), at: Type.Integer() }));
 
-t.test('a cursor holds a position of any characters as text that needs no encoding in a query', async (t) => {
+t.test('a cursor encodes any position as text that needs no escaping in a query', async (t) => {
   for (const name of ['', 'ü/🙂 +&=?', '"\\', 'x'.repeat(255)]) {
     const text = cursor.encode({ name, at: 7 }) as string;
     t.match(text, /^[A-Za-z0-9_-]+$/);
@@ -21,9 +21,9 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
   const text = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
   const foreign = {
     'of another list': other.encode({ name: 'a', at: 1 }) as string,
-    'of another release': text({ list: 'fruits', at: 1 }),
+    'from another release': text({ list: 'fruits', at: 1 }),
     'with a position of another kind': text({ list: 'fruits', at: { name: 1, at: 1 } }),
-    'with a number that no database holds': text({ list: 'fruits', at: { name: 'a', at: 1e300 } }),
+    'with a number beyond the range of the database': text({ list: 'fruits', at: { name: 'a', at: 1e300 } }),
     'with a NUL': text({ list: 'fruits', at: { name: 'a\0', at: 1 } }),
     'with half a surrogate pair': text({ list: 'fruits', at: { name: '\ud800', at: 1 } }),
     'cut short': (cursor.encode({ name: 'a', at: 1 }) as string).slice(0, -6),
@@ -37,7 +37,7 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
   }
 });
 
-t.test('one list does not take the cursor of another', async (t) => {
+t.test('a list rejects the cursor of another list', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [deductionOf('e1', { id: 'd1' }), deductionOf('e2', { id: 'd2' })]);
   const urls = ['/v1/deductions', '/v1/events', '/v1/census-syncs'];

@@ -16,7 +16,7 @@ const FULL = {
   effective_end: '2026-12-31',
 };
 
-/** Employees of an employer, by a census of its own. */
+/** Stages a census with these employees of an employer. */
 async function employ({ parts }: Running, employerId: string, ...employees: string[]): Promise<void> {
   const body = { ...census, employees: employees.map((employee_id) => ({ ...employee, employee_id })) };
   const content = (async function* () {
@@ -27,7 +27,7 @@ async function employ({ parts }: Running, employerId: string, ...employees: stri
 
 const ids = (answer: { json: { data: { id: string }[] } }) => answer.json.data.map(({ id }) => id);
 
-t.test('a deduction is the fields as sent and what the ledger knows', async (t) => {
+t.test('a deduction has the fields as sent and those of the ledger', async (t) => {
   const { call, db } = await start(t);
   await deliver(db, [deductionOf('e1', FULL, '2026-01-10T02:00:00+02:00')], '2026-01-15T00:00:00.000Z');
   t.strictSame((await call({ url: '/v1/deductions/ded-full' })).json, {
@@ -41,7 +41,7 @@ t.test('a deduction is the fields as sent and what the ledger knows', async (t) 
   });
 });
 
-t.test('optional fields that the service left out are left out, also those it sent as null', async (t) => {
+t.test('optional fields that are absent or null are left out', async (t) => {
   const { call, db } = await start(t);
   const { coverage_type, effective_start, effective_end, ...rest } = FULL;
   await deliver(db, [deductionOf('e1', { ...deduction, id: 'd', description: null, effective_end: null })]);
@@ -52,7 +52,7 @@ t.test('optional fields that the service left out are left out, also those it se
   t.ok(rest);
 });
 
-t.test('an unknown deduction is 404, and has no versions', async (t) => {
+t.test('an unknown deduction is 404, and so are its versions', async (t) => {
   const { call } = await start(t);
   for (const url of ['/v1/deductions/none', '/v1/deductions/none/versions']) {
     const { status, json } = await call({ url });
@@ -61,26 +61,29 @@ t.test('an unknown deduction is 404, and has no versions', async (t) => {
   }
 });
 
-t.test('versions are all of them, in order of recording, with what decided their place', async (t) => {
-  const { call, db } = await start(t);
-  await deliver(db, [
-    deductionOf('e1', { id: 'd', member_contribution: '1' }, '2026-01-10T00:00:00Z'),
-    deductionOf('e2', { id: 'd', member_contribution: '2' }, '2026-01-05T00:00:00Z'),
-    deductionOf('e3', { id: 'd', member_contribution: '3' }, '2026-01-10T00:00:00Z'),
-    deductionOf('e4', { id: 'd', member_contribution: '4' }, ''),
-  ]);
-  const { json } = await call({ url: '/v1/deductions/d/versions' });
-  t.match(json.data, [
-    { version: 1, event_id: 'e1', decided_by: 'created_at', late: false, member_contribution: '1' },
-    { version: 2, event_id: 'e2', decided_by: 'created_at', late: true },
-    { version: 3, event_id: 'e3', decided_by: 'tie', late: false },
-    { version: 4, event_id: 'e4', decided_by: 'receipt', late: false },
-  ]);
-  t.equal(json.next_cursor, null);
-  t.match((await call({ url: '/v1/deductions/d' })).json, { version: 4, member_contribution: '4' });
-});
+t.test(
+  'the versions of a deduction are listed in order of recording, with the reason for their order',
+  async (t) => {
+    const { call, db } = await start(t);
+    await deliver(db, [
+      deductionOf('e1', { id: 'd', member_contribution: '1' }, '2026-01-10T00:00:00Z'),
+      deductionOf('e2', { id: 'd', member_contribution: '2' }, '2026-01-05T00:00:00Z'),
+      deductionOf('e3', { id: 'd', member_contribution: '3' }, '2026-01-10T00:00:00Z'),
+      deductionOf('e4', { id: 'd', member_contribution: '4' }, ''),
+    ]);
+    const { json } = await call({ url: '/v1/deductions/d/versions' });
+    t.match(json.data, [
+      { version: 1, event_id: 'e1', decided_by: 'created_at', late: false, member_contribution: '1' },
+      { version: 2, event_id: 'e2', decided_by: 'created_at', late: true },
+      { version: 3, event_id: 'e3', decided_by: 'tie', late: false },
+      { version: 4, event_id: 'e4', decided_by: 'receipt', late: false },
+    ]);
+    t.equal(json.next_cursor, null);
+    t.match((await call({ url: '/v1/deductions/d' })).json, { version: 4, member_contribution: '4' });
+  },
+);
 
-t.test('the versions of a deduction come in pages, the first recorded first', async (t) => {
+t.test('the versions of a deduction are listed page by page, the first recorded first', async (t) => {
   const { call, db } = await start(t);
   const names = ['e1', 'e2', 'e3', 'e4', 'e5'];
   await deliver(
@@ -103,7 +106,7 @@ t.test('the versions of a deduction come in pages, the first recorded first', as
   t.equal((await call({ url: '/v1/deductions/d/versions?cursor=x' })).status, 400);
 });
 
-t.test('the newest versions come first where that is asked for, page by page', async (t) => {
+t.test('newest_first lists the newest versions first, page by page', async (t) => {
   const { call, db } = await start(t);
   const names = ['e1', 'e2', 'e3', 'e4', 'e5'];
   await deliver(
@@ -145,7 +148,7 @@ async function startWithTwoVersions(t: Test) {
   return running;
 }
 
-t.test('one deduction is shown as of a day and as known at an instant, as the list shows it', async (t) => {
+t.test('one deduction is shown as of a day and as known at an instant, like the list', async (t) => {
   const { call } = await startWithTwoVersions(t);
   const amount = async (query: string) => {
     const { status, json } = await call({ url: `/v1/deductions/d?${query}` });
@@ -169,7 +172,7 @@ t.test('one deduction is shown as of a day and as known at an instant, as the li
   );
 });
 
-t.test('every filter narrows the list, and all given must hold', async (t) => {
+t.test('every filter narrows the list, and filters combine', async (t) => {
   const running = await start(t);
   const { call, db } = running;
   await employ(running, 'one', 'a', 'b');
@@ -206,12 +209,16 @@ t.test('on is a day, known_at an instant with any offset', async (t) => {
   t.strictSame(await amounts('on=2025-12-31'), []);
   t.strictSame(await amounts('known_at=2026-01-20T00:00:00.499Z'), ['1']);
   t.strictSame(await amounts('known_at=2026-01-20T00:00:00.500Z'), ['2']);
-  t.strictSame(await amounts('known_at=2026-01-20T02:00:00.500999%2B02:00'), ['2'], 'finer digits are cut');
+  t.strictSame(
+    await amounts('known_at=2026-01-20T02:00:00.500999%2B02:00'),
+    ['2'],
+    'finer digits are truncated',
+  );
   t.strictSame(await amounts('known_at=2026-01-20T02:00:00%2B02:00&on=2026-03-01'), ['1']);
   t.strictSame(await amounts('known_at=2026-01-01T00:00:00Z'), []);
 });
 
-t.test('cursors walk a list of 250 completely, each row once, also while rows are added', async (t) => {
+t.test('cursors list 250 rows completely, each once, even while rows are added', async (t) => {
   const { call, db } = await start(t);
   const many = Array.from({ length: 250 }, (_, index) => `${index}`.padStart(3, '0'));
   await deliver(
@@ -227,7 +234,7 @@ t.test('cursors walk a list of 250 completely, each row once, also while rows ar
     seen.push(...ids(page));
     cursor = page.json.next_cursor;
     pages += 1;
-    // One before the place that was reached, one behind the end.
+    // One row before the current place, one after the end.
     await addAround(db, pages);
   } while (cursor !== null);
   t.strictSame(
@@ -266,11 +273,7 @@ t.test('the feed has each version once, in order of position; a full page has a 
     Array.from({ length: 100 }, (_, index) => index + 1),
   );
   const rest = (await call({ url: '/v1/deduction-versions?after=90' })).json;
-  t.strictSame(
-    [rest.data.length, rest.next_cursor],
-    [10, null],
-    'a page that is not full is the end for now',
-  );
+  t.strictSame([rest.data.length, rest.next_cursor], [10, null], 'a partial page is the end for now');
   const nothing = await call({ url: '/v1/deduction-versions?after=100' });
   t.strictSame(nothing.json, { data: [], next_cursor: null });
   t.equal(
@@ -280,7 +283,7 @@ t.test('the feed has each version once, in order of position; a full page has a 
   );
 });
 
-t.test('a person decides whether a version with a moved start applies', async (t) => {
+t.test('an operator decides whether a version with a moved start applies', async (t) => {
   const { call, db } = await start(t);
   const election = { ...deduction, id: 'd' };
   await deliver(db, [
@@ -310,7 +313,7 @@ t.test('a person decides whether a version with a moved start applies', async (t
     { version: 1, start_decision: { decision: 'keep', reason: 'a mistake', decided_by: 'API_TOKEN' } },
     { version: 2, start_decision: null },
   ]);
-  t.equal((await decide({ version: 2, decision: 'drop', reason: 'x' })).status, 409, 'nothing to decide');
+  t.equal((await decide({ version: 2, decision: 'drop', reason: 'x' })).status, 409, 'no decision is needed');
   t.equal((await decide({ version: 9, decision: 'drop', reason: 'x' })).status, 404);
   t.match((await decide({ version: 1, decision: 'maybe' })).json.errors, [
     { path: 'reason', rule: 'is required' },

@@ -1,4 +1,4 @@
-/** Events as the sidecar itself takes them in: stored, then applied by the real loop. */
+/** Events as the sidecar itself receives them: stored, then applied by the real loop. */
 import { completeSyncs, requestSync } from '../../src/census/syncs.ts';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -19,7 +19,7 @@ export function eventOf(eventId: string, eventType: string, data: object, create
   return { eventId, body: Buffer.from(JSON.stringify(envelope)) };
 }
 
-/** A deduction event. The fields given replace those of a plain sample. */
+/** A deduction event. The given fields replace those of the sample. */
 export function deductionOf(eventId: string, fields: object, createdAt = '2026-01-10T00:00:00Z'): Delivery {
   return eventOf(eventId, 'employee.deduction-updated', { ...deduction, ...fields }, createdAt);
 }
@@ -32,7 +32,7 @@ export async function receive(
   await transact(db, (trx) => storeArrivals(trx, deliveries, at));
 }
 
-/** Until nothing is pending. */
+/** Applies until nothing is pending. */
 export async function apply(db: Db, at = '2026-01-15T00:00:00.000Z'): Promise<void> {
   const loop = createApplyLoop({
     db,

@@ -24,7 +24,7 @@ const hire = { kind: 'new-hire', ...newHire };
 const leave = { kind: 'termination', ...termination };
 const leaveOf = (employee_id: string) => ({ ...leave, employee_id });
 
-t.test('an array is answered with a result for each change, in their order', async (t) => {
+t.test('an array returns a result for each change, in order', async (t) => {
   const running = await start(t);
   const changes = [
     hire,
@@ -47,13 +47,13 @@ t.test('an array is answered with a result for each change, in their order', asy
       ['compensation-change', 0],
       ['termination', 0],
     ],
-    'owed in that order',
+    'enqueued in that order',
   );
   t.equal(running.woken.send, 1);
   t.match(running.logged, [{ fields: { count: 4, token: 'API_TOKEN' } }]);
 });
 
-t.test('a bad line affects no other, and has its problems', async (t) => {
+t.test('an invalid line has its problems and affects no other', async (t) => {
   const running = await start(t);
   const good = JSON.stringify(leave);
   const text = [
@@ -101,7 +101,7 @@ t.test('a bad line affects no other, and has its problems', async (t) => {
   );
 });
 
-t.test('a line with a key is accepted once, in one batch and in the next', async (t) => {
+t.test('a line with a key is accepted once within and across batches', async (t) => {
   const running = await start(t);
   const keyed = [
     { ...leaveOf('a'), idempotency_key: '1' },
@@ -121,7 +121,7 @@ t.test('a line with a key is accepted once, in one batch and in the next', async
   t.strictSame(
     second.map(({ status }: { status: string }) => status),
     ['repeated', 'repeated', 'repeated', 'conflict', 'accepted'],
-    'without a key it is a change of its own',
+    'without a key it is a new change',
   );
   t.strictSame(
     second.slice(0, 3).map(({ change_id }: { change_id: string }) => change_id),
@@ -138,10 +138,10 @@ t.test('a line with a key is accepted once, in one batch and in the next', async
     body: { employee_id, termination_date },
     headers: { 'idempotency-key': '1' },
   });
-  t.equal(alone.json.change_id, first[0].change_id, 'and the same as when it comes alone');
+  t.equal(alone.json.change_id, first[0].change_id, 'the same as a single change');
 });
 
-t.test('10,000 changes are accepted, one more are refused as a whole', async (t) => {
+t.test('10,000 changes are accepted, and a larger batch is rejected as a whole', async (t) => {
   const running = await start(t);
   const text = Array.from({ length: 10_000 }, (_, at) => JSON.stringify(leaveOf(`e${at % 4_000}`)));
   const { text: answer } = await batch(running, text.join('\n'), NDJSON);
@@ -152,14 +152,14 @@ t.test('10,000 changes are accepted, one more are refused as a whole', async (t)
     results.map(({ change_id }) => change_id),
     rows.map(({ request_id }) => request_id),
   );
-  t.equal(rows.filter(({ is_next }) => is_next === 1).length, 4_000, 'one head an employee');
+  t.equal(rows.filter(({ is_next }) => is_next === 1).length, 4_000, 'one request at the front per employee');
   const refused = await batch(running, [...text, text[0]].join('\n'), NDJSON);
   t.equal(refused.status, 400);
   t.match(refused.json.errors, [{ path: 'body', rule: /at most 10000 changes/ }]);
   t.equal((await accepted(running)).length, 10_000);
 });
 
-t.test('a malformed batch is refused as a whole', async (t) => {
+t.test('a malformed batch is rejected as a whole', async (t) => {
   const running = await start(t);
   const line = JSON.stringify(leave);
   const cases: [string, unknown, Record<string, string>, number][] = [
@@ -180,7 +180,7 @@ t.test('a malformed batch is refused as a whole', async (t) => {
   t.strictSame(await accepted(running), []);
 });
 
-t.test('in a batch of UTF-16 every line is a bad one', async (t) => {
+t.test('every line of a UTF-16 batch is invalid', async (t) => {
   const running = await start(t);
   const body = Buffer.from(`${JSON.stringify(leave)}\n${JSON.stringify(leave)}`, 'utf16le');
   const { status, text } = await batch(running, body, NDJSON);
@@ -191,7 +191,7 @@ t.test('in a batch of UTF-16 every line is a bad one', async (t) => {
   );
 });
 
-t.test('no personal value of a batch is in its answer', async (t) => {
+t.test('no personal value of a batch is in its response', async (t) => {
   const running = await start(t);
   const canary = 'canary-7f3a';
   const { text } = await batch(running, [
@@ -202,7 +202,7 @@ t.test('no personal value of a batch is in its answer', async (t) => {
   t.notMatch(text + JSON.stringify(running.logged), canary);
 });
 
-t.test('a batch without an announced length is read to its limit, and no further', async (t) => {
+t.test('a batch without an announced length is read to its limit, and not further', async (t) => {
   const running = await start(t);
   const address = await running.app.listen({ host: '127.0.0.1', port: 0 });
   const status = await new Promise<number | undefined>((resolve, reject) => {
@@ -211,7 +211,7 @@ t.test('a batch without an announced length is read to its limit, and no further
       response.resume();
       resolve(response.statusCode);
     });
-    // The listener closes the connection behind its answer.
+    // The listener closes the connection after its response.
     request.on('error', reject);
     request.write(`${JSON.stringify(leave)}\n`);
     for (let mebibytes = 0; mebibytes < 16; mebibytes += 1) request.write(' '.repeat(1024 * 1024));

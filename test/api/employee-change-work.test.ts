@@ -6,11 +6,11 @@ import { encryptor, START } from '../outbox/parts.ts';
 import { type Request, type Running, start } from './start.ts';
 
 const CHANGES = '/v1/employee-changes';
-/** In no answer but the one that asks for it, and in no log. */
+/** Appears in no log, and only in responses that request personal data. */
 const MARKER = 'Marker-7f3a';
 const HIRE = { first_name: MARKER, ssn: '987-65-4321' };
 
-/** Nothing can be added to the audit log. */
+/** Makes the audit log read-only. */
 const REFUSES_READS: KyselyPlugin = {
   transformQuery({ node }) {
     if (node.kind === 'InsertQueryNode' && node.into?.table.identifier.name === 'pii_reads') {
@@ -131,7 +131,7 @@ t.test('without the scope for personal data no contents are shown, found or reco
   t.equal((await call({ url: `${CHANGES}/${id}?body=false`, token })).status, 200);
   t.strictSame(await readsOf(running), []);
   t.equal((await call({ url: `${CHANGES}/unknown?body=true` })).status, 404);
-  t.strictSame(await readsOf(running), [], 'nor of what there is not');
+  t.strictSame(await readsOf(running), [], 'nor for an unknown change');
 });
 
 t.test('contents are not shown if the read cannot be recorded', async (t) => {
@@ -175,7 +175,7 @@ t.test('a rejected change is retried before the changes that wait for it', async
   t.strictSame(received, [hire, hire, move]);
 });
 
-t.test('a retry that may undo a newer change is refused, unless forced', async (t) => {
+t.test('a retry that may undo a newer change is rejected unless forced', async (t) => {
   const running = await staged(t);
   const { db, answers, send } = running;
   const old = await report(db, 'demographic', 'e');
@@ -208,7 +208,7 @@ t.test('a change is canceled with a reason, and the changes that wait for it are
   });
 });
 
-t.test('released, a rejected new hire stays rejected and holds nothing', async (t) => {
+t.test('a released new hire stays rejected and holds nothing', async (t) => {
   const running = await staged(t);
   const { db, answers, send, received } = running;
   const hire = await report(db, 'new-hire', 'e', { fields: HIRE });

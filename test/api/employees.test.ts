@@ -34,7 +34,7 @@ t.test('an employee is shown with the history of the roster, deductions, changes
     },
     { termination_date: '2026-08-31', source: 'termination', source_id: leaves, pay_frequency: null },
   ]);
-  t.ok(json.roster[0].position < json.roster[1].position, 'in the order of positions');
+  t.ok(json.roster[0].position < json.roster[1].position, 'in order of positions');
   t.match(json.deductions, {
     data: [{ id: 'ded-1', member_contribution: '150.00', employer_id: EMPLOYER, version: 1 }],
     next_cursor: null,
@@ -58,24 +58,27 @@ t.test('an employee is shown with the history of the roster, deductions, changes
   t.match((await show(payroll, 'emp-2')).json, { arrears: [], changes: { data: [] } });
 });
 
-t.test('arrears are the amount left by the last report, less what later runs collected', async (t) => {
-  const payroll = await startPayroll(t, { encryptor });
-  const { db, finalized, post } = payroll;
-  const arrears = async () =>
-    (await show(payroll, 'emp-1')).json.arrears.map((one: { amount: string }) => one.amount);
-  await finalized('r1', bodyOn('2026-07-03'));
-  await taken(db, 'r1', { employee_id: 'emp-1', amount: '60.00' });
-  await taken(db, 'r1', { employee_id: 'emp-1', amount: '50.00' });
-  t.strictSame(await arrears(), ['19.23'], 'the last report stands');
-  await finalized('r2', bodyOn('2026-07-17', { arrears: 'include' }));
-  t.strictSame(await arrears(), [], 'collected');
-  await taken(db, 'r1', { employee_id: 'emp-1', amount: '69.23' });
-  t.strictSame(await arrears(), ['-19.23'], 'collected although it had been taken');
-  await post('/r2/void', { reason: 'wrong' });
-  t.strictSame(await arrears(), []);
-});
+t.test(
+  'arrears are the amount left by the last report, minus the amounts that later runs collected',
+  async (t) => {
+    const payroll = await startPayroll(t, { encryptor });
+    const { db, finalized, post } = payroll;
+    const arrears = async () =>
+      (await show(payroll, 'emp-1')).json.arrears.map((one: { amount: string }) => one.amount);
+    await finalized('r1', bodyOn('2026-07-03'));
+    await taken(db, 'r1', { employee_id: 'emp-1', amount: '60.00' });
+    await taken(db, 'r1', { employee_id: 'emp-1', amount: '50.00' });
+    t.strictSame(await arrears(), ['19.23'], 'the last report applies');
+    await finalized('r2', bodyOn('2026-07-17', { arrears: 'include' }));
+    t.strictSame(await arrears(), [], 'collected');
+    await taken(db, 'r1', { employee_id: 'emp-1', amount: '69.23' });
+    t.strictSame(await arrears(), ['-19.23'], 'collected although it was taken');
+    await post('/r2/void', { reason: 'wrong' });
+    t.strictSame(await arrears(), []);
+  },
+);
 
-t.test('a token sees the parts that it has the scopes for, and which are left out', async (t) => {
+t.test('a token sees the parts it has scopes for, and the names of the others', async (t) => {
   const payroll = await startPayroll(t, { encryptor });
   await report(payroll.db, 'demographic', 'emp-1', { clock });
   const some = await show(payroll, 'emp-1', await payroll.tokenWith('ledger:read', 'runs:read'));
@@ -91,7 +94,7 @@ t.test('a token sees the parts that it has the scopes for, and which are left ou
   t.equal((await show(payroll, 'emp-1', await payroll.tokenWith('changes:read', 'runs:read'))).status, 403);
 });
 
-t.test('any id that payroll gives is found, percent-encoded', async (t) => {
+t.test('any payroll id is found, percent-encoded', async (t) => {
   const running = await start(t, { encryptor });
   for (const id of ['a/b', 'a b', 'a.b', '..x', 'Zoë 🙂', '50%', 'a+b', "o'neill", 'a\\b', '%2F', 'x?y#z']) {
     await employ(running.db, id);
@@ -118,7 +121,7 @@ t.test('an employee with a fact, a deduction or a change is known; any other is 
   t.equal(
     (await show(running, 'moved', await tokenWith('ledger:read'))).status,
     404,
-    'what it may see is nothing',
+    'the token may see no part',
   );
 });
 
@@ -142,7 +145,7 @@ t.test('the first of many deductions and changes are shown, and cursors continue
   }
 });
 
-t.test('an employee of two employers is shown with both, and with no employer of today', async (t) => {
+t.test('an employee of two employers is shown with both and without a current employer', async (t) => {
   const running = await start(t, { encryptor });
   const { db } = running;
   await employ(db, 'e', { employer_id: 'a' });

@@ -6,7 +6,7 @@ import { NOW, type Running, start } from './start.ts';
 const list = async ({ call }: Running, query: string) =>
   (await call({ url: `/v1/events?${query}` })).json.data.map((event: { event_id: string }) => event.event_id);
 
-/** Of every state one: a1 is applied, i1 ignored, q1 quarantined, p1 pending. */
+/** One event of each state: a1 is applied, i1 ignored, q1 quarantined, p1 pending. */
 async function oneOfEach({ db }: Running): Promise<void> {
   await deliver(db, [deductionOf('a1', { id: 'd1' })], '2026-01-10T00:00:00.000Z');
   await deliver(db, [eventOf('i1', 'moon.landed', {})], '2026-01-11T00:00:00.000Z');
@@ -40,7 +40,7 @@ t.test('events are listed newest first, by state, type and time, without their b
   t.match(json.data[0].reason, /member_contribution/);
 });
 
-t.test('each page of events continues the previous one, also while events arrive', async (t) => {
+t.test('each page of events continues the previous one, even while events arrive', async (t) => {
   const running = await start(t);
   const many = Array.from({ length: 25 }, (_, index) => eventOf(`e${index}`, 'x', {}));
   await deliver(running.db, many);
@@ -130,7 +130,7 @@ t.test('an event shows its result: the version it added or the census sync it re
 t.test('events are found by time, also if a clock is slightly behind', async (t) => {
   const running = await start(t);
   const begin = Date.parse('2026-01-10T00:00:00Z');
-  // Every fourth comes by a receiver whose clock is half a minute behind.
+  // Every fourth arrives at a receiver whose clock is half a minute behind.
   const times = Array.from(
     { length: 40 },
     (_, count) => begin + count * 20_000 - (count % 4 === 0 ? 30_000 : 0),
@@ -201,7 +201,7 @@ t.test('several batches of events are reprocessed, but none received after the r
 });
 
 t.test(
-  'a dismissal keeps its reason and leaves the event in the list; bulk reprocessing leaves it alone',
+  'a dismissal keeps its reason and leaves the event in the list; bulk reprocessing skips it',
   async (t) => {
     const running = await start(t);
     const { call } = running;
@@ -221,7 +221,7 @@ t.test(
     const all = await call({ method: 'POST', url: '/v1/events/reprocess', body: { state: 'quarantined' } });
     t.strictSame(all.json, { reprocessed: 0, without_body: 0 });
     const one = await call({ method: 'POST', url: '/v1/events/q1/reprocess' });
-    t.match(one.json, { state: 'pending', dismissed_at: null }, 'by its id it is');
+    t.match(one.json, { state: 'pending', dismissed_at: null }, 'it is reprocessed by its id');
   },
 );
 
@@ -250,7 +250,7 @@ t.test('a conflict is dismissed with its event', async (t) => {
   t.equal(await check(), 'pass');
 });
 
-t.test('an event without its body has the reason, and is not applied again', async (t) => {
+t.test('an event without its body has the reason, and is not reprocessed', async (t) => {
   const { call, db, url } = await start(t);
   await deliver(db, [deductionOf('old', { id: 'd1' })], '2025-01-10T00:00:00.000Z');
   await deliver(db, [deductionOf('new', { id: 'd2' })]);

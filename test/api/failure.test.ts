@@ -18,7 +18,7 @@ t.test('an unavailable database is 503 with Retry-After', async (t) => {
 });
 
 t.test(
-  'an unknown error is 500 without detail; the log has its kind and place, and not its message',
+  'an unknown error is 500 without detail; the log has its class and place, not its message',
   async (t) => {
     const { call, logged } = await start(t, {
       whyNotReady: () => Promise.reject(new RangeError(`of ${SSN}`)),
@@ -36,7 +36,7 @@ t.test(
   },
 );
 
-t.test('a thrown value that is not an Error is 500 too', async (t) => {
+t.test('a thrown value that is not an Error is also 500', async (t) => {
   const { call, logged } = await start(t, { whyNotReady: () => Promise.reject({ ssn: SSN }) });
   t.equal((await call({ url: '/readyz' })).status, 500);
   t.notMatch(JSON.stringify(logged), SSN);

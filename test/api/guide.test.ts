@@ -1,4 +1,4 @@
-/** docs/api.md is followed by a real shell, with curl, against the real executable, and answers what it shows. */
+/** Follows docs/api.md in a real shell with curl and the real executable, and compares the responses. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -15,7 +15,7 @@ const SHIFTED_CLOCK = new URL('../support/shifted-clock.ts', import.meta.url).hr
 const DAY = '2026-07-13T09:00:00.000Z';
 const ADDRESS = 'http://127.0.0.1:8081';
 
-/** Of a block that changes something. */
+/** Matches a block that changes data. */
 const CHANGES = /replay| -X | -T | -d | --data/;
 
 type Block = { language: string; text: string };
@@ -28,7 +28,7 @@ function blocksOf(page: string): Block[] {
   }));
 }
 
-/** A shell that keeps what is exported from one block to the next, as the one of whoever follows the page. */
+/** A shell that keeps exported variables from one block to the next, like an interactive one. */
 function createShell(folder: string, variables: Variables) {
   const command = join(folder, 'benefits-sidecar');
   const node = `${process.execPath} --import ${SHIFTED_CLOCK} ${join(ROOT, 'src/main.ts')}`;
@@ -53,7 +53,7 @@ function createShell(folder: string, variables: Variables) {
   };
 }
 
-/** Until nothing is on its way any more: whoever follows the page by hand is slower than that. */
+/** Waits until the sidecar is idle, because a reader of the page is slower. */
 async function settled({ api, settled }: Stage): Promise<void> {
   await settled();
   const onTheirWay = async () => [
@@ -62,7 +62,7 @@ async function settled({ api, settled }: Stage): Promise<void> {
     ...(await api.get('/v1/census-syncs?state=requested')).data,
     ...(await api.get('/v1/census-syncs?state=uploaded')).data,
   ];
-  await eventually('nothing is under way', onTheirWay, ({ length }) => length === 0);
+  await eventually('no work is in flight', onTheirWay, ({ length }) => length === 0);
   await settled();
 }
 
@@ -71,7 +71,7 @@ const skip =
     ? false
     : 'curl is not installed (Debian: apt-get install curl)';
 
-t.test('the guide to the API can be followed, and the responses are those it shows', { skip }, async (t) => {
+t.test('the API guide works as written, with the responses that it shows', { skip }, async (t) => {
   const shiftMs = Date.parse(DAY) - Date.now();
   const stage = await setStage(t, {
     start: false,

@@ -21,7 +21,7 @@ t.test('requests are counted by declared route, never by id', async (t) => {
   const metrics = await scraped(running);
   t.equal(metrics.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8');
   t.equal(metrics.of('api_request_seconds_count{route="GET /v1/deductions/:deduction_id"}'), 3);
-  t.equal(metrics.of('api_request_seconds_count{route="none"}'), 1, 'what has no route');
+  t.equal(metrics.of('api_request_seconds_count{route="none"}'), 1, 'unknown routes are counted together');
   t.equal(metrics.of('api_responses_total{status="4xx"}'), 5);
   t.notMatch(metrics.text, /d1|secret-of-someone/);
 });
@@ -47,7 +47,7 @@ t.test('work on runs is counted by kind, and each kind is a declared route', asy
   t.equal((await preview({ pay_date: '2026-01-09' })).status, 200);
   t.equal((await preview({})).status, 422);
   const metrics = await scraped(running);
-  t.equal(metrics.of('payroll_run_seconds_count{work="preview"}'), 1, 'those that were answered');
+  t.equal(metrics.of('payroll_run_seconds_count{work="preview"}'), 1, 'answered requests are counted');
   t.equal(metrics.of('payroll_run_seconds_bucket{work="preview",le="60"}'), 1);
 });
 

@@ -5,7 +5,7 @@ import { type Reference, resolve, start } from './start.ts';
 
 const pathOf = ({ url }: DeclaredRoute) => url.replace(/:([a-z_]+)/g, '{$1}');
 
-/** Every schema in a part of the document, however deep. */
+/** Returns every schema in a part of the document, at any depth. */
 function* schemasIn(part: unknown): Generator<Record<string, unknown>> {
   if (Array.isArray(part)) for (const one of part) yield* schemasIn(one);
   else if (typeof part === 'object' && part !== null) {
@@ -14,7 +14,7 @@ function* schemasIn(part: unknown): Generator<Record<string, unknown>> {
   }
 }
 
-t.test('the reference is OpenAPI 3.1 and has every route of the listener, and no other', async (t) => {
+t.test('the reference is OpenAPI 3.1 and has exactly the routes of the listener', async (t) => {
   const { app, call } = await start(t);
   const reference: Reference = (await call({ url: '/openapi.json' })).json;
   t.equal(reference.openapi, '3.1.0');
@@ -29,7 +29,7 @@ t.test('the reference is OpenAPI 3.1 and has every route of the listener, and no
   const hidden = app.routeTable.routes.filter((route) => route.hidden);
   t.ok(
     hidden.every(({ url }) => url.startsWith('/docs')),
-    'only the page itself is left out',
+    'except the page itself',
   );
 });
 
@@ -47,7 +47,7 @@ t.test('every operation has a summary, its scope and its responses', async (t) =
       name,
     );
     t.ok(operation.tags.length === 1 && tags.includes(operation.tags[0]), `${name}: a known tag`);
-    t.notOk(ids.has(operation.operationId), `${name}: an id of its own`);
+    t.notOk(ids.has(operation.operationId), `${name}: a unique id`);
     ids.add(operation.operationId);
     const statuses = Object.keys(operation.responses);
     t.ok(
@@ -89,7 +89,7 @@ t.test('every reference in the document resolves, and its schemas are JSON Schem
   t.strictSame(
     schemas.filter((schema) => typeof schema.rule === 'string' || ours.some((name) => name in schema)),
     [],
-    'our own annotations are put in words',
+    'our own annotations become standard keywords',
   );
   t.ok(schemas.length > 100);
   t.strictSame(Object.keys(reference.components.securitySchemes), ['bearer', 'basic']);
@@ -133,7 +133,7 @@ t.test('every field of a payroll run, its lines and its parts has a description'
   t.strictSame(Object.keys(lines), ['application/json', 'text/csv', 'application/x-ndjson']);
 });
 
-t.test('the page and everything it loads are served by the listener', async (t) => {
+t.test('the listener serves the page and everything it loads', async (t) => {
   const { call } = await start(t);
   const { text, headers } = await call({ url: '/docs' });
   const policy = String(headers['content-security-policy']);

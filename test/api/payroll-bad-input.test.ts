@@ -27,7 +27,7 @@ const rows = (body: string | Buffer, path: string, rule: RegExp): Case =>
 
 /** `open` is an open run, `final` a finalized one. */
 const CASES: Record<string, Case> = {
-  'a day that is none': put({ pay_date: '2026-02-30' }, 'pay_date', /real date/),
+  'an invalid day': put({ pay_date: '2026-02-30' }, 'pay_date', /real date/),
   'a date with a time': put({ period_end: '2026-07-12T00:00:00Z' }, 'period_end', /real date/),
   'a number as a date': put({ period_start: 20260701 }, 'period_start', /real date/),
   'a period that ends before it starts': put(
@@ -50,7 +50,7 @@ const CASES: Record<string, Case> = {
     'pay_dates[1]',
     /later than the date before it/,
   ),
-  'pay dates that lack one': put(
+  'pay dates with a gap': put(
     { pay_dates: dates.filter((date) => date !== PAY_DATE) },
     'pay_dates',
     /there is no biweekly pay date between 2026-07-03 and 2026-07-31/,
@@ -60,15 +60,15 @@ const CASES: Record<string, Case> = {
     'pay_dates',
     /must contain the pay date 2026-07-17; next to it are 2026-07-16 and 2026-07-31/,
   ),
-  'pay dates of another year': put(
+  'pay dates in another year': put(
     { pay_dates: ['2025-12-19', ...dates] },
     'pay_dates[0]',
     /must be in 2026/,
   ),
   'pay dates of half a year': put({ pay_dates: dates.slice(0, 15) }, 'pay_dates', /must cover 2026/),
-  'a pay date that is none': put({ pay_dates: ['2026-02-30', ...dates] }, 'pay_dates[0]', /real date/),
+  'an invalid pay date': put({ pay_dates: ['2026-02-30', ...dates] }, 'pay_dates[0]', /real date/),
   'no pay date in the list': put({ pay_dates: [] }, 'pay_dates', /at least 1 element/),
-  'pay dates without end': put({ pay_dates: Array(100).fill(PAY_DATE) }, 'pay_dates', /./),
+  'too many pay dates': put({ pay_dates: Array(100).fill(PAY_DATE) }, 'pay_dates', /./),
   'an unknown employer': put({ employer_id: 'nobody' }, 'employer_id', /^is not known here: /),
   'an empty employer': put({ employer_id: '' }, 'employer_id', /at least 1 character/),
   'an unknown field': put(
@@ -85,12 +85,12 @@ const CASES: Record<string, Case> = {
     'pay_dates',
     /^is required: without a list of pay dates a monthly run can only have scheme annualized$/,
   ),
-  'an off-cycle run of everybody': put(
+  'an off-cycle run without employees': put(
     { kind: 'off_cycle' },
     'employee_ids',
     /^is required for an off_cycle run$/,
   ),
-  'nobody at all': put({ employee_ids: [] }, 'employee_ids', /at least 1 element/),
+  'an empty list of employees': put({ employee_ids: [] }, 'employee_ids', /at least 1 element/),
   'an employee twice': put({ employee_ids: ['a', 'a'] }, 'employee_ids', /./),
   'a number as an employee': put({ employee_ids: [7] }, 'employee_ids[0]', /must be a string/),
   'an id with NUL': {
@@ -115,7 +115,7 @@ const CASES: Record<string, Case> = {
       ['adjustments', /decided is not available until open items exist/],
     ],
   },
-  'all that is required': {
+  'all required fields': {
     ...put({}, '', /./),
     body: {},
     errors: ['employer_id', 'pay_frequency', 'period_start', 'period_end', 'pay_date'].map((path) => [
@@ -123,7 +123,7 @@ const CASES: Record<string, Case> = {
       /^is required$/,
     ]),
   },
-  'a preview of the same': {
+  'a preview of the same body': {
     ...put({ pay_date: '2026-02-30' }, 'pay_date', /real date/),
     method: 'POST',
     url: `${RUNS}/preview`,
@@ -160,7 +160,7 @@ const CASES: Record<string, Case> = {
     status: 400,
     errors: [['cursor', /next_cursor of a page of this list/]],
   },
-  'a cursor of lines with a false position': {
+  'a cursor of lines with a wrong position': {
     url: `${RUNS}/open/lines?cursor=${Buffer.from(
       '{"list":"payroll-run-lines","at":{"employeeId":"","position":-1,"given":0}}',
     ).toString('base64url')}`,
@@ -194,7 +194,7 @@ const CASES: Record<string, Case> = {
     {},
     { status: 412, headers: { 'if-match': '"stale"' }, detail: /lines changed since they were reviewed/ },
   ),
-  'an If-Match that is no ETag': post(
+  'an If-Match that is not an ETag': post(
     '/open/finalize',
     {},
     { headers: { 'if-match': '"a", "b"' }, errors: [['if-match', /ETag/]] },
@@ -232,7 +232,11 @@ const CASES: Record<string, Case> = {
     { reason: 'x'.repeat(501) },
     { errors: [['reason', /at most 500/]] },
   ),
-  'what an open run took': post('/open/taken', { lines: [] }, { status: 409, detail: /the run is open/ }),
+  'deductions taken for an open run': post(
+    '/open/taken',
+    { lines: [] },
+    { status: 409, detail: /the run is open/ },
+  ),
   'taken for a line that does not exist': rows(
     'employee_id,deduction_id,amount\nemp-1,none,1.00',
     'lines[0]',
@@ -254,7 +258,7 @@ const CASES: Record<string, Case> = {
     /1 MiB/,
   ),
   'a file that is not UTF-8': rows(Buffer.from('employee_id,amount\n\xff,1', 'latin1'), 'body', /UTF-8/),
-  'a file that says it is too large': post('/final/taken', 'x', {
+  'a file with too large a content length': post('/final/taken', 'x', {
     headers: { ...CSV, 'content-length': String(ROWS_BODY_BYTES_MAX + 1) },
     status: 413,
     detail: /at most 64 MiB/,
@@ -273,8 +277,8 @@ const CASES: Record<string, Case> = {
     { lines: [{ employee_id: 'emp-1', amount: 60 }] },
     { status: 422, errors: [['lines[0].amount', /text in quotes/]] },
   ),
-  'JSON that is none': post('/final/audit', '{"lines":[', { status: 422, errors: [['lines[0]', /./]] }),
-  'a schedule that is none': {
+  'invalid JSON': post('/final/audit', '{"lines":[', { status: 422, errors: [['lines[0]', /./]] }),
+  'an invalid schedule': {
     method: 'PUT',
     url: `/v1/employers/${EMPLOYER}/pay-schedule`,
     body: { schedules: [{ pay_frequency: 'biweekly', pay_dates: [{ pay_date: '2026-02-30' }] }] },
@@ -291,7 +295,7 @@ const CASES: Record<string, Case> = {
     status: 422,
     errors: [['body', /./]],
   },
-  'a code of no side': {
+  'a code with an unknown side': {
     method: 'PUT',
     url: `/v1/employers/${EMPLOYER}/payroll-codes`,
     body: { codes: [{ line_of_coverage: 'medical', side: 'both', code: 'X' }] },
@@ -305,7 +309,7 @@ const CASES: Record<string, Case> = {
   },
 };
 
-t.test('wrong payroll input is refused by field and rule, and nothing is half done', async (t) => {
+t.test('invalid payroll input is rejected with field and rule, and nothing is stored', async (t) => {
   const { call, db, put: putRun, finalized, logged } = await startPayroll(t);
   await putRun('open', bodyOn('2026-07-31'));
   await finalized('final');
@@ -334,7 +338,7 @@ t.test('wrong payroll input is refused by field and rule, and nothing is half do
     if (detail !== undefined) t.match(answer.json.detail, detail, name);
   }
   t.strictSame(await kept(), before, 'nothing was changed');
-  t.equal(logged.length, lines, 'none of them is a failure of ours');
+  t.equal(logged.length, lines, 'nothing is logged as an error');
 });
 
 t.test('a byte-order mark before a file is ignored', async (t) => {

@@ -32,7 +32,7 @@ t.test('without If-Match, or with *, the current lines are finalized', async (t)
   t.equal((await post('/two/finalize', {}, { 'if-match': '*' })).status, 200);
 });
 
-t.test('a stale If-Match is 412 with the present ETag, and nothing is frozen', async (t) => {
+t.test('a stale If-Match is 412 with the current ETag, and nothing is frozen', async (t) => {
   const { put, post, get, db } = await startPayroll(t);
   const { etag } = (await put('r')).json;
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
@@ -47,17 +47,20 @@ t.test('a stale If-Match is 412 with the present ETag, and nothing is frozen', a
   t.equal((await post('/r/finalize', {}, { 'if-match': String(headers.etag) })).status, 200);
 });
 
-t.test('an ETag matches with or without quotes, a weak one never, and two are refused', async (t) => {
-  const { put, post } = await startPayroll(t);
-  const { etag } = (await put('r')).json;
-  t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
-  const two = await post('/r/finalize', {}, { 'if-match': `"${etag}", "x"` });
-  t.equal(two.status, 400);
-  t.match(two.json.errors, [{ path: 'if-match' }]);
-  t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
-});
+t.test(
+  'an ETag matches with or without quotes, a weak one never matches, and two are rejected',
+  async (t) => {
+    const { put, post } = await startPayroll(t);
+    const { etag } = (await put('r')).json;
+    t.equal((await post('/r/finalize', {}, { 'if-match': `W/"${etag}"` })).status, 412);
+    const two = await post('/r/finalize', {}, { 'if-match': `"${etag}", "x"` });
+    t.equal(two.status, 400);
+    t.match(two.json.errors, [{ path: 'if-match' }]);
+    t.equal((await post('/r/finalize', {}, { 'if-match': etag })).status, 200);
+  },
+);
 
-t.test('a finalize repeated with its ETag or its key is 200, and any other is refused', async (t) => {
+t.test('a finalize repeated with its ETag or its key is 200, and any other is rejected', async (t) => {
   const payroll = await startPayroll(t);
   const { finalized, post, get } = payroll;
   const { json } = await finalized('r');
@@ -79,7 +82,7 @@ t.test('a finalize repeated with its ETag or its key is 200, and any other is re
   t.equal((await post('/s/finalize', {}, { 'idempotency-key': 'two words' })).status, 400);
 });
 
-t.test('a failed check stops it with its name, until a person accepts it by name', async (t) => {
+t.test('a failed check prevents finalizing until it is accepted by name', async (t) => {
   const { put, post, get, accept, db, logged } = await startPayroll(t);
   await put('r');
   await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
@@ -89,15 +92,15 @@ t.test('a failed check stops it with its name, until a person accepts it by name
   t.match(refused.json.errors, [{ path: 'overlap', rule: /^1 found\. An employee has two deductions/ }]);
   t.match(refused.json.detail, /readiness checks fail: overlap\. .* accept each by name with a reason/);
   const unseen = await post('/r/finalize', { accept: ['overlap'], reason: 'the bank waits' });
-  t.equal(unseen.status, 412, 'what was accepted is in no report');
+  t.equal(unseen.status, 412, 'the accepted finding is in no report');
   t.equal((await get('/r')).json.state, 'open');
   const { status, json } = await accept('r', 'the bank waits');
   t.equal(status, 200);
   t.equal(json.accept_reason, 'the bank waits');
   t.strictSame(json.accepted_checks, ['overlap']);
-  t.strictSame((await get('/r')).json.accepted_checks, ['overlap'], 'as long as it is kept');
+  t.strictSame((await get('/r')).json.accepted_checks, ['overlap'], 'the acceptance is stored');
   t.match(logged.at(-1)?.message, /with accepted findings/);
-  t.notMatch(JSON.stringify(logged), 'the bank waits', 'reasons are in no log');
+  t.notMatch(JSON.stringify(logged), 'the bank waits', 'the reason is not logged');
   await put('next', bodyOn('2026-07-31'));
   const overlap = (await get('/next/readiness')).json.checks.find(
     (one: { id: string }) => one.id === 'overlap',
@@ -108,7 +111,7 @@ t.test('a failed check stops it with its name, until a person accepts it by name
   });
 });
 
-t.test('an acceptance of a check that does not exist is refused by name', async (t) => {
+t.test('an acceptance of a check that does not exist is rejected by name', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const { status, json } = await post('/r/finalize', { accept: ['overlap', 'bogus'] });
@@ -119,17 +122,20 @@ t.test('an acceptance of a check that does not exist is refused by name', async 
   ]);
 });
 
-t.test('a 412 on an acceptance has the ETag of the readiness report, which is accepted next', async (t) => {
-  const { put, post, db } = await startPayroll(t);
-  await put('r');
-  await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
-  const accepted = { accept: ['overlap'], reason: 'both are confirmed' };
-  const foreign = await post('/r/finalize', accepted, { 'if-match': '"another"' });
-  t.match(foreign.json.detail, /send the ETag of the readiness report/);
-  t.equal(foreign.status, 412);
-  const etag = foreign.headers.etag as string;
-  t.equal((await post('/r/finalize', accepted, { 'if-match': etag })).status, 200);
-});
+t.test(
+  'a 412 on an acceptance has the ETag of the readiness report, which the next attempt can use',
+  async (t) => {
+    const { put, post, db } = await startPayroll(t);
+    await put('r');
+    await deduct(db, 'evt-9', { id: 'ded-9', employee_id: 'emp-1' }, LATER);
+    const accepted = { accept: ['overlap'], reason: 'both are confirmed' };
+    const foreign = await post('/r/finalize', accepted, { 'if-match': '"another"' });
+    t.match(foreign.json.detail, /send the ETag of the readiness report/);
+    t.equal(foreign.status, 412);
+    const etag = foreign.headers.etag as string;
+    t.equal((await post('/r/finalize', accepted, { 'if-match': etag })).status, 200);
+  },
+);
 
 t.test('an acceptance that is not needed leaves no reason', async (t) => {
   const { put, post } = await startPayroll(t);
@@ -139,7 +145,7 @@ t.test('an acceptance that is not needed leaves no reason', async (t) => {
   t.strictSame(json.accepted_checks, []);
 });
 
-t.test('a pay date is taken once for each pay group, and the run that has it is named', async (t) => {
+t.test('each pay group has one run per pay date, and a conflict names it', async (t) => {
   const { finalized, put, post } = await startPayroll(t);
   await finalized('first');
   await put('second', { remainder: 'none' });
@@ -162,7 +168,7 @@ t.test('a payroll change during finalizing stops it', async (t) => {
   const { status, json } = await call({ method: 'POST', url: `${RUNS}/r/finalize` });
   t.equal(status, 409);
   t.match(json.detail, /Payroll data changed while the run was being finalized/);
-  t.equal((await payroll.accept('r')).status, 200, 'again, and it is final');
+  t.equal((await payroll.accept('r')).status, 200, 'the next attempt succeeds');
 });
 
 t.test('a voided run stays readable with its reason, and frees its pay date', async (t) => {
@@ -214,7 +220,7 @@ t.test('readiness of a run has every check, and a failed check stops finalizing'
   );
 });
 
-t.test('readiness is for an open run, and verification for any other', async (t) => {
+t.test('open runs have readiness, other runs have verification', async (t) => {
   const { put, post, get } = await startPayroll(t);
   await put('r');
   const early = await get('/r/verify');
@@ -226,7 +232,7 @@ t.test('readiness is for an open run, and verification for any other', async (t)
   t.match(late.json.detail, /is finalized/);
 });
 
-t.test('a run that was finalized by the rules of another release is not verified by these', async (t) => {
+t.test('a run finalized by the rules of another release cannot be verified', async (t) => {
   const { finalized, get, db } = await startPayroll(t);
   await finalized('r');
   await transact(db, (trx) => trx.updateTable('payroll_runs').set({ rules_version: '1' }).execute());
@@ -278,7 +284,7 @@ t.test(
   },
 );
 
-t.test('voiding a run names the later finalized runs that settled something for it', async (t) => {
+t.test('voiding a run names the later finalized runs that adjusted it', async (t) => {
   const { finalized, post, db } = await startPayroll(t);
   await finalized('one');
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, LATER);
@@ -287,7 +293,7 @@ t.test('voiding a run names the later finalized runs that settled something for 
   t.strictSame((await post('/one/void', { reason: 'wrong' })).json.settled_by, ['two']);
 });
 
-t.test('an id that was never known at the employer is refused by field', async (t) => {
+t.test('an id unknown to the employer is rejected by field', async (t) => {
   const { put, call, db } = await startPayroll(t);
   await employ(db, 'other', { employer_id: 'globex' });
   await deduct(db, 'evt-4', { id: 'ded-other', employee_id: 'other' });

@@ -8,7 +8,7 @@ import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
 const CSV = { headers: { accept: 'text/csv' } };
 const NDJSON = { headers: { accept: 'application/x-ndjson' } };
 
-/** Several lines of one employee, so that pages end inside. */
+/** Several lines per employee, so that pages end inside an employee. */
 async function several(db: Db): Promise<void> {
   for (const line of ['dental', 'vision', 'life', 'hsa']) {
     await deduct(db, `evt-${line}`, { id: `ded-${line}`, employee_id: 'emp-1', line_of_coverage: line });
@@ -17,7 +17,7 @@ async function several(db: Db): Promise<void> {
 
 const ids = (lines: readonly Line[]) => lines.map((line) => line.deduction_id);
 
-/** All pages, and what was done between them. */
+/** Reads all pages and runs `between` after each. */
 async function pages(
   { get }: Payroll,
   query: string,
@@ -40,7 +40,7 @@ t.test('a line has every field of the reference', async (t) => {
   const { status, json, headers } = await get('/r/lines');
   t.equal(status, 200);
   t.match(headers['content-type'], /^application\/json/);
-  t.equal(headers.etag, undefined, 'of an open run it is not known yet');
+  t.equal(headers.etag, undefined, 'an open run has none yet');
   t.strictSame(json.data[0], {
     employee_id: 'emp-1',
     deduction_id: 'ded-1',
@@ -71,7 +71,7 @@ t.test('a line has every field of the reference', async (t) => {
   t.equal(json.next_cursor, null);
 });
 
-t.test('pages of any size have each line once, also where they end inside an employee', async (t) => {
+t.test('pages of any size have each line once, even if they end inside an employee', async (t) => {
   const payroll = await startPayroll(t);
   await several(payroll.db);
   await payroll.put('r');
@@ -83,14 +83,14 @@ t.test('pages of any size have each line once, also where they end inside an emp
       t.strictSame(seen.flat(), whole, `${state}, ${limit} a page`);
       t.ok(
         seen.slice(0, -1).every((page) => page.length === limit),
-        'every page is full but the last',
+        'every page except the last is full',
       );
     }
     await payroll.post('/r/finalize');
   }
 });
 
-t.test('all pages are computed at the position of the first, whatever arrives meanwhile', async (t) => {
+t.test('all pages are computed at the position of the first, whatever arrives in the meantime', async (t) => {
   const payroll = await startPayroll(t);
   const { db, put, get } = payroll;
   await several(db);
@@ -105,10 +105,10 @@ t.test('all pages are computed at the position of the first, whatever arrives me
     await deduct(db, `evt-new-${page}`, { id: `ded-new-${page}`, employee_id: 'emp-1' });
   });
   t.strictSame(seen.flat(), whole);
-  t.not((await get('/r/lines')).json.data.length, whole.length, 'a new list has what came in');
+  t.not((await get('/r/lines')).json.data.length, whole.length, 'a new list has the new lines');
 });
 
-t.test('a list that began before the run was finalized at another position is begun again', async (t) => {
+t.test('a list begun before the run was finalized at another position must start over', async (t) => {
   const { put, get, post, db } = await startPayroll(t);
   await put('r');
   const { next_cursor } = (await get('/r/lines?limit=1')).json;
@@ -172,7 +172,7 @@ t.test('frozen lines have the ETag of their run, in every content type', async (
   for (const more of [{}, CSV, NDJSON]) t.equal((await get('/r/lines', more)).headers.etag, `"${etag}"`);
 });
 
-t.test('a run without lines is an empty page, a header, an empty text', async (t) => {
+t.test('a run without lines has an empty page, a CSV header, or an empty text', async (t) => {
   const { put, get, db } = await startPayroll(t);
   await employ(db, 'emp-3');
   await put('r', { employee_ids: ['emp-3'] });
@@ -181,7 +181,7 @@ t.test('a run without lines is an empty page, a header, an empty text', async (t
   t.equal((await get('/r/lines', NDJSON)).text, '');
 });
 
-t.test('a type that is not offered is 406, and a file has no pages', async (t) => {
+t.test('an unavailable type is 406, and files have no pages', async (t) => {
   const { put, get } = await startPayroll(t);
   await put('r');
   const html = await get('/r/lines', { headers: { accept: 'text/html' } });
@@ -193,10 +193,10 @@ t.test('a type that is not offered is 406, and a file has no pages', async (t) =
     json.errors.map((error: { path: string }) => error.path),
     ['cursor', 'limit'],
   );
-  t.equal((await get('/r/lines', { method: 'HEAD' })).status, 405, 'no route has HEAD but those of files');
+  t.equal((await get('/r/lines', { method: 'HEAD' })).status, 405, 'only file routes have HEAD');
 });
 
-t.test('a file of a run that can no longer be computed is refused before it begins', async (t) => {
+t.test('a file of a run that can no longer be computed is rejected before it begins', async (t) => {
   const { put, get, call } = await startPayroll(t);
   await put('r');
   const moved = { pay_frequency: 'biweekly', pay_dates: bodyDates(1) };
@@ -218,7 +218,7 @@ t.test('lines are filtered by kind, change or flag, in pages and as a file', asy
   await put('r');
   const found = async (query: string) => (await get(`/r/lines?${query}`)).json.data;
   t.equal((await found('')).length, 11);
-  t.equal((await found('kind=adjustment')).length, 4, 'the run before lacks those that came late');
+  t.equal((await found('kind=adjustment')).length, 4, 'the previous run lacks the late ones');
   t.match(await found('kind=arrears'), [{ employee_id: 'emp-2', kind: 'arrears', member_amount: '69.23' }]);
   t.match(await found('flag=reported&employee_id=emp-2'), [{ kind: 'arrears' }]);
   t.strictSame(ids(await found('change=same')), ['ded-1', 'ded-2']);
@@ -230,7 +230,7 @@ t.test('lines are filtered by kind, change or flag, in pages and as a file', asy
   t.equal((await get('/r/lines?change=other')).status, 400);
 });
 
-/** The schedule with each day moved. */
+/** The schedule with shifted dates. */
 function bodyDates(days: number) {
   const moved = (day: string) => new Date(Date.parse(day) + days * 86_400_000).toISOString().slice(0, 10);
   return Array.from({ length: 26 }, (_, index) => {

@@ -5,7 +5,7 @@ import { bodyOn, type Payroll, startPayroll } from './payroll-stage.ts';
 const CSV = { 'content-type': 'text/csv; charset=utf-8' };
 const NDJSON = { 'content-type': 'application/x-ndjson' };
 
-/** What each content type says of the same rows. */
+/** The same rows in each content type. */
 const TAKEN = {
   json: [{ lines: [{ employee_id: 'emp-1', amount: '60.00' }] }, {}],
   csv: ['employee_id,amount\r\nemp-1,60.00\r\n', CSV],
@@ -13,7 +13,7 @@ const TAKEN = {
 } as const;
 
 for (const [type, [body, headers]] of Object.entries(TAKEN)) {
-  t.test(`what payroll took comes as ${type}, and the rest is owed by the next run`, async (t) => {
+  t.test(`deductions taken are reported as ${type}, and the next run collects the rest`, async (t) => {
     const { finalized, post, get, put, logged } = await startPayroll(t);
     await finalized('r');
     const { status, json } = await post('/r/taken', body, headers);
@@ -42,7 +42,7 @@ t.test('a later report replaces the lines it names, and the earlier one is kept'
   t.equal(taken_reports.length, 2);
 });
 
-t.test('only what a finalized run took is reported', async (t) => {
+t.test('deductions taken are reported for finalized runs only', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const open = await post('/r/taken', ...TAKEN.json);
@@ -75,7 +75,7 @@ t.test('wrong rows are named, and the report is not recorded', async (t) => {
   t.strictSame(await db.selectFrom('taken_lines').selectAll().execute(), []);
 });
 
-t.test('of many wrong rows the first 1,000 are named and all are counted', async (t) => {
+t.test('the first 1,000 wrong rows are named and all are counted', async (t) => {
   const { finalized, post } = await startPayroll(t);
   await finalized('r');
   const lines = Array.from({ length: 1_500 }, () => ({ employee_id: 'nobody', amount: '1.00' }));
@@ -86,7 +86,7 @@ t.test('of many wrong rows the first 1,000 are named and all are counted', async
   t.match(json.detail, /and 1497 more$/);
 });
 
-/** An audit of three rows: one as here, one with another amount, one that nothing here knows. */
+/** An audit of three rows: one equal, one with another amount, one unknown. */
 const AUDIT = {
   json: [
     {
@@ -115,7 +115,7 @@ async function audited({ post }: Payroll, type: keyof typeof AUDIT) {
 }
 
 t.test(
-  "payroll's own file is compared by category, with an open run and a finalized one, in every type",
+  'a payroll file is compared by category, with an open and a finalized run, in every type',
   async (t) => {
     const payroll = await startPayroll(t);
     const { put, post, db, logged } = payroll;
@@ -139,11 +139,11 @@ t.test(
       }
       await post('/r/finalize');
     }
-    t.notMatch(JSON.stringify(logged), /audit/, 'nothing was changed, nothing is told');
+    t.notMatch(JSON.stringify(logged), /audit/, 'an audit is not logged');
   },
 );
 
-t.test('an audit names its wrong rows too', async (t) => {
+t.test('an audit names its wrong rows', async (t) => {
   const { put, post } = await startPayroll(t);
   await put('r');
   const { status, json } = await post('/r/audit', { lines: [{ employee_id: 'emp-1', member_amount: '1' }] });
@@ -151,7 +151,7 @@ t.test('an audit names its wrong rows too', async (t) => {
   t.match(json.errors, [{ path: 'lines[0]', rule: /must say what it is for/ }]);
 });
 
-t.test('a file of another type is 415, and none is 400', async (t) => {
+t.test('another content type is 415, and an empty body is 400', async (t) => {
   const { finalized, post } = await startPayroll(t);
   await finalized('r');
   for (const path of ['/r/taken', '/r/audit']) {

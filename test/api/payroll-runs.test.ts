@@ -66,30 +66,27 @@ t.test('a created run is returned with its defaults, totals and ETag', async (t)
       reported: { employees: 0, lines: 0, member_amount: '0.00', employer_amount: '0.00' },
     },
   });
-  t.equal(json.position, 4, 'two employees and two deductions');
+  t.equal(json.position, 4, 'after two employees and two deductions');
   t.equal(headers.etag, `"${json.etag}"`);
   t.match(logged, [
     { fields: { run_id: '2026-15', employer_id: EMPLOYER, token: 'API_TOKEN' }, message: /was created/ },
   ]);
 });
 
-t.test(
-  'the same body again is 200, also with its kind written out and its ids in another order',
-  async (t) => {
-    const { put, post, get, logged } = await startPayroll(t);
-    const ids = { employee_ids: ['emp-2', 'emp-1'] };
-    t.equal((await put('r', ids)).status, 201);
-    const again = await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] });
-    t.equal(again.status, 200);
-    t.strictSame((await get('/r')).json, again.json);
-    t.strictSame(again.json.employee_ids, ['emp-1', 'emp-2']);
-    t.equal(logged.length, 1, 'nothing was changed');
-    t.equal((await post('/r/finalize')).status, 200);
-    const late = await put('r', ids);
-    t.equal(late.status, 200, 'also when it is finalized');
-    t.equal(late.json.state, 'finalized');
-  },
-);
+t.test('the same body again is 200, even with an explicit kind and its ids in another order', async (t) => {
+  const { put, post, get, logged } = await startPayroll(t);
+  const ids = { employee_ids: ['emp-2', 'emp-1'] };
+  t.equal((await put('r', ids)).status, 201);
+  const again = await put('r', { kind: 'regular', employee_ids: ['emp-1', 'emp-2'] });
+  t.equal(again.status, 200);
+  t.strictSame((await get('/r')).json, again.json);
+  t.strictSame(again.json.employee_ids, ['emp-1', 'emp-2']);
+  t.equal(logged.length, 1, 'nothing was changed');
+  t.equal((await post('/r/finalize')).status, 200);
+  const late = await put('r', ids);
+  t.equal(late.status, 200, 'even after it is finalized');
+  t.equal(late.json.state, 'finalized');
+});
 
 t.test('another body under the same id is 409 and changes nothing', async (t) => {
   const { put, get } = await startPayroll(t);
@@ -100,7 +97,7 @@ t.test('another body under the same id is 409 and changes nothing', async (t) =>
   t.strictSame((await get('/r')).json, first.json);
 });
 
-t.test('a run that cannot be computed is refused and not stored', async (t) => {
+t.test('a run that cannot be computed is rejected and not stored', async (t) => {
   const { put, get } = await startPayroll(t);
   const refused = await put('r', { pay_date: '2026-07-18' });
   t.equal(refused.status, 422);
@@ -114,10 +111,10 @@ t.test('a run that cannot be computed is refused and not stored', async (t) => {
   t.strictSame((await get('')).json, { data: [], next_cursor: null });
 });
 
-t.test('an open run is recomputed at each read, and its ETag changes with its lines', async (t) => {
+t.test('an open run is recomputed for each read, and its ETag changes with its lines', async (t) => {
   const { put, get, db } = await startPayroll(t);
   const before = (await put('r')).json;
-  t.equal((await get('/r')).json.etag, before.etag, 'nothing new, the same ETag');
+  t.equal((await get('/r')).json.etag, before.etag, 'the ETag is unchanged');
   await deduct(db, 'evt-3', { id: 'ded-1', member_contribution: '200.00' }, '2026-07-01T00:00:00Z');
   const { json, headers } = await get('/r');
   t.equal(json.totals.member_amount, '161.53');
@@ -139,13 +136,13 @@ t.test('a run without pay dates has an assumed calendar', async (t) => {
   const { json } = await call({ method: 'PUT', url: `${RUNS}/w`, body });
   t.equal(json.calendar_assumed, true);
   t.equal(json.pay_dates_used.length, 52);
-  t.equal(json.pay_dates, null, 'as it was asked for');
+  t.equal(json.pay_dates, null, 'as requested');
   const monthly = { ...body, pay_frequency: 'monthly' };
   const unknown = (await call({ method: 'PUT', url: `${RUNS}/m`, body: monthly })).json;
   t.strictSame([unknown.calendar_assumed, unknown.pay_dates_used], [false, null]);
 });
 
-t.test('a list of runs is by pay date, narrowed by employer and state, and computes nothing', async (t) => {
+t.test('runs are listed by pay date, employer and state without being computed', async (t) => {
   const { put, get, db, call, finalized } = await startPayroll(t);
   await finalized('first');
   await put('second', bodyOn('2026-07-31'));
@@ -169,7 +166,7 @@ t.test('a list of runs is by pay date, narrowed by employer and state, and compu
   t.strictSame(await ids(`limit=3&cursor=${page.next_cursor}`), ['of-other']);
 });
 
-t.test('an open run is deleted; a finalized one is proof and stays', async (t) => {
+t.test('an open run can be deleted, a finalized one cannot', async (t) => {
   const { put, get, call, finalized, logged } = await startPayroll(t);
   await put('r');
   const gone = await call({ method: 'DELETE', url: `${RUNS}/r` });
@@ -199,7 +196,7 @@ t.test('a preview equals the run and is not stored', async (t) => {
   const { put, post, get, logged } = await startPayroll(t);
   const preview = await post('/preview', bodyOn(PAY_DATE));
   t.equal(preview.status, 200);
-  t.equal(preview.json.lines, null, 'too many to come along');
+  t.equal(preview.json.lines, null, 'too many to include');
   t.strictSame((await get('')).json.data, []);
   t.strictSame(logged, []);
   const { json } = await put('r');
@@ -207,7 +204,7 @@ t.test('a preview equals the run and is not stored', async (t) => {
   for (const [name, value] of Object.entries(comesTo)) t.strictSame(json[name], value, name);
 });
 
-t.test('a preview of one employee has the lines, each cent explained', async (t) => {
+t.test('a preview of one employee has the lines with an explanation of each cent', async (t) => {
   const { post } = await startPayroll(t);
   const { json } = await post('/preview', bodyOn(PAY_DATE, { employee_ids: ['emp-1'] }));
   t.match(json.lines, [
@@ -221,7 +218,7 @@ t.test('a preview of one employee has the lines, each cent explained', async (t)
   t.equal(json.totals.employees, 1);
 });
 
-t.test('a preview of some employees lists the others as not in the run, as the run does', async (t) => {
+t.test('a preview of some employees lists the others as not in the run', async (t) => {
   const { put, post, db } = await startPayroll(t);
   await employ(db, 'emp-3');
   await deduct(db, 'evt-3', {
@@ -241,7 +238,7 @@ t.test('a preview of some employees lists the others as not in the run, as the r
     t.strictSame(preview[name], json[name], name);
 });
 
-t.test('a preview shows the first lines, and its totals say how many there are', async (t) => {
+t.test('a preview shows the first lines, and its totals count all', async (t) => {
   const { post, db } = await startPayroll(t);
   const many = Array.from({ length: PREVIEWED_LINES }, (_, index) =>
     deductionOf(`evt-m${index}`, { id: `m${index}`, employee_id: 'emp-1', line_of_coverage: 'life' }),
@@ -252,7 +249,7 @@ t.test('a preview shows the first lines, and its totals say how many there are',
   t.equal(json.totals.lines, PREVIEWED_LINES + 1);
 });
 
-t.test('a large run may name many employees in one body, up to a limit', async (t) => {
+t.test('a run may name many employees, up to a limit', async (t) => {
   const { put, call } = await startPayroll(t);
   const employee_ids = Array.from({ length: 20_000 }, (_, at) => `employee-${`${at}`.padStart(26, '0')}`);
   const { status, json } = await put('r', { employee_ids: [...employee_ids, 'emp-1'] });

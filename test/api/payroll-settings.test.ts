@@ -11,7 +11,7 @@ t.test('any employer without settings has empty lists', async (t) => {
   t.strictSame((await call({ url: '/v1/employers/nobody/payroll-codes' })).json, { codes: [] });
 });
 
-t.test('pay schedules are set as a whole, and runs use them at once', async (t) => {
+t.test('pay schedules are set as a whole, and runs use them immediately', async (t) => {
   const { call, put, get, logged } = await startPayroll(t);
   await put('r');
   const rest = BIWEEKLY.map((date) => ({ ...date }));
@@ -44,7 +44,7 @@ t.test('pay schedules are set as a whole, and runs use them at once', async (t) 
   t.equal((await get('/r')).json.calendar_assumed, true);
 });
 
-t.test('payroll codes are set as a whole, and lines have them at once', async (t) => {
+t.test('payroll codes are set as a whole, and lines have them immediately', async (t) => {
   const { call, put, get, logged } = await startPayroll(t);
   await put('r');
   const codes = [

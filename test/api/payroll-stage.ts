@@ -1,4 +1,6 @@
-/** The private listener with an employer whose payroll run passes every check, and what a payroll sends about it. */
+/**
+ * The API listener with an employer whose payroll run passes every check, and requests of a payroll system.
+ */
 import type { KyselyPlugin, QueryId } from 'kysely';
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/parts.ts';
@@ -26,14 +28,14 @@ export type Payroll = Running & {
   put: (runId: string, fields?: Body) => Promise<Answer>;
   post: (path: string, body?: unknown, headers?: Record<string, string>) => Promise<Answer>;
   get: (path: string, more?: Partial<Request>) => Promise<Answer>;
-  /** Finalizes a run and accepts what fails, by its readiness report. */
+  /** Finalizes a run and accepts the failures in its readiness report. */
   accept: (runId: string, reason?: string) => Promise<Answer>;
-  /** Puts a run and finalizes it. */
+  /** Creates a run and finalizes it. */
   finalized: (runId: string, fields?: Body) => Promise<Answer>;
 };
 type Body = Record<string, unknown>;
 
-/** The body of a run on a date of the schedule; the fields given replace those of a plain one. */
+/** The body of a run for a date of the schedule, with the given fields replaced. */
 export function bodyOn(payDate: string, fields: Body = {}): Partial<RunBody> {
   const date = BIWEEKLY.find((one) => one.pay_date === payDate);
   return { employer_id: EMPLOYER, pay_frequency: 'biweekly', ...date, ...withReason(fields) };
@@ -41,7 +43,7 @@ export function bodyOn(payDate: string, fields: Body = {}): Partial<RunBody> {
 
 export const PAY_DATE = '2026-07-17';
 
-/** Two employees with a deduction each, a schedule, a census that the service took in. */
+/** Two employees with one deduction each, a schedule, and a census that the service accepted. */
 export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): Promise<Payroll> {
   const running = await start(t, { now: () => NOW, overdueMs: OVERDUE_MS, ...replaced });
   const { db } = running;
@@ -81,8 +83,8 @@ export async function startPayroll(t: Test, replaced: Partial<ApiParts> = {}): P
 }
 
 /**
- * A second listener on the same database, before which each statement on a table is matching once it was read. `add` adds to
- * it before it is ready.
+ * A second listener on the same database that calls `onRead` after each read of a table. `add` adds routes before it is
+ * ready.
  */
 export function listenerObserving(
   t: Test,

@@ -1,4 +1,4 @@
-/** docs/payroll-runs.md is followed, request by request, and answers what it shows. */
+/** Follows docs/payroll-runs.md request by request and compares the responses. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -10,7 +10,7 @@ import { type Request, start } from './start.ts';
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 /** The day of the examples. */
 const DAY = '2026-07-13T09:00:00.000Z';
-/** The day on which the change of the examples has come. */
+/** The day after the change in the examples. */
 const LATER = '2026-07-27T09:00:00.000Z';
 
 type Block = { language: string; text: string };
@@ -22,7 +22,7 @@ function blocks(page: string): Block[] {
   }));
 }
 
-/** The words of a command as a shell splits them. */
+/** Splits a command into words as a shell does. */
 function words(command: string, variables: Record<string, string>): string[] {
   const known = command.replace(/\\\n/g, ' ').replace(/\$([A-Z]+)/g, (_, name) => variables[name] ?? '');
   const found = known.matchAll(/'([^']*)'|"((?:[^"\\]|\\.)*)"|(\S+)/g);
@@ -31,7 +31,7 @@ function words(command: string, variables: Record<string, string>): string[] {
   );
 }
 
-/** The request of a curl command. */
+/** Returns the request of a curl command. */
 function requestOf([, ...given]: string[]): Request {
   const request = { method: undefined as Request['method'], url: '', headers: {} as Record<string, string> };
   let body: string | undefined;
@@ -54,7 +54,7 @@ function requestOf([, ...given]: string[]): Request {
   return { ...request, method, ...(body !== undefined && { body }) };
 }
 
-t.test('the page on payroll runs can be followed, and the responses are those it shows', async (t) => {
+t.test('the page on payroll runs works as written, with the responses that it shows', async (t) => {
   let now = DAY;
   const { call, db, tokenWith } = await start(t, { now: () => new Date(now) });
   const variables: Record<string, string> = {
@@ -84,5 +84,5 @@ t.test('the page on payroll runs can be followed, and the responses are those it
       await post(shown);
     }
   }
-  t.ok(requests >= 14 && compared >= 10, `${requests} requests, ${compared} answers`);
+  t.ok(requests >= 14 && compared >= 10, `${requests} requests, ${compared} responses`);
 });

@@ -29,7 +29,7 @@ t.test('each read of a census is recorded; a read of an unknown census is not', 
   t.equal((await reads()).length, 1);
 });
 
-t.test('the audit log can only be added to', async (t) => {
+t.test('the audit log is append-only', async (t) => {
   const { db, call } = await start(t, { encryptor, now: () => START });
   const id = await report(db, 'demographic', 'e');
   await call({ url: `/v1/employee-changes/${id}?body=true` });

@@ -1,4 +1,4 @@
-/** What happens to requests while this thread has too much to do. With a sidecar: test/faults/pressure.test.ts. */
+/** Requests while the API thread is overloaded. With a whole sidecar: test/faults/pressure.test.ts. */
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
 import type { PressureLimits } from '../../src/api/pressure.ts';
@@ -20,7 +20,7 @@ async function listen(t: Test, pressure: PressureLimits) {
   return { ...running, ask, status };
 }
 
-/** Holds the thread for most of the time, until it is let go. */
+/** Blocks the thread for most of the time, until released. */
 function busy(t: Test): () => void {
   const holding = setInterval(() => {
     const until = performance.now() + 60;
@@ -31,7 +31,7 @@ function busy(t: Test): () => void {
   return stop;
 }
 
-t.test('while the thread is late, all requests except health and metrics are refused', async (t) => {
+t.test('while the thread is late, all requests except health and metrics are rejected', async (t) => {
   const { ask, status, logged } = await listen(t, { loopDelayMs: 20, connections: 0, heapBytes: 0 });
   const stop = busy(t);
   const refused = await eventually(
@@ -46,7 +46,7 @@ t.test('while the thread is late, all requests except health and metrics are ref
     status: 503,
     detail: /later/,
   });
-  t.equal(await status('/v1/nothing'), 503, 'whatever is asked for');
+  t.equal(await status('/v1/nothing'), 503, 'even an unknown path');
   for (const path of ['/livez', '/readyz', '/metrics']) t.equal(await status(path), 200, path);
   const counted = read(await (await ask('/metrics')).text());
   t.ok((counted.of('api_shed_total{reason="event-loop"}') ?? 0) >= 2);
@@ -58,16 +58,16 @@ t.test('while the thread is late, all requests except health and metrics are ref
     (seen) => seen === 200,
   );
   const warnings = logged.filter(({ message }) => message.startsWith('requests were refused'));
-  t.ok(warnings.length > 0, 'it is in the log');
+  t.ok(warnings.length > 0, 'the rejections are logged');
   t.match(warnings[0], { level: 'warn', fields: { reason: 'event-loop', count: 1 } });
   t.strictSame(
     logged.filter(({ level }) => level === 'error'),
     [],
-    'and none of the requests is',
+    'the requests are not logged',
   );
 });
 
-t.test('few callers are served however late the thread is', async (t) => {
+t.test('a few requests are served however late the thread is', async (t) => {
   const { app, status } = await listen(t, { loopDelayMs: 20, connections: 8, heapBytes: 0 });
   const stop = busy(t);
   await eventually(
@@ -77,11 +77,11 @@ t.test('few callers are served however late the thread is', async (t) => {
   );
   for (let asked = 0; asked < 5; asked += 1) t.equal(await status('/v1/events'), 200, 'one is answered');
   const many = () => Promise.all(Array.from({ length: 12 }, () => status('/v1/events')));
-  await eventually('twelve at once are too many', many, (statuses) => statuses.includes(503));
+  await eventually('twelve concurrent requests are too many', many, (statuses) => statuses.includes(503));
   stop();
 });
 
-t.test('requests are refused when memory runs out', async (t) => {
+t.test('requests are rejected when memory runs out', async (t) => {
   const { status } = await listen(t, { loopDelayMs: 1, connections: 100, heapBytes: 1 });
   await eventually(
     'it refuses',

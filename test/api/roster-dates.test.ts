@@ -1,4 +1,4 @@
-/** Reports with dates, from the call that states them to the runs that they change. */
+/** Reports with effective dates, and the runs that they change. */
 import t, { type Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import { requestSyncManually } from '../../src/census/syncs.ts';
@@ -44,7 +44,7 @@ async function begin(t: Test, now: string) {
     report: (kind: string, body: object, headers: Record<string, string> = {}) =>
       running.call({ method: 'POST', url: `/v1/employee-changes/${kind}`, body, headers }),
     employee: async (id: string) => ok(await running.call({ url: `/v1/employees/${id}` })),
-    /** The employees with a regular line that is not of an ended deduction, in the run of a pay date. */
+    /** Returns the employees with a regular line for a deduction in effect, in the run of a pay date. */
     async paidOn(frequency: 'weekly' | 'biweekly', pay_date: string): Promise<string[]> {
       const url = `/v1/payroll-runs/${frequency}-${pay_date}`;
       const days = frequency === 'weekly' ? 7 : 14;
@@ -57,7 +57,7 @@ async function begin(t: Test, now: string) {
   };
 }
 
-t.test('a pay frequency reported for a later day leaves the runs before that day as they are', async (t) => {
+t.test('a pay frequency reported for a later day does not change runs before that day', async (t) => {
   const { db, call, clock, census, report, employee, paidOn } = await begin(t, '2026-07-01T09:00:00.000Z');
   const schedules = (['weekly', 'biweekly'] as const).map((pay_frequency) => ({
     pay_frequency,
@@ -148,7 +148,7 @@ t.test('the same key with another effective date is another change', async (t) =
   }
 });
 
-t.test('an invalid effective date is refused by name', async (t) => {
+t.test('an invalid effective date is rejected by name', async (t) => {
   const { call, report } = await begin(t, '2026-03-01T09:00:00.000Z');
   const wrong = await report('demographic', { employee_id: 'emp-1', address, effective_on: 'soon' });
   t.equal(wrong.status, 422);

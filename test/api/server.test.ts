@@ -19,7 +19,7 @@ async function listen(t: Test): Promise<Running & { base: string; port: number }
   return { ...running, port, base: `http://127.0.0.1:${port}` };
 }
 
-t.test('over real HTTP a census of many chunks is streamed in and out', async (t) => {
+t.test('a census of many chunks is streamed in and out over real HTTP', async (t) => {
   const { base } = await listen(t);
   const employees = Array.from({ length: 3_000 }, (_, index) => ({ ...employee, employee_id: `e${index}` }));
   const text = JSON.stringify({ ...census, employees });
@@ -32,7 +32,7 @@ t.test('over real HTTP a census of many chunks is streamed in and out', async (t
     },
   });
   const headers = { authorization, 'content-type': 'application/json' };
-  // The types of a browser's fetch, which a library brings along, don't know that a body may be a stream.
+  // The fetch types of a library do not allow streams as bodies.
   const request: RequestInit & { duplex: 'half' } = { method: 'PUT', headers, body, duplex: 'half' };
   const put = await fetch(`${base}/v1/employers/acme/census`, request);
   t.equal(put.status, 200);
@@ -41,7 +41,7 @@ t.test('over real HTTP a census of many chunks is streamed in and out', async (t
   t.equal(await read.text(), text);
 });
 
-t.test('a census whose announced length is too large is refused before it is read', async (t) => {
+t.test('a census with too large a content length is rejected before it is read', async (t) => {
   const { port } = await listen(t);
   const answer = await new Promise<{ status: number | undefined; text: string }>((resolve, reject) => {
     const put = request({
@@ -63,7 +63,7 @@ t.test('a census whose announced length is too large is refused before it is rea
   t.match(answer.text, '256 MiB');
 });
 
-t.test('a census that is refused while it is still being sent is refused in words', async (t) => {
+t.test('a census rejected while it is being sent gets the problem', async (t) => {
   const { port } = await listen(t);
   const put = request({
     port,
@@ -72,7 +72,7 @@ t.test('a census that is refused while it is still being sent is refused in word
     headers: { authorization, 'content-type': 'application/json', 'content-length': 10_000_000 },
   });
   put.on('error', () => {});
-  put.write('this is no JSON');
+  put.write('this is not JSON');
   const [response] = (await once(put, 'response')) as [IncomingMessage];
   let text = '';
   for await (const part of response) text += part;
@@ -81,7 +81,7 @@ t.test('a census that is refused while it is still being sent is refused in word
   t.match(text, 'census-refused');
 });
 
-t.test('a response to a request whose body no route reads ends the connection', async (t) => {
+t.test('a response to a request with an unread body closes the connection', async (t) => {
   const { port } = await listen(t);
   const unread: Record<string, number> = {
     'GET /livez': 200,
@@ -109,11 +109,11 @@ t.test('two Host headers are 400, on public routes too', async (t) => {
   }
 });
 
-t.test('uploads refused because three are under way are logged in one line with their count', async (t) => {
+t.test('uploads rejected because three are in flight are logged in one line with their count', async (t) => {
   const { port, call, logged } = await listen(t);
   const uploads = new Set<ClientRequest>();
   let refused = 0;
-  // An upload that sends nothing more is ended after some seconds: another one takes its place.
+  // An upload that sends nothing more is aborted after some seconds, and another one takes its slot.
   const fill = () => {
     while (uploads.size < 3) {
       const put = request({
@@ -135,19 +135,20 @@ t.test('uploads refused because three are under way are logged in one line with 
     if (status === 503) refused += 1;
     return status;
   };
-  // A call that arrives together with an upload may take its place: it is made once all three are under way.
+  // A request that arrives together with an upload may take its slot, so it is sent once all three are in
+  // flight.
   const filled = async () => {
     if (uploads.size === 3) return one();
     fill();
     return null;
   };
-  await eventually('every place is taken', filled, (status) => status === 503);
+  await eventually('every slot is taken', filled, (status) => status === 503);
   await Promise.all(Array.from({ length: 20 }, one));
   t.ok(refused > 1);
   for (const put of uploads) put.destroy();
   const lines = () => logged.filter(({ message }) => message.startsWith('requests were refused'));
   const counted = () => lines().reduce((sum, { fields }) => sum + Number(fields.count), 0);
-  await eventually('every refusal is counted', counted, (sum) => sum === refused);
+  await eventually('every rejection is counted', counted, (sum) => sum === refused);
   t.ok(lines().length < refused, `${lines().length} lines`);
   t.match(lines()[0], { level: 'warn', fields: { reason: 'censuses' } });
   t.strictSame(
@@ -156,7 +157,7 @@ t.test('uploads refused because three are under way are logged in one line with 
   );
 });
 
-t.test('an aborted upload leaves nothing behind and is not logged as a failure', async (t) => {
+t.test('an aborted upload leaves nothing behind and is not logged as an error', async (t) => {
   const { port, db, logged, app } = await listen(t);
   const reached = Promise.withResolvers<void>();
   app.server.on('request', (incoming) => incoming.once('data', () => reached.resolve()));
@@ -174,9 +175,9 @@ t.test('an aborted upload leaves nothing behind and is not logged as a failure',
   put.destroy();
   await answered.promise;
   await app.close();
-  // The caller is gone: nobody waits for what goes on here.
+  // The client is gone and does not see the end of the request.
   await eventually(
-    'nothing of it is left',
+    'the partial census is deleted',
     () => db.selectFrom('staged_censuses').select('state').execute(),
     (left) => left.length === 0,
   );
@@ -191,7 +192,7 @@ t.test('responses must not be cached, and no browser renders them as pages', asy
   t.match(headers.get('content-security-policy'), "default-src 'none'");
 });
 
-t.test('limits are set on headers, bodies, silence and the number of connections', async (t) => {
+t.test('headers, bodies, idle time and the number of connections are limited', async (t) => {
   const { app } = await listen(t);
   const { headersTimeout, requestTimeout, timeout, maxConnections } = app.server;
   t.strictSame(

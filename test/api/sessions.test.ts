@@ -9,7 +9,7 @@ const at = (minute: number) => new Date(NOW.getTime() + minute * MINUTE_MS);
 const begin = ({ db }: Running, token: string, when = NOW) =>
   transact(db, (trx) => beginSession(trx, token, when));
 
-/** Makes a request with a session, as a page of the console does. */
+/** Sends a request with a session, as a console page does. */
 const inSession = (secret: string, request: Request): Request => ({
   ...request,
   token: null,
@@ -31,7 +31,7 @@ t.test('a token lists its own sessions that have not ended, newest first, page b
   await begin(running, FIRST_TOKEN);
   for (const minute of [0, 1, 1, 2]) await begin(running, token, at(minute));
   const current = await begin(running, token, at(3));
-  // Within a minute, in which no use is noted.
+  // Within a minute, in which no use is recorded.
   now = new Date(at(4).getTime() - 1);
   const { data, next_cursor } = (await call(inSession(current, { url: '/v1/sessions' }))).json;
   t.equal(next_cursor, null);
@@ -49,13 +49,13 @@ t.test('a token lists its own sessions that have not ended, newest first, page b
     cursor = json.next_cursor;
   }
   const asProgram = data.map((session: object) => ({ ...session, is_current: false }));
-  t.strictSame(paged, asProgram, 'the same with the bearer token, which is no session');
+  t.strictSame(paged, asProgram, 'the same list with the bearer token');
 
   now = new Date(at(2).getTime() + SESSION_IDLE_MS);
-  t.equal((await idsOf(running, token)).length, 1, 'idle sessions have ended');
+  t.equal((await idsOf(running, token)).length, 1, 'idle sessions have expired');
 });
 
-t.test('a session that is ended is refused from its next request on', async (t) => {
+t.test('an ended session is rejected from its next request on', async (t) => {
   const running = await start(t);
   const { call, tokenWith } = running;
   const token = await tokenWith('events:read');
@@ -66,10 +66,10 @@ t.test('a session that is ended is refused from its next request on', async (t) 
   t.equal((await call(inSession(kept, { method: 'DELETE', url }))).status, 204);
   t.equal((await call(inSession(ended, { url: '/v1/events' }))).status, 401);
   t.equal((await call(inSession(kept, { url: '/v1/events' }))).status, 200);
-  t.equal((await call({ method: 'DELETE', url, token })).status, 404, 'it has ended already');
+  t.equal((await call({ method: 'DELETE', url, token })).status, 404, 'it has already ended');
 });
 
-t.test('a person never sees or ends the sessions of another token', async (t) => {
+t.test('a user never sees or ends the sessions of another token', async (t) => {
   const running = await start(t);
   const { call, tokenWith } = running;
   const [mine, other] = [await tokenWith('all'), await tokenWith('all')];
@@ -86,7 +86,7 @@ t.test('a person never sees or ends the sessions of another token', async (t) =>
   for (const secret of secrets) t.equal((await call(inSession(secret, { url: '/v1/events' }))).status, 200);
 });
 
-t.test('ending all other sessions keeps the one in use; a bearer token ends all of its own', async (t) => {
+t.test('ending all other sessions keeps the one in use; a bearer token ends all its sessions', async (t) => {
   const running = await start(t);
   const { call, tokenWith, logged } = running;
   const token = await tokenWith('events:read');
@@ -103,7 +103,7 @@ t.test('ending all other sessions keeps the one in use; a bearer token ends all 
   t.equal((await call(inSession(current, { url: '/v1/events' }))).status, 401);
 });
 
-t.test('a session ends another only with the header of its pages', async (t) => {
+t.test('a session ends another one only with the CSRF header', async (t) => {
   const running = await start(t);
   const secret = await begin(running, FIRST_TOKEN);
   for (const url of ['/v1/sessions', '/v1/sessions/0000000000000000']) {

@@ -1,4 +1,4 @@
-/** The private listener on a database of its own, and calls whose answers are held against the reference. */
+/** The API listener with its own database. Each response is checked against the reference. */
 import type { Test } from 'tap';
 import type { ApiParts } from '../../src/api/parts.ts';
 import type { Api } from '../../src/api/schemas.ts';
@@ -31,7 +31,7 @@ export type Running = {
 export type Request = {
   method?: 'GET' | 'PUT' | 'POST' | 'DELETE' | 'HEAD' | 'PATCH';
   url: string;
-  /** Null: none. Without it: the first token, which may do everything. */
+  /** Null: no token. By default the first token, which has all scopes. */
   token?: string | null;
   headers?: Record<string, string>;
   body?: unknown;
@@ -40,11 +40,11 @@ export type Answer = {
   status: number;
   headers: Record<string, string | string[] | number | undefined>;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: answers are held against their schemas below.
+  // biome-ignore lint/suspicious/noExplicitAny: responses are checked against their schemas below.
   json: any;
 };
 
-/** With parts replaced by those given; `add` adds to the listener before it is ready. */
+/** Replaces the given parts; `add` adds routes before the listener is ready. */
 export async function start(
   t: Test,
   replaced: Partial<ApiParts> = {},
@@ -66,7 +66,8 @@ export async function start(
     whyNotReady: async () => null,
     thread: stillThread,
     counts: createPrivateCounts(),
-    // Calls without a socket follow each other without a turn of the loop, which would look like pressure.
+    // Calls without a socket follow each other without a turn of the event loop, which would look like
+    // overload.
     pressure: { loopDelayMs: 0, connections: 0, heapBytes: 0 },
     receiving: async () => onlyReceived(createReceivingCounts(() => NOW, []).read()),
     wakeApply: () => {
@@ -99,7 +100,7 @@ export async function start(
   };
 }
 
-/** Throws when the answer is not one that the reference describes. */
+/** Throws if the reference does not describe the response. */
 export async function call(
   app: Api,
   { method = 'GET', url, token = FIRST_TOKEN, headers, body }: Request,
@@ -116,7 +117,7 @@ export async function call(
     ...(body !== undefined && { payload: isText ? body : JSON.stringify(body) }),
   });
   const type = String(answer.headers['content-type'] ?? '');
-  // Newline-delimited JSON is a text of many.
+  // NDJSON has one JSON text per line.
   const json = /[/+]json/.test(type) && answer.payload !== '' ? JSON.parse(answer.payload) : undefined;
   assertDescribed(app, method, url, answer.statusCode, type, json);
   return { status: answer.statusCode, headers: answer.headers, text: answer.payload, json };
@@ -166,7 +167,7 @@ function checkerOf(reference: Reference, schema: object) {
   return checker;
 }
 
-/** The same with what every `$ref` points at in its place. Throws for one that leads nowhere. */
+/** Replaces every `$ref` with its target. Throws if the target does not exist. */
 export function resolve(reference: Reference, part: unknown): unknown {
   if (Array.isArray(part)) return part.map((one) => resolve(reference, one));
   if (typeof part !== 'object' || part === null) return part;

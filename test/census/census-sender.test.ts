@@ -17,16 +17,16 @@ import { censusOf, contentOf, person, stage } from './parts.ts';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** Employees enough for a second chunk. */
+/** Enough employees for a second chunk. */
 const CHUNKFUL = 1_000;
 
 type Options = {
-  /** The results of the source, by the number of the fetch; absent for push. */
+  /** The source's result by number of fetch; absent for push. */
   fetch?: (n: number) => CensusContent;
   answer?: (response: ServerResponse, request: Received, index: number) => unknown;
 };
 
-/** A sidecar's sending half: a stub service, a census source, a send loop. */
+/** The sending part of a sidecar: a stub service, a census source, a send loop. */
 async function setUp(t: Test, { fetch, answer }: Options = {}) {
   const { db } = await scratch(t);
   const clock = setClock();
@@ -77,7 +77,7 @@ t.test('push: the staged census is uploaded, then completed by the service', asy
   t.match(await syncs(), [{ state: 'completed' }]);
 });
 
-t.test('only a census that the service accepted is the last upload', async (t) => {
+t.test('only a census that the service accepted counts as the last upload', async (t) => {
   let status = 500;
   const { db, put, ask, send, clock } = await setUp(t, { answer: (response) => json(response, status) });
   await put(good);
@@ -94,13 +94,13 @@ t.test('only a census that the service accepted is the last upload', async (t) =
     employees: 2,
   });
   await put(censusOf([person('e-1')]));
-  t.match(await lastUpload(db, 'a'), { censusId: census?.censusId }, 'a staged one is no upload yet');
+  t.match(await lastUpload(db, 'a'), { censusId: census?.censusId }, 'a staged census is not an upload yet');
   await ask('event-2');
   await send();
   t.match(await lastUpload(db, 'a'), { employees: 1 });
 });
 
-t.test('push: without a fresh census the sync waits, visibly, until one comes', async (t) => {
+t.test('push: without a fresh census the sync waits, with its reason, until one is staged', async (t) => {
   const { put, ask, send, syncs, requests, received, clock } = await setUp(t);
   await put(good);
   clock.advance(25 * HOUR_MS);
@@ -136,7 +136,7 @@ t.test('push: a census without a sync is not uploaded', async (t) => {
   t.strictSame(await requests(), []);
 });
 
-t.test('push: a census staged while the send loop finds none is not missed', async (t) => {
+t.test('push: a census staged while the send loop looks for one is not missed', async (t) => {
   const { db, clock, ask } = await setUp(t);
   const sender = createCensusSender({ db, encryptor, now: clock, source: null, maxAgeMs: HOUR_MS });
   await ask('event-1');
@@ -145,7 +145,7 @@ t.test('push: a census staged while the send loop finds none is not missed', asy
   const claim = { requestId, kind, subject_type, subject_id, attempt: 1, body: null, probe: false };
   const prepared = await sender.prepare(claim, new AbortController().signal);
   await stage(db, clock, good);
-  if (prepared.kind !== 'not-now') throw new Error('it found a census');
+  if (prepared.kind !== 'not-now') throw new Error('a census was found');
   t.match(await transact(db, prepared.decide), { outcome: 'later', delayMs: 0 });
   t.match(await db.selectFrom('census_syncs').select('state').execute(), [{ state: 'requested' }]);
 });
@@ -189,7 +189,7 @@ t.test('an upload that is retried absorbs a newer request', async (t) => {
   t.match(await syncs(), [{ state: 'uploaded' }, { state: 'uploaded' }]);
 });
 
-t.test('the idempotency key stays while the content is the same, and changes with it', async (t) => {
+t.test('the idempotency key changes if and only if the content changes', async (t) => {
   const { put, ask, send, received, clock } = await setUp(t, {
     answer: (response, _, index) => (index < 2 ? response.socket?.resetAndDestroy() : json(response, 200)),
   });
@@ -207,26 +207,23 @@ t.test('the idempotency key stays while the content is the same, and changes wit
   t.not(keys[1], keys[2]);
 });
 
-t.test(
-  'a completion is counted although the answer was lost, and nothing is sent again for it',
-  async (t) => {
-    const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
-      answer: (response) => response.socket?.resetAndDestroy(),
-    });
-    await put(good);
-    await ask('event-1');
-    await send();
-    t.match(await syncs(), [
-      { state: 'requested', reason: 'the service gave no answer: the upload is tried again' },
-    ]);
-    t.equal(await complete(), 1);
-    clock.advance(MINUTE_MS);
-    await send();
-    t.equal(received.length, 1);
-    t.match(await syncs(), [{ state: 'completed', reason: null }]);
-    t.match(await requests(), [{ state: 'canceled', reason: 'no census sync waits for it any more' }]);
-  },
-);
+t.test('a completion after a lost response completes the sync, and nothing is sent again', async (t) => {
+  const { put, ask, send, complete, syncs, requests, received, clock } = await setUp(t, {
+    answer: (response) => response.socket?.resetAndDestroy(),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  t.match(await syncs(), [
+    { state: 'requested', reason: 'the service gave no answer: the upload is tried again' },
+  ]);
+  t.equal(await complete(), 1);
+  clock.advance(MINUTE_MS);
+  await send();
+  t.equal(received.length, 1);
+  t.match(await syncs(), [{ state: 'completed', reason: null }]);
+  t.match(await requests(), [{ state: 'canceled', reason: 'no census sync waits for it any more' }]);
+});
 
 t.test('a response does not undo a completion that arrived before it', async (t) => {
   const { put, ask, send, complete, syncs, clock } = await setUp(t, {
@@ -241,28 +238,24 @@ t.test('a response does not undo a completion that arrived before it', async (t)
   t.match(await syncs(), [{ state: 'completed', uploaded_at: clock().toISOString() }]);
 });
 
-t.test(
-  'the response to a later attempt does not set the upload time of a sync that an earlier one served',
-  async (t) => {
-    const { put, ask, send, complete, syncs, clock } = await setUp(t, {
-      answer: (response, _, index) =>
-        index === 0 ? response.socket?.resetAndDestroy() : json(response, 200),
-    });
-    await put(good);
-    await ask('event-1');
-    await send();
-    await complete();
-    clock.advance(MINUTE_MS);
-    await ask('event-2');
-    await send();
-    const [first, second] = await syncs();
-    t.equal(first?.request_id, second?.request_id, 'one upload was owed for both');
-    t.match(first, { state: 'completed', uploaded_at: null });
-    t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
-  },
-);
+t.test('a later attempt does not change the upload time of a sync completed by an earlier one', async (t) => {
+  const { put, ask, send, complete, syncs, clock } = await setUp(t, {
+    answer: (response, _, index) => (index === 0 ? response.socket?.resetAndDestroy() : json(response, 200)),
+  });
+  await put(good);
+  await ask('event-1');
+  await send();
+  await complete();
+  clock.advance(MINUTE_MS);
+  await ask('event-2');
+  await send();
+  const [first, second] = await syncs();
+  t.equal(first?.request_id, second?.request_id, 'both syncs share one upload');
+  t.match(first, { state: 'completed', uploaded_at: null });
+  t.match(second, { state: 'uploaded', uploaded_at: clock().toISOString() });
+});
 
-t.test('an upload that was refused temporarily completes nothing', async (t) => {
+t.test('a temporarily rejected upload completes nothing', async (t) => {
   const { put, ask, send, complete, syncs } = await setUp(t, { answer: (response) => json(response, 429) });
   await put(good);
   await ask('event-1');
@@ -271,7 +264,7 @@ t.test('an upload that was refused temporarily completes nothing', async (t) => 
   t.match(await syncs(), [{ state: 'requested', upload_started_at: null, reason: /answered 429/ }]);
 });
 
-t.test('a rejection fails the syncs with its status; a new census tries again', async (t) => {
+t.test('a rejection fails the syncs with its status; a new census is uploaded', async (t) => {
   const { db, put, ask, send, complete, syncs, requests, received } = await setUp(t, {
     answer: (response, _, index) => json(response, index === 0 ? 422 : 200, { error: 'SECRET-VALUE' }),
   });
@@ -282,7 +275,7 @@ t.test('a rejection fails the syncs with its status; a new census tries again', 
   t.match(await syncs(), [{ state: 'failed', reason, problem_count: 0 }]);
   const [failed] = await syncs();
   t.equal(await readSyncAnswer(db, encryptor, failed!.sync_id), '{"error":"SECRET-VALUE"}');
-  t.equal(await complete(), 0, 'it was certainly not processed');
+  t.equal(await complete(), 0, 'a rejected upload was not processed');
   await put(censusOf([person('e-3')]));
   await send();
   t.match(await syncs(), [{ state: 'uploaded', reason: null }]);
@@ -302,7 +295,7 @@ t.test('a success that is not JSON does not count as an upload', async (t) => {
   t.match(await syncs(), [{ state: 'requested', uploaded_at: null, reason }]);
   t.match(await requests(), [{ state: 'pending', status: 200 }]);
   t.equal(await lastUpload(db, 'a'), null);
-  t.equal(await complete(), 1, 'the service may have taken it all the same');
+  t.equal(await complete(), 1, 'the service may have accepted it');
 });
 
 t.test('a census whose data key is missing is not sent, and the reason names the key', async (t) => {
@@ -334,7 +327,7 @@ t.test('a chunk that cannot be decrypted is not reported as a missing response',
   t.equal(received.length, 0);
   t.match(await syncs(), [{ state: 'requested', reason: /cannot be decrypted: census_chunks/ }]);
   t.match(await requests(), [{ state: 'pending', reason: 'no answer: SEAL_BROKEN', unknown_outcome: 0 }]);
-  t.equal(await complete(), 0, 'the service never had it');
+  t.equal(await complete(), 0, 'the service never received it');
 });
 
 t.test('an incomplete census is not sent as a complete one, and the reason names the fix', async (t) => {
@@ -419,7 +412,7 @@ t.test(
 );
 
 t.test(
-  'pull: a breach fails the syncs with its problems, sends nothing, and is looked at again slowly',
+  'pull: an invalid census fails the syncs with its problems, is not sent, and is fetched again later',
   async (t) => {
     const { ask, send, syncs, requests, received, clock } = await setUp(t, {
       fetch: (n) => contentOf(n === 0 ? bad : good),
@@ -440,11 +433,11 @@ t.test(
     clock.advance(15 * MINUTE_MS);
     await send();
     t.match(await syncs(), [{ state: 'uploaded', reason: null, problem_count: 0, problems: null }]);
-    t.equal((await requests()).length, 1, 'the request that fetched it uploads it');
+    t.equal((await requests()).length, 1, 'the request that fetched the census uploads it');
   },
 );
 
-t.test('pull: a manually provided census serves the failed syncs', async (t) => {
+t.test('pull: an uploaded census completes the failed syncs', async (t) => {
   const { put, ask, send, syncs, received, fetches, clock } = await setUp(t, { fetch: () => contentOf(bad) });
   await ask('event-1');
   await send();
@@ -456,7 +449,7 @@ t.test('pull: a manually provided census serves the failed syncs', async (t) => 
   t.equal(fetches(), 1);
 });
 
-t.test('pull: a source that breaks off leaves nothing staged', async (t) => {
+t.test('pull: an interrupted source leaves nothing staged', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(good.slice(0, 100));
     throw new SourceFailed('the census source cannot be reached: ECONNRESET');
@@ -468,7 +461,7 @@ t.test('pull: a source that breaks off leaves nothing staged', async (t) => {
   t.strictSame(await db.selectFrom('staged_censuses').selectAll().execute(), []);
 });
 
-t.test('an employer id that cannot be part of an address fails its sync without retries', async (t) => {
+t.test('an employer id that does not fit into a URL fails its sync without retries', async (t) => {
   const { ask, send, syncs, requests, received } = await setUp(t, { fetch: () => contentOf(good) });
   await ask('event-1', '..');
   await send();
@@ -477,7 +470,7 @@ t.test('an employer id that cannot be part of an address fails its sync without 
   t.equal(received.length, 0);
 });
 
-t.test('a census further in the future than clocks may differ is not fresh', async (t) => {
+t.test('a census dated further ahead than clocks may differ is not fresh', async (t) => {
   const { put, ask, send, syncs, clock } = await setUp(t);
   await put(good);
   clock.advance(-48 * HOUR_MS);

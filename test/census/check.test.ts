@@ -4,7 +4,7 @@ import { CENSUS_BYTES_MAX } from '../../src/census/reading.ts';
 import { slices } from '../../src/formats/bytes.ts';
 import { censusOf, contentOf, organization, person } from './parts.ts';
 
-t.test('every row and field that breaks the contract is named, and none of its values', async (t) => {
+t.test('every row and field that breaks the contract is named, without its value', async (t) => {
   const secret = 'SECRET-VALUE';
   const text = censusOf([
     person('e-1', { dob: secret, ssn: 5 }),
@@ -30,7 +30,7 @@ t.test('every row and field that breaks the contract is named, and none of its v
   t.notOk(JSON.stringify(report).includes(secret));
 });
 
-t.test('an employee given twice names both rows', async (t) => {
+t.test('a duplicate employee names both rows', async (t) => {
   const report = await checkCensus(
     contentOf(censusOf([person('e-1'), person('e-2'), person('e-1'), person('e-1')])),
   );
@@ -112,14 +112,14 @@ t.test('rows are passed on until the first problem', async (t) => {
   t.strictSame(ids, ['e-1 north false', 'e-2 null false']);
 });
 
-t.test('a pay group is a text', async (t) => {
+t.test('a pay group must be a text', async (t) => {
   for (const pay_group of [1, null, '', 'x'.repeat(256)]) {
     const { problems } = await checkCensus(contentOf(censusOf([person('e-1', { pay_group })])));
     t.match(problems, [{ path: 'employees[0].pay_group', rule: 'must be a text of 1 to 255 characters' }]);
   }
 });
 
-t.test('a census beyond 256 MiB is refused without reading on', async (t) => {
+t.test('a census beyond 256 MiB is rejected without reading further', async (t) => {
   const part = Buffer.alloc(1024 * 1024, ' ');
   let parts = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {

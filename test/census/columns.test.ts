@@ -40,7 +40,7 @@ t.test('the document lists exactly these columns', async (t) => {
   t.strictSame(listed.filter((name) => !others.includes(name)).sort(), columns.toSorted());
 });
 
-t.test('an endless header is refused early', async (t) => {
+t.test('an endless header is rejected early', async (t) => {
   const columns = (count: number) => Array.from({ length: count }, (_, n) => `c_${n}`);
   t.equal(readHeader(columns(1_000), CENSUS_ROWS).problems.length, 1_000);
   t.throws(() => readHeader(columns(1_001), CENSUS_ROWS), {

@@ -45,7 +45,7 @@ async function read(text: string | Uint8Array, beside: unknown = organization) {
   return { rows, ...report };
 }
 
-t.test('cells become the fields that their columns name; an empty cell is an absent field', async (t) => {
+t.test('cells become the fields named by their columns, and an empty cell is an absent field', async (t) => {
   const { rows, problems } = await read(
     lines(row('e-1', { first_name: '"Grace ""G"""', pay_group: 'north' }), row('e-2')),
   );
@@ -66,7 +66,7 @@ t.test('cells become the fields that their columns name; an empty cell is an abs
   );
 });
 
-t.test('a byte order mark, empty lines, line feeds alone and line breaks in cells are fine', async (t) => {
+t.test('byte order marks, empty lines, bare line feeds and line breaks in cells are accepted', async (t) => {
   const text = `\uFEFF${lines(row('e-1', { 'address.line1': '"1 Main\nStreet"' }), '', row('e-2'))}`;
   const { rows, problems } = await read(text.replaceAll('\r\n', '\n'));
   t.strictSame(problems, []);
@@ -137,7 +137,7 @@ t.test('a problem names its row by index and its column by path', async (t) => {
   ]);
 });
 
-t.test('a row of another length is a problem of its own', async (t) => {
+t.test('a row of another length is one problem', async (t) => {
   const { problems, employees } = await read(lines(row('e-1'), 'e-2,only', `${row('e-3')},more`, row('e-4')));
   t.strictSame(
     problems.map(({ path, rule }) => `${path} ${rule}`),
@@ -172,13 +172,13 @@ const broken: [string, string | Uint8Array, string][] = [
   ],
 ];
 for (const [name, text, rule] of broken) {
-  t.test(`${name} is refused and no cell is quoted`, async (t) => {
+  t.test(`${name} is rejected and no cell is quoted`, async (t) => {
     const { problems } = await read(text);
     t.equal(problems.at(-1)?.rule, rule);
   });
 }
 
-t.test('a cell without end is refused in bounded memory', async (t) => {
+t.test('an endless cell is rejected in bounded memory', async (t) => {
   async function* endless(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(`${HEADER.join()}\n"`);
     for (;;) yield Buffer.alloc(64 * 1024, 'x');

@@ -15,7 +15,7 @@ import { censusOf, contentOf, type Fields, organization, person, stage } from '.
 
 const HOUR_MS = 3_600_000;
 
-/** Stages a census, and says that the service took it. */
+/** Stages a census and marks it as accepted by the service. */
 async function upload(db: Db, clock: SetClock, text: string, employerId = 'a'): Promise<string> {
   const staged = await stage(db, clock, text, { employerId });
   if (!staged.ok) throw new Error('it was refused');
@@ -41,7 +41,7 @@ const count = async (db: Db, censusId: string): Promise<number> =>
       .execute()
   ).length;
 
-t.test('every field of the interface is compared', async (t) => {
+t.test('every field in the interface is compared', async (t) => {
   t.strictSame(
     [...EMPLOYEE_FIELDS].sort(),
     Object.keys(Employee.properties)
@@ -147,7 +147,7 @@ t.test('before the first upload there is nothing to compare with, not even a sta
     lastUpload: null,
     changes: null,
   });
-  t.strictSame(await db.selectFrom('hash_keys').selectAll().execute(), [], 'looking makes no key');
+  t.strictSame(await db.selectFrom('hash_keys').selectAll().execute(), [], 'comparing creates no key');
   await stage(db, setClock(), censusOf([person('e-1')]));
   await upload(db, setClock(), censusOf([person('e-1')]), 'another employer');
   t.match(await compare(db, censusOf([person('e-1')])), { lastUpload: null, changes: null });
@@ -160,7 +160,7 @@ t.test('a census that breaks the contract is not compared', async (t) => {
   t.match(compared, { report: { problemCount: 1 }, lastUpload: { employees: 1 }, changes: null });
 });
 
-t.test('fingerprints of another hash key, or none, are not compared', async (t) => {
+t.test('fingerprints with another hash key, or without one, are not compared', async (t) => {
   for (const fingerprint_key of ['other', null]) {
     await t.test(String(fingerprint_key), async (t) => {
       const { db } = await scratch(t);
@@ -191,34 +191,31 @@ t.test('the first of many changes are listed and all are counted', async (t) => 
   t.equal(changes.unchanged, 0);
 });
 
-t.test(
-  'the last upload stays to compare with while newer censuses come, and goes when it is replaced',
-  async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    const first = await upload(db, clock, censusOf([person('e-1'), person('e-2')]));
-    await stage(db, clock, censusOf([person('e-1')]));
-    clock.advance(HOUR_MS);
-    t.equal(await tidyCensuses(db, clock()), 1);
-    t.equal(await tidyCensuses(db, clock()), 0, 'what is kept of it is not looked at again');
-    const chunks = db.selectFrom('census_chunks').select('chunk').where('census_id', '=', first);
-    t.strictSame(await chunks.execute(), [], 'its personal data is removed');
-    t.equal(await count(db, first), 3);
-    t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 1, employeeIds: ['e-2'] } });
+t.test('the last upload is kept for comparison until it is replaced', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const first = await upload(db, clock, censusOf([person('e-1'), person('e-2')]));
+  await stage(db, clock, censusOf([person('e-1')]));
+  clock.advance(HOUR_MS);
+  t.equal(await tidyCensuses(db, clock()), 1);
+  t.equal(await tidyCensuses(db, clock()), 0, 'the kept part is not tidied again');
+  const chunks = db.selectFrom('census_chunks').select('chunk').where('census_id', '=', first);
+  t.strictSame(await chunks.execute(), [], 'its personal data is removed');
+  t.equal(await count(db, first), 3);
+  t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 1, employeeIds: ['e-2'] } });
 
-    const second = await upload(db, clock, censusOf([person('e-1')]));
-    t.equal((await lastUpload(db, 'a'))?.censusId, second);
-    await tidyCensuses(db, clock());
-    t.equal(await count(db, first), 0);
-    t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 0 }, unchanged: 1 });
-    clock.advance(HOUR_MS);
-    await tidyCensuses(db, clock());
-    t.equal((await db.selectFrom('staged_censuses').select('census_id').execute()).length, 1);
-  },
-);
+  const second = await upload(db, clock, censusOf([person('e-1')]));
+  t.equal((await lastUpload(db, 'a'))?.censusId, second);
+  await tidyCensuses(db, clock());
+  t.equal(await count(db, first), 0);
+  t.match(await changesOf(db, censusOf([person('e-1')])), { absent: { count: 0 }, unchanged: 1 });
+  clock.advance(HOUR_MS);
+  await tidyCensuses(db, clock());
+  t.equal((await db.selectFrom('staged_censuses').select('census_id').execute()).length, 1);
+});
 
 t.test(
-  'a census that is refused, and one that is being removed, leave no fingerprint and are no upload',
+  'a rejected census, and one being removed, leave no fingerprints and do not count as uploads',
   async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();
@@ -243,7 +240,7 @@ t.test(
   },
 );
 
-t.test('a fingerprint reveals neither the value nor that two employees have the same', async (t) => {
+t.test('a fingerprint reveals neither the value nor that two employees share it', async (t) => {
   const { db, url } = await scratch(t);
   await upload(
     db,

@@ -27,7 +27,7 @@ t.test('a census is read however its bytes are split', async () => {
   );
 });
 
-t.test('byte by byte, with a byte order mark, and with the organization last', async (t) => {
+t.test('a census is read byte by byte, with a byte order mark, and with the organization last', async (t) => {
   const text = JSON.stringify({ employees: [person('e-1'), person('e-2')], organization }, null, 2);
   const bytes = Buffer.from(`\uFEFF${text}\n`);
   const whole = await read(...Array.from(bytes, (_, at) => bytes.subarray(at, at + 1)));
@@ -42,7 +42,7 @@ const broken: [string, string | Uint8Array, string, string][] = [
   ['null', 'null', '', 'must be an object'],
   ['an object without end', '{', '', 'ends in the middle'],
   ['a census without end', good.slice(0, -2), 'employees[1]', 'ends in the middle'],
-  ['text behind it', `${good}x`, '', 'is not valid JSON near byte'],
+  ['text after it', `${good}x`, '', 'is not valid JSON near byte'],
   ['a second census after it', `${good}{}`, '', 'is not valid JSON near byte'],
   ['a comma too many', good.replace(']}', ',]}'), 'employees[2]', 'is not valid JSON near byte'],
   ['a comma at the start of the list', '{"employees":[,]}', 'employees[0]', 'is not valid JSON near byte'],
@@ -54,16 +54,16 @@ const broken: [string, string | Uint8Array, string, string][] = [
     'is not valid JSON near',
   ],
   ['no colon', '{"employees" []}', '', 'is not valid JSON near byte'],
-  ['a name that is no text', '{1:[]}', '', 'is not valid JSON near byte'],
+  ['a name that is not a text', '{1:[]}', '', 'is not valid JSON near byte'],
   [
-    'bytes that are no UTF-8',
+    'bytes that are not UTF-8',
     Buffer.from(good.replace('Zoë 😀', 'Zo\xeb'), 'latin1'),
     'employees[0]',
     'is not valid JSON near',
   ],
 ];
 for (const [name, text, path, rule] of broken) {
-  t.test(`${name} is refused with its position`, async (t) => {
+  t.test(`${name} is rejected with its position`, async (t) => {
     const { problems, problemCount } = await read(text);
     t.ok(problemCount > 0);
     const problem = problems.find((each) => each.path === path && each.rule.startsWith(rule));
@@ -87,7 +87,7 @@ t.test('a row that is not strict JSON is one problem, and the following rows are
   }
 });
 
-t.test('unknown fields are reported once each', async (t) => {
+t.test('unknown fields are each reported once', async (t) => {
   const { problems } = await read(censusOf([person('e-1')], { version: 2, 'odd name': {} }));
   t.strictSame(problems, [
     { path: 'version', rule: 'is not a field of the interface' },
@@ -106,7 +106,7 @@ t.test('employees must be a list', async (t) => {
   t.match(problems[0], { path: 'employees', rule: 'must be an array' });
 });
 
-t.test('a field without end is refused in bounded memory', async (t) => {
+t.test('an endless field is rejected in bounded memory', async (t) => {
   let sent = 0;
   async function* endless(begin: string): AsyncGenerator<Uint8Array> {
     yield Buffer.from(begin);
@@ -123,7 +123,7 @@ t.test('a field without end is refused in bounded memory', async (t) => {
   }
 });
 
-t.test('white space without end is refused as well', async (t) => {
+t.test('endless whitespace is rejected', async (t) => {
   async function* endless(): AsyncGenerator<Uint8Array> {
     for (;;) yield Buffer.alloc(64 * 1024, ' ');
   }
@@ -131,7 +131,7 @@ t.test('white space without end is refused as well', async (t) => {
   t.equal(report.problemCount, 1);
 });
 
-t.test('a source that breaks off is not a problem of the census', async (t) => {
+t.test('an interrupted source is not a problem of the census', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(good.slice(0, 100));
     throw new Error('reset');

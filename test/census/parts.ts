@@ -1,4 +1,4 @@
-/** Shared by the tests of censuses. */
+/** Helpers of the census tests. */
 import type { Test } from 'tap';
 import type { CensusContent, CensusFormat } from '../../src/census/reading.ts';
 import { readUploadBody } from '../../src/census/staged.ts';
@@ -11,7 +11,7 @@ export { organization };
 
 export type Fields = Record<string, unknown>;
 
-/** An employee of the contract's sample with another id. */
+/** The contract's sample employee with another id. */
 export const person = (employee_id: string, fields: Fields = {}): Fields => ({
   ...employee,
   employee_id,
@@ -22,7 +22,7 @@ export const person = (employee_id: string, fields: Fields = {}): Fields => ({
 export const censusOf = (employees: readonly unknown[], fields: Fields = {}): string =>
   JSON.stringify({ organization, employees, ...fields });
 
-/** Texts and bytes as a stream of parts. */
+/** A stream of text and byte chunks. */
 export async function* parts(...all: (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
   for (const part of all) yield Buffer.from(part as string);
 }
@@ -41,13 +41,13 @@ export function stage(
   return stageCensus({ db, encryptor, now: clock }, employerId, contentOf(text), { uploading });
 }
 
-/** The upload body of an employer as text; checks the length that was promised. */
+/** Returns the upload body of an employer as text, and checks the announced length. */
 export async function uploadText(t: Test, db: Db, employerId = 'a'): Promise<string | null> {
   const body = await readUploadBody(db, encryptor, employerId);
   if (body === null) return null;
   const all: Uint8Array[] = [];
   for await (const part of body.chunks) all.push(part);
   const text = Buffer.concat(all);
-  t.equal(text.length, body.length, 'the length is known before');
+  t.equal(text.length, body.length, 'the announced length is correct');
   return text.toString('utf8');
 }

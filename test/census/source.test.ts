@@ -14,7 +14,7 @@ async function text({ content }: CensusContent): Promise<string> {
   return Buffer.concat(all).toString('utf8');
 }
 
-t.test('dir: the file of an employer is its JSON, else its CSV with a separate organization', async (t) => {
+t.test('dir: the file of an employer is JSON, or else CSV with a separate organization', async (t) => {
   const folder = t.testdir({
     'a.json': '{}',
     'a.csv': 'no',
@@ -39,7 +39,7 @@ t.test('dir: the file of an employer is its JSON, else its CSV with a separate o
   });
 });
 
-t.test('dir: an id that is not a plain file name is refused', async (t) => {
+t.test('dir: an id that is not a plain file name is rejected', async (t) => {
   const folder = t.testdir({ 'secret.json': '{}', inside: { '.hidden.json': '{}' } });
   const source = createDirSource(`${folder}/inside`);
   const ids = [
@@ -63,7 +63,7 @@ t.test('dir: an id that is not a plain file name is refused', async (t) => {
     );
 });
 
-t.test('dir: links, FIFOs, folders and files beyond the limit are refused at once', async (t) => {
+t.test('dir: links, FIFOs, folders and files beyond the limit are rejected immediately', async (t) => {
   const folder = t.testdir({ 'target.json': '{}', 'big.json': '', 'csv.csv': 'x' });
   symlinkSync(`${folder}/target.json`, `${folder}/link.json`);
   symlinkSync(`${folder}/target.json`, `${folder}/csv.organization.json`);
@@ -82,7 +82,7 @@ t.test('dir: links, FIFOs, folders and files beyond the limit are refused at onc
     await t.rejects(source.fetch(id, never), { code: 'CENSUS_SOURCE_FAILED', message });
 });
 
-t.test('http: the address contains the encoded id, and a header the token', async (t) => {
+t.test('http: the URL has the encoded id, and a header has the token', async (t) => {
   const { url, received } = await stubService(t, (response) =>
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"a":1}'),
   );
@@ -111,7 +111,7 @@ t.test('http: CSV has its content type, and its organization is in a header', as
   await text(content);
 });
 
-t.test('http: other responses are refused with their status, and redirects are not followed', async (t) => {
+t.test('http: other responses are rejected with their status, and redirects are not followed', async (t) => {
   const { url, received } = await stubService(t, (response, { path }) => {
     const status = Number(path.slice(1));
     response
@@ -129,7 +129,7 @@ t.test('http: other responses are refused with their status, and redirects are n
   t.equal(received.length, 7);
 });
 
-t.test('http: a source that is down or breaks off has failed, at any point', async (t) => {
+t.test('http: a source that is down or interrupted fails at any point', async (t) => {
   const { url } = await stubService(t, (response, { path }) => {
     if (path === '/reset') return response.socket?.resetAndDestroy();
     response.writeHead(200, { 'content-length': '100' }).write('{"half":');

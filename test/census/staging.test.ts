@@ -66,7 +66,7 @@ t.test('a census that breaks the contract leaves nothing stored and keeps the pr
   t.strictSame(await roster(db, 'e-5'), []);
 });
 
-t.test('a source that breaks off leaves nothing stored', async (t) => {
+t.test('an interrupted source leaves nothing stored', async (t) => {
   const { db } = await scratch(t);
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(censusOf(Array.from({ length: 3_000 }, (_, n) => person(`e-${n}`))).slice(0, -10));
@@ -82,12 +82,12 @@ t.test('no personal data is readable in the database or its log', async (t) => {
   const { db, url } = await scratch(t);
   await stage(db, setClock(), censusOf([person('e-1', { ssn: '078-05-1120', last_name: 'Canaryname' })]));
   const bytes = await rawBytes(db, url);
-  t.ok(bytes.includes((await currentCensus(db, 'a'))!.censusId), 'what is stored is looked at');
+  t.ok(bytes.includes((await currentCensus(db, 'a'))!.censusId), 'the census is in the database');
   t.notOk(bytes.includes('078-05-1120') || bytes.includes('Canaryname'));
 });
 
 t.test(
-  'the newest census replaces the one before, which is tidied when no upload can be reading it',
+  'the newest census replaces the previous one, which is deleted when no upload can be reading it',
   async (t) => {
     const { db } = await scratch(t);
     const clock = setClock();
@@ -104,7 +104,7 @@ t.test(
   },
 );
 
-t.test('staging whose process died is cleaned up after hours', async (t) => {
+t.test('a staging whose process died is deleted after hours', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const left = {
@@ -153,7 +153,7 @@ t.test('a census updates the roster, and the next one marks missing employees', 
     { absent: 0, hire_date: '2020-02-29' },
     { absent: 1, hire_date: null },
   ]);
-  t.equal(await count(db, 'roster_facts'), 3, 'no fact for what did not change');
+  t.equal(await count(db, 'roster_facts'), 3, 'no fact for unchanged values');
   clock.advance(HOUR_MS);
   await stage(db, clock, censusOf([person('e-1'), person('e-2')]));
   t.match(await roster(db, 'e-2'), [{ absent: 0 }, { absent: 1 }, { absent: 0 }]);
@@ -176,24 +176,21 @@ t.test('absence from one employer’s census does not affect another', async (t)
   );
 });
 
-t.test(
-  'a learning that was broken off is done again at the next start, and writes nothing twice',
-  async (t) => {
-    const { db } = await scratch(t);
-    const clock = setClock();
-    const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
-    await stage(db, clock, censusOf(people));
-    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 0);
-    await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
-    t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 1);
-    t.equal(await count(db, 'roster_facts'), 900);
-    const { learned_at } = await db
-      .selectFrom('staged_censuses')
-      .select('learned_at')
-      .executeTakeFirstOrThrow();
-    t.ok(learned_at);
-  },
-);
+t.test('an interrupted roster update is repeated at the next start and writes nothing twice', async (t) => {
+  const { db } = await scratch(t);
+  const clock = setClock();
+  const people = Array.from({ length: 900 }, (_, n) => person(`e-${n}`));
+  await stage(db, clock, censusOf(people));
+  t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 0);
+  await transact(db, (trx) => trx.updateTable('staged_censuses').set({ learned_at: null }).execute());
+  t.equal(await resumeRosterUpdates({ db, encryptor, now: clock }), 1);
+  t.equal(await count(db, 'roster_facts'), 900);
+  const { learned_at } = await db
+    .selectFrom('staged_censuses')
+    .select('learned_at')
+    .executeTakeFirstOrThrow();
+  t.ok(learned_at);
+});
 
 t.test('a report received after the census was staged stays in effect', async (t) => {
   const { db } = await scratch(t);
@@ -226,7 +223,7 @@ t.test('a replaced census does not update the roster', async (t) => {
   t.equal(await count(db, 'roster_facts'), facts);
 });
 
-t.test('a roster update stops when its census is replaced', async (t) => {
+t.test('a roster update stops if its census is replaced', async (t) => {
   const { db, url } = await scratch(t);
   const clock = setClock();
   await stage(db, clock, censusOf([person('e-1')]));
@@ -235,7 +232,7 @@ t.test('a roster update stops when its census is replaced', async (t) => {
   const other = open(t, url);
   const replaced = { state: 'replaced', replaced_at: 'now' } as const;
   let raced = false;
-  // Another process writes when the learning has read that the census is the current one.
+  // Another process writes after the update has read that the census is current.
   const racing = db.withPlugin({
     transformQuery: ({ node }) => node,
     transformResult: async ({ result }) => {
@@ -248,7 +245,7 @@ t.test('a roster update stops when its census is replaced', async (t) => {
   t.match(await db.selectFrom('staged_censuses').selectAll().execute(), [{ learned_at: null }]);
 });
 
-t.test('of two concurrent censuses of one employer one is current and complete', async (t) => {
+t.test('one of two concurrent censuses of an employer is current and complete', async (t) => {
   const { db } = await scratch(t);
   const clock = setClock();
   const texts = ['x', 'y'].map((name) =>

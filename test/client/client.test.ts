@@ -1,4 +1,4 @@
-/** The typed client against the private listener, over real HTTP. */
+/** The typed client with the API listener, over real HTTP. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import t, { type Test } from 'tap';
@@ -22,7 +22,7 @@ async function clientOf(t: Test, more: Partial<ClientOptions> = {}): Promise<Run
 
 const census = { organization, employees: [person('maple-bakery-001')] } as unknown as Schemas['Census'];
 
-t.test('a list is asked for by its parameters and read page by page', async (t) => {
+t.test('a list takes parameters and is read page by page', async (t) => {
   const { client, db } = await clientOf(t);
   const events = loadFixtures().map(({ id, body }) => ({
     eventId: id,
@@ -44,7 +44,7 @@ t.test('a list is asked for by its parameters and read page by page', async (t) 
   t.match(life, { employee_id: 'harbor-clinic-002', line_of_coverage: 'life', member_contribution: '9.00' });
 });
 
-t.test('what was refused is a problem, and nothing is thrown', async (t) => {
+t.test('a rejected request returns a problem and does not throw', async (t) => {
   const { client } = await clientOf(t);
   const { data, error, response } = await client.GET('/v1/deductions/{deduction_id}', {
     params: { path: { deduction_id: 'a/b c?é' } },
@@ -52,7 +52,7 @@ t.test('what was refused is a problem, and nothing is thrown', async (t) => {
   t.equal(data, undefined);
   const problem: Problem | undefined = error;
   t.match(problem, { type: 'urn:benefits-sidecar:problem:not-found', status: 404, detail: String });
-  t.equal(response.status, 404, 'an id with a slash stays one part of the path');
+  t.equal(response.status, 404, 'an id with a slash stays one path segment');
 
   const broken = await client.PUT('/v1/employers/{employer_id}/census', {
     params: { path: { employer_id: 'maple-bakery' } },
@@ -61,7 +61,7 @@ t.test('what was refused is a problem, and nothing is thrown', async (t) => {
   t.match(broken.error, { status: 422, errors: [{ path: 'employees', rule: String }] });
 });
 
-t.test('a wrong token is a problem; no answer at all is thrown', async (t) => {
+t.test('a wrong token returns a problem, and a missing response throws', async (t) => {
   const { client } = await clientOf(t, { token: 'another-token-of-the-same-length-0123' });
   const { error } = await client.GET('/v1/readiness');
   t.match(error, { type: 'urn:benefits-sidecar:problem:unauthorized', status: 401 });
@@ -69,7 +69,7 @@ t.test('a wrong token is a problem; no answer at all is thrown', async (t) => {
   await t.rejects(nowhere.GET('/v1/readiness'), TypeError);
 });
 
-t.test('a body is JSON, or a text as it is with the content type of it', async (t) => {
+t.test('a body is sent as JSON, or as text with its content type', async (t) => {
   const { client } = await clientOf(t);
   const params = { path: { employer_id: 'maple-bakery' } };
   const put = await client.PUT('/v1/employers/{employer_id}/census', { params, body: census });
@@ -80,10 +80,10 @@ t.test('a body is JSON, or a text as it is with the content type of it', async (
     headers: { 'content-type': 'text/csv' },
   });
   const rules = validated.error?.errors ?? validated.data;
-  t.match(JSON.stringify(rules), 'employees[0].last_name', 'it was read as CSV');
+  t.match(JSON.stringify(rules), 'employees[0].last_name', 'it was parsed as CSV');
 });
 
-t.test('where an operation also answers CSV, the client gets JSON unless it asks', async (t) => {
+t.test('an operation with several types returns JSON unless another is requested', async (t) => {
   const { client } = await clientOf(t);
   await client.PUT('/v1/employers/{employer_id}/census', {
     params: { path: { employer_id: 'maple-bakery' } },
@@ -118,7 +118,7 @@ t.test('where an operation also answers CSV, the client gets JSON unless it asks
   t.equal(gone.error, undefined);
 });
 
-t.test('a change is reported once under its key, and many as a list or as lines', async (t) => {
+t.test('a change is reported once under its key, and many at once as an array or as NDJSON', async (t) => {
   const { client } = await clientOf(t);
   const body = { employee_id: 'maple-bakery-001', termination_date: '2026-03-31' };
   const params = { header: { 'idempotency-key': 'termination-1' } };
@@ -139,7 +139,7 @@ t.test('a change is reported once under its key, and many as a list or as lines'
   t.match(JSON.parse(lines.data ?? ''), { line: 1, status: 'repeated' });
 });
 
-t.test('a redirect is not followed: it would lead the token elsewhere', async (t) => {
+t.test('a redirect is not followed, because it would send the token elsewhere', async (t) => {
   const asked: string[] = [];
   const server = createServer((request, answer) => {
     asked.push(request.url as string);
@@ -153,7 +153,7 @@ t.test('a redirect is not followed: it would lead the token elsewhere', async (t
   t.strictSame(asked, ['/v1/readiness']);
 });
 
-t.test('an own fetch is used in the place of the runtime’s', async (t) => {
+t.test('a given fetch replaces the one of the runtime', async (t) => {
   const seen: Request[] = [];
   const client = createClient({
     baseUrl: 'http://sidecar.example',
@@ -166,10 +166,10 @@ t.test('an own fetch is used in the place of the runtime’s', async (t) => {
   t.match(await client.GET('/v1/readiness'), { data: { ok: true } });
   t.equal(seen[0]?.url, 'http://sidecar.example/v1/readiness');
   t.equal(seen[0]?.headers.get('authorization'), 'Bearer a-token');
-  t.equal(seen[0]?.headers.get('accept'), 'application/json', 'what its types promise');
+  t.equal(seen[0]?.headers.get('accept'), 'application/json', 'JSON is requested by default');
 });
 
-/** Read by the compiler only: each of these is an error where the types are made. */
+/** Checked by the compiler only: each call is a type error. */
 export function isTyped(client: Client): unknown {
   return [
     // @ts-expect-error no such path

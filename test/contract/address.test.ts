@@ -3,7 +3,7 @@ import { address, US_STATES } from '../../src/contract/employee.ts';
 import { checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
 
-t.test('an address keeps to the interface', async (t) => {
+t.test('an address follows the interface', async (t) => {
   checkRules(t, address, samples.address, [
     ...required('line1', 'city', 'state', 'zip_code'),
     ...text('line1', 'line2', 'city', 'zip_code'),

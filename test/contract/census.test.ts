@@ -4,7 +4,7 @@ import { describe } from '../../src/contract/check.ts';
 import { changed, checkRules, noOtherField, required } from './rules.ts';
 import * as samples from './samples.ts';
 
-t.test('a census keeps to the interface', async (t) => {
+t.test('a census follows the interface', async (t) => {
   checkRules(t, census, samples.census, [
     ...required('organization', 'employees', 'organization.fein', 'employees.0.dob'),
     {
@@ -30,7 +30,7 @@ t.test('a problem names the row and the field', async (t) => {
   t.same(census.problems(body).map(describe), ['employees[17].address.state: must be a US state code']);
 });
 
-t.test('every bad field of every row is named, up to the limit', async (t) => {
+t.test('every invalid field of every row is named, up to the limit', async (t) => {
   const bad = { ...samples.employee, dob: 'x', email: 'x' };
   const body = { ...samples.census, employees: [bad, samples.employee, bad] };
   const fields = ['employees[0].dob', 'employees[0].email', 'employees[2].dob', 'employees[2].email'];

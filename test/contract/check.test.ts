@@ -25,7 +25,7 @@ const resources: [string, Checker<unknown>, object][] = [
   ['syncData', syncData, samples.syncData],
 ];
 
-/** Every field of a body, the whole and the inner objects included. */
+/** Returns every field of a body, including inner objects and the body itself. */
 function fieldsOf(value: unknown, at = ''): string[] {
   if (typeof value !== 'object' || value === null) return [at];
   return [
@@ -34,7 +34,7 @@ function fieldsOf(value: unknown, at = ''): string[] {
   ];
 }
 
-t.test('no problem ever holds the value of a field', async (t) => {
+t.test('no problem contains the value of a field', async (t) => {
   const wrong = [
     CANARY,
     CANARY.repeat(100),
@@ -53,13 +53,13 @@ t.test('no problem ever holds the value of a field', async (t) => {
         const problems = checker.problems(body);
         seen += problems.length;
         const text = problems.map(describe).join('\n');
-        if (/123|6789/.test(text)) t.fail(`a value of ${name}.${field} is told`, { text });
+        if (/123|6789/.test(text)) t.fail(`a value of ${name}.${field} is shown`, { text });
         if (checker.accepts(body) !== (text === ''))
           t.fail(`problems and accepts differ on ${name}.${field}`, { text });
       }
     }
   }
-  t.ok(seen > 300, 'most of these values were refused, and none was told');
+  t.ok(seen > 300, 'most values were rejected, and none was shown');
 });
 
 t.test('a field has one problem, however many of its rules are broken', async (t) => {
@@ -69,12 +69,12 @@ t.test('a field has one problem, however many of its rules are broken', async (t
   t.same(checker.problems({ code: 'abc' }), [{ path: 'code', rule: 'must have at least 9 characters' }]);
 });
 
-t.test('a rule without a text of its own names its keyword', async (t) => {
+t.test('a rule without a text names its keyword', async (t) => {
   const checker = compile(Type.Object({ count: Type.Number({ minimum: 1 }) }));
   t.same(checker.problems({ count: 0 }), [{ path: 'count', rule: 'must satisfy minimum' }]);
 });
 
-t.test('an unknown field is named only when its name looks like one of the interface', async (t) => {
+t.test('an unknown field is named only when its name looks like one in the interface', async (t) => {
   const checker = compile(
     Type.Object({ list: Type.Array(Type.Object({}, { additionalProperties: false })) }),
   );
@@ -90,7 +90,7 @@ t.test('an unknown field is named only when its name looks like one of the inter
   for (const name of others) t.same(pathsFor(name), ['list[0][…]'], JSON.stringify(name.slice(0, 20)));
 });
 
-t.test('a flood of problems is cut at the limit', async (t) => {
+t.test('problems beyond the limit are dropped', async (t) => {
   const letters = (at: number) => String(at).replace(/\d/g, (digit) => 'abcdefghij'.charAt(Number(digit)));
   const unknown = Object.fromEntries(Array.from({ length: 5_000 }, (_, at) => [letters(at), 1]));
   const body = { ...samples.termination, ...unknown, termination_date: 'x' };
@@ -98,7 +98,7 @@ t.test('a flood of problems is cut at the limit', async (t) => {
   t.equal(termination.problems(body, 1).length, 1);
 });
 
-t.test('asking for problems leaves the settings of the whole process alone', async (t) => {
+t.test('listing problems does not change settings of the process', async (t) => {
   const before = Settings.Get().maxErrors;
   termination.problems({});
   t.equal(Settings.Get().maxErrors, before);

@@ -61,7 +61,7 @@ function effective(field: string): Rule {
   };
 }
 
-t.test('a deduction keeps to the interface', async (t) => {
+t.test('a deduction follows the interface', async (t) => {
   checkRules(t, deduction, samples.deduction, [
     ...required(...Object.keys(samples.deduction)),
     ...identifiers('id', 'employee_id'),
@@ -82,7 +82,7 @@ t.test('a deduction keeps to the interface', async (t) => {
   ]);
 });
 
-t.test('the lists of a deduction are those of the interface', async (t) => {
+t.test('the closed sets of a deduction equal those in the interface', async (t) => {
   const lines = [
     'accident accidental_death cancer commuter_transit dental',
     'dependent_care_fsa healthcare_fsa hospital_indemnity hsa life',
@@ -94,7 +94,7 @@ t.test('the lists of a deduction are those of the interface', async (t) => {
   t.same(COVERAGE_TYPES, 'member member_spouse member_child member_children member_family'.split(' '));
 });
 
-t.test('a deduction is read tolerantly', async (t) => {
+t.test('unknown fields of a deduction are accepted', async (t) => {
   checkRules(t, deduction, samples.deduction, [
     { field: 'plan', passes: ['unknown fields pass', null, { deep: [1] }] },
     { field: 'coverage_type', passes: [null, ABSENT] },

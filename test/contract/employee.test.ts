@@ -24,7 +24,7 @@ function atMost(field: string, characters: number, unit = 'x'): Rule {
 
 const longEmail = (length: number) => `${'a'.repeat(length - '@example.com'.length)}@example.com`;
 
-t.test('an employee of a census keeps to the interface', async (t) => {
+t.test('an employee of a census follows the interface', async (t) => {
   checkRules(t, employee, samples.employee, [
     ...required(...Object.keys(samples.employee)),
     ...identifiers('employee_id'),
@@ -54,7 +54,7 @@ t.test('an employee of a census keeps to the interface', async (t) => {
   ]);
 });
 
-t.test('an employee holds an address and a list of pay rates', async (t) => {
+t.test('an employee has an address and a list of pay rates', async (t) => {
   checkRules(t, employee, samples.employee, [
     {
       field: 'address.state',

@@ -44,7 +44,7 @@ t.test('a demographic change names an employee and an address', async (t) => {
   ]);
 });
 
-t.test('a compensation change keeps to the interface', async (t) => {
+t.test('a compensation change follows the interface', async (t) => {
   checkRules(t, compensationChange, samples.compensationChange, [
     ...required('employee_id'),
     ...identifiers('employee_id'),
@@ -65,7 +65,7 @@ t.test('a compensation change keeps to the interface', async (t) => {
   ]);
 });
 
-t.test('a compensation change says something beside the employee', async (t) => {
+t.test('a compensation change has at least one field besides the employee', async (t) => {
   const { employee_id } = samples.compensationChange;
   checkRules(t, compensationChange, samples.compensationChange, [
     {

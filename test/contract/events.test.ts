@@ -3,7 +3,7 @@ import { EVENT_TYPES, envelope, syncData } from '../../src/contract/events.ts';
 import { ABSENT, checkRules, identifiers, required } from './rules.ts';
 import * as samples from './samples.ts';
 
-t.test('an envelope keeps to the interface', async (t) => {
+t.test('an envelope follows the interface', async (t) => {
   checkRules(t, envelope, samples.envelope, [
     ...required('event_type', 'data'),
     { field: 'id', passes: ['evt-1', null, ABSENT], fails: [1], problem: 'id: must be a string' },

@@ -54,13 +54,13 @@ t.test('a date-time becomes its instant in fixed-width UTC', async (t) => {
   for (const [text, instant] of instants) t.equal(toInstant(text), instant, text);
 });
 
-t.test('what is not a real date-time, or leaves the years 0000 to 9999, has no instant', async (t) => {
+t.test('an invalid date-time, or one outside the years 0000 to 9999, has no instant', async (t) => {
   for (const text of notInstants) t.equal(toInstant(text), null, JSON.stringify(text));
 });
 
-t.test('instants order as texts just as they order in time', async () => {
+t.test('instants sort as text in order of time', async () => {
   const moment = fc.record({
-    // Close together, so that offsets and fractions decide the order; and a wide range beside.
+    // Close values, so that offsets and fractions decide the order, and a wide range.
     second: fc.oneof(
       fc.integer({ min: 0, max: 3 }),
       fc.integer({ min: -60_000_000_000, max: 250_000_000_000 }),
@@ -92,7 +92,7 @@ t.test('instants order as texts just as they order in time', async () => {
   );
 });
 
-t.test('a day is a day of the calendar, and the schemas mean the same by it', async (t) => {
+t.test('a day must exist in the calendar, also by the schemas', async (t) => {
   const part = (min: number, max: number, width: number) =>
     fc.integer({ min, max }).map((number) => String(number).padStart(width, '0'));
   fc.assert(
@@ -111,7 +111,7 @@ t.test('a day is a day of the calendar, and the schemas mean the same by it', as
     t.equal(isDay(text), false, text);
 });
 
-t.test('the day of a timestamp is the one written, whatever its offset', async (t) => {
+t.test('the day of a timestamp is its written date, whatever its offset', async (t) => {
   t.equal(dayOf('2026-01-01T00:00:00Z'), '2026-01-01');
   t.equal(dayOf('2026-01-01T23:59:59-08:00'), '2026-01-01');
   t.equal(dayOf('2026-01-01T00:00:00+14:00'), '2026-01-01');

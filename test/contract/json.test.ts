@@ -47,22 +47,19 @@ const refusals: [reason: string, texts: string[]][] = [
   ],
 ];
 
-t.test(
-  'what two readers could read differently, or a database not store, is refused with its reason',
-  async (t) => {
-    for (const [reason, texts] of refusals) {
-      for (const text of texts)
-        t.same(parseJson(text), { ok: false, reason }, JSON.stringify(text.slice(0, 40)));
-    }
-  },
-);
+t.test('ambiguous JSON, or JSON that a database cannot store, is rejected with its reason', async (t) => {
+  for (const [reason, texts] of refusals) {
+    for (const text of texts)
+      t.same(parseJson(text), { ok: false, reason }, JSON.stringify(text.slice(0, 40)));
+  }
+});
 
 t.test('a field named __proto__ changes no prototype', async (t) => {
   parseJson('{"__proto__":{"polluted":true}}');
   t.equal(({} as { polluted?: boolean }).polluted, undefined);
 });
 
-t.test('any JSON comes back whole, and naming one of its fields again is found', async () => {
+t.test('any JSON is parsed completely, and a duplicate field is detected', async () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string(), fc.jsonValue({ maxDepth: 4 }), { minKeys: 1 }), (object) => {
       const text = JSON.stringify(object);
@@ -76,7 +73,7 @@ t.test('any JSON comes back whole, and naming one of its fields again is found',
   );
 });
 
-t.test('a hostile body of 256 KiB is judged in milliseconds', async (t) => {
+t.test('a hostile body of 256 KiB is checked in milliseconds', async (t) => {
   const size = 262_144;
   const hostile = {
     backslashes: `"${'\\\\'.repeat(size / 2 - 1)}"`,
@@ -88,7 +85,7 @@ t.test('a hostile body of 256 KiB is judged in milliseconds', async (t) => {
   for (const [name, text] of Object.entries(hostile)) {
     const { result, cpuMs } = await cpuTime(() => parseJson(text));
     t.equal(result.ok, true, name);
-    // About 20 ms at most where it was measured: room for a slow machine, none for quadratic work.
+    // About 20 ms at most were measured. The limit allows for a slow machine, not for quadratic work.
     t.ok(cpuMs < 500, `${name} in time`);
   }
 });

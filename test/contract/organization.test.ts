@@ -3,7 +3,7 @@ import { ENTITY_TYPES, organization } from '../../src/contract/census.ts';
 import { ABSENT, among, checkRules, noOtherField, required, text } from './rules.ts';
 import * as samples from './samples.ts';
 
-t.test('an organization keeps to the interface', async (t) => {
+t.test('an organization follows the interface', async (t) => {
   checkRules(t, organization, samples.organization, [
     ...required('legal_business_name', 'fein', 'contact', 'address', 'contact.email', 'address.state'),
     ...text('legal_business_name', 'fein', 'contact.first_name', 'address.line1'),

@@ -3,7 +3,7 @@ import { payRate } from '../../src/contract/employee.ts';
 import { among, checkRules, days, noOtherField, required } from './rules.ts';
 import * as samples from './samples.ts';
 
-t.test('a pay rate keeps to the interface', async (t) => {
+t.test('a pay rate follows the interface', async (t) => {
   checkRules(t, payRate, samples.payRate, [
     ...required('amount', 'period', 'effective_start'),
     {

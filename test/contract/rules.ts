@@ -1,22 +1,22 @@
 import type { Test } from 'tap';
 import { type Checker, describe } from '../../src/contract/check.ts';
 
-/** Takes the field out. */
+/** Removes the field. */
 export const ABSENT = Symbol('absent');
 
 /**
- * One rule of the interface: a field (`pay_rate.0.amount`, '' for the whole), values that the rule lets pass, and
- * values that it refuses with this very problem.
+ * One rule of the interface: a field (`pay_rate.0.amount`, or '' for the whole body), values that pass, and values that
+ * fail with exactly this problem.
  */
 export type Rule = { field: string; passes?: unknown[]; fails?: unknown[]; problem?: string };
 
-/** Runs every case of every rule against a good body that is changed in one field only. */
+/** Tests every case of every rule on a valid body with one changed field. */
 export function checkRules(t: Test, checker: Checker<unknown>, good: object, rules: Rule[]): void {
   const judge = (body: unknown) => ({
     accepted: checker.accepts(body),
     problems: checker.problems(body).map(describe),
   });
-  t.same(judge(good), { accepted: true, problems: [] }, 'the sample itself is good');
+  t.same(judge(good), { accepted: true, problems: [] }, 'the sample itself is valid');
   for (const { field, passes = [], fails = [], problem } of rules) {
     for (const value of passes) {
       t.same(
@@ -32,7 +32,7 @@ export function checkRules(t: Test, checker: Checker<unknown>, good: object, rul
   }
 }
 
-/** A copy of the body with one field set, or taken out. */
+/** Returns a copy of the body with one field set or removed. */
 export function changed(body: object, field: string, value: unknown): unknown {
   if (field === '') return value;
   const copy = JSON.parse(JSON.stringify(body)) as Record<string, unknown>;
@@ -44,7 +44,7 @@ export function changed(body: object, field: string, value: unknown): unknown {
   return copy;
 }
 
-/** Rules that each of the fields is required. */
+/** Rules for required fields. */
 export function required(...fields: string[]): Rule[] {
   return fields.map((field) => ({
     field,
@@ -53,7 +53,7 @@ export function required(...fields: string[]): Rule[] {
   }));
 }
 
-/** Rules that each of the fields is text. */
+/** Rules for text fields. */
 export function text(...fields: string[]): Rule[] {
   return fields.map((field) => ({
     field,
@@ -63,7 +63,7 @@ export function text(...fields: string[]): Rule[] {
   }));
 }
 
-/** Rules that each of the fields is a day. */
+/** Rules for date fields. */
 export function days(...fields: string[]): Rule[] {
   return fields.map((field) => ({
     field,
@@ -82,7 +82,7 @@ export function days(...fields: string[]): Rule[] {
   }));
 }
 
-/** Rules that each of the fields is an id. */
+/** Rules for id fields. */
 export function identifiers(...fields: string[]): Rule[] {
   return fields.flatMap((field) => [
     { field, passes: ['x'], fails: [''], problem: `${field}: must have at least 1 character` },
@@ -96,7 +96,7 @@ export function identifiers(...fields: string[]): Rule[] {
   ]);
 }
 
-/** The rule that a field has one of these values. */
+/** The rule for a field with a closed set of values. */
 export function among(field: string, values: readonly string[]): Rule {
   return {
     field,
@@ -106,7 +106,7 @@ export function among(field: string, values: readonly string[]): Rule {
   };
 }
 
-/** The rule that a body we send has no field but the interface's. */
+/** The rule that a body we send has only fields of the interface. */
 export const noOtherField: Rule = {
   field: 'shoe_size',
   passes: [ABSENT],

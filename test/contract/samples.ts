@@ -1,4 +1,4 @@
-// One acceptable body of each resource, with only what it must have; the tables add and change fields.
+// One minimal valid body of each resource. The tests add and change fields.
 
 export const address = { line1: '1 Main Street', city: 'Albany', state: 'NY', zip_code: '12207' };
 

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { maskSsn, maskSsnsIn } from '../../src/contract/employee.ts';
 
-t.test('of an SSN the last four digits are shown, however it is written', async (t) => {
+t.test('only the last four digits of an SSN are shown, however it is written', async (t) => {
   for (const [ssn, shown] of [
     ['123-45-6789', '***-**-6789'],
     ['123456789', '***-**-6789'],
@@ -16,7 +16,7 @@ t.test('of an SSN the last four digits are shown, however it is written', async 
   }
 });
 
-t.test('a text is shown with every SSN in it masked, and no other number', async (t) => {
+t.test('every SSN in a text is masked, and no other number', async (t) => {
   t.equal(maskSsnsIn('123-45-6789, 987654321; 111 22 3333.'), '***-**-6789, ***-**-4321; ***-**-3333.');
   t.equal(
     maskSsnsIn('at 2026-03-31, zip 12207-1234, id 1234567890'),

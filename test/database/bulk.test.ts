@@ -25,7 +25,7 @@ t.test('any number of rows is inserted, each once and in order', async (t) => {
   });
 });
 
-t.test('a conflict in the middle takes the whole transaction back', async (t) => {
+t.test('a conflict in the middle rolls the whole transaction back', async (t) => {
   const { db } = await scratch(t);
   const events = Array.from({ length: 100 }, (_, id) => event(id === 90 ? 10 : id));
   const inserting = transact(db, (trx) => insertMany(trx, 'inbox', COLUMNS, events));
@@ -33,7 +33,7 @@ t.test('a conflict in the middle takes the whole transaction back', async (t) =>
   t.strictSame(await db.selectFrom('inbox').selectAll().execute(), []);
 });
 
-t.test('rows that a suffix skips are not counted, and the first of two alike stands', async (t) => {
+t.test('rows skipped by a suffix are not counted, and the first of two duplicates is kept', async (t) => {
   const { db } = await scratch(t);
   const events = Array.from({ length: 100 }, (_, id) => event(id % 70, `{"n":${id}}`));
   const inserted = await transact(db, (trx) =>
@@ -47,7 +47,7 @@ t.test('rows that a suffix skips are not counted, and the first of two alike sta
   );
 });
 
-t.test('rows that a suffix updates are counted', async (t) => {
+t.test('rows updated by a suffix are counted', async (t) => {
   const { db } = await scratch(t);
   const columns = ['minute', 'cause', 'refused'] as const;
   const suffix =
@@ -69,10 +69,10 @@ t.test('rows that a suffix updates are counted', async (t) => {
   ]);
 });
 
-t.test('a list of any length finds its rows, by text and by number', async (t) => {
+t.test('a list of any length matches its rows, by text and by number', async (t) => {
   const { db } = await scratch(t);
   const events = Array.from({ length: MOST_ROWS }, (_, id) => event(id));
-  // Kept as sent, whatever the characters: the list is a text itself.
+  // Kept as sent, whatever the characters: the list is passed as text.
   const odd = ['', "'", '"', '\\', '\\u0041', 'ä€😀', '[1]', 'null', '1'];
   events.push(...odd.map((id) => [id, ...event(0).slice(1)]));
   await transact(db, (trx) => insertMany(trx, 'inbox', COLUMNS, events));
@@ -93,7 +93,7 @@ t.test('a list of any length finds its rows, by text and by number', async (t) =
   }
 });
 
-t.test('rows are updated by their key where the guard holds, and counted', async (t) => {
+t.test('rows are updated by key if the guard holds, and counted', async (t) => {
   const { db } = await scratch(t);
   const finish = (seqs: readonly number[]) => {
     const rows = seqs.map((seq) => ['ignored', `reason ${seq}`, '2026-01-31T09:31:00.000Z', seq]);
@@ -112,7 +112,7 @@ t.test('rows are updated by their key where the guard holds, and counted', async
   const seqs = (await db.selectFrom('inbox').select('seq').orderBy('seq').execute()).map(({ seq }) => seq);
   t.equal(await finish([]), 0);
   t.equal(await finish(seqs.slice(0, 70)), 70);
-  t.equal(await finish(seqs.slice(60, 90)), 20, 'those that are finished stay as they are');
+  t.equal(await finish(seqs.slice(60, 90)), 20, 'finished rows are not changed');
   const states = await db.selectFrom('inbox').select(['seq', 'state', 'reason']).orderBy('seq').execute();
   t.strictSame(
     states.map(({ seq, state, reason }) => [seq, state, reason]),

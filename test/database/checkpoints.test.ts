@@ -1,4 +1,4 @@
-/** Checkpoints beside whoever holds the log open, as tools do that copy it elsewhere. */
+/** Checkpoints while another process holds the log open, as replication tools do. */
 import { readFileSync, statSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { deductionOf, receive } from '../api/deliver.ts';
 import { eventually } from '../support/eventually.ts';
 import { scratch } from './scratch.ts';
 
-t.test('a log that somebody reads is not started over, writing goes on, and afterwards it is', async (t) => {
+t.test('a log with a reader is not started over until the reader ends, and writing continues', async (t) => {
   const { db, url } = await scratch(t);
   const path = sqlitePath(url);
   let sent = 0;
@@ -20,7 +20,7 @@ t.test('a log that somebody reads is not started over, writing goes on, and afte
   t.teardown(() => holding.close());
   holding.exec('begin');
   holding.prepare('select count(*) from inbox').get();
-  // Its first bytes hold two numbers that change each time that the log starts over.
+  // Its first bytes hold two numbers that change whenever the log starts over.
   const beginning = () => readFileSync(`${path}-wal`).subarray(16, 24).toString('hex');
   const before = beginning();
   const failed: unknown[] = [];

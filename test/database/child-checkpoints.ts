@@ -12,7 +12,7 @@ const STATEMENTS = [
 ];
 
 const handle = new BetterSqlite3(path, { timeout: 0 });
-// After a restart the log is cut to this.
+// After a restart the log is truncated to this size.
 handle.pragma('journal_size_limit = 0');
 let running = true;
 process.stdin.on('end', () => {

@@ -1,7 +1,7 @@
 /**
- * Opens and migrates a database at a word on standard input, and says what it applied. With a number N it kills
- * itself, as hard as the machine can, before the Nth statement of the migration; with a text, before that statement.
- * The migrations are those of a folder, or this release's.
+ * Opens and migrates a database when standard input has a line, and prints what it applied. With a number N it kills
+ * itself with SIGKILL before the Nth statement of the migration; with a text, before that statement. The migrations are
+ * those of a folder, or of this release.
  */
 import { once } from 'node:events';
 import BetterSqlite3 from 'better-sqlite3';

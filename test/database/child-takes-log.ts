@@ -1,4 +1,7 @@
-/** Wants a SQLite file for itself alone, as SQLite does to remove a log that nobody needs. Says whether it got it. */
+/**
+ * Requests exclusive access to a SQLite file, as SQLite does to remove an unused log. Prints whether it got
+ * it.
+ */
 import BetterSqlite3 from 'better-sqlite3';
 
 const [, , path = ''] = process.argv;

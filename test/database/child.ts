@@ -1,4 +1,4 @@
-/** Other processes, as other sidecars and commands are: started with a script's lines, killed when the test ends. */
+/** Starts other processes, like other sidecars and commands, and kills them when the test ends. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -6,13 +6,13 @@ import type { Test } from 'tap';
 
 export type Child = {
   readonly process: ChildProcess;
-  /** Its next line of standard output. Rejects when it ends without one. */
+  /** Returns the next line of standard output. Rejects if the process ends first. */
   readonly line: () => Promise<string>;
-  /** Waits for its end: its exit code, or the signal that killed it. */
+  /** Waits for the end. Returns the exit code or the signal. */
   readonly end: () => Promise<number | string>;
 };
 
-/** Starts `test/database/<script>` with the project's Node. What it says on standard error is the test's. */
+/** Starts `test/database/<script>` with the project's Node. Standard error is the test's. */
 export function startChild(t: Test, script: string, ...args: string[]): Child {
   const path = fileURLToPath(new URL(script, import.meta.url));
   const process_ = spawn(process.execPath, [path, ...args], { stdio: ['pipe', 'pipe', 'inherit'] });
@@ -30,7 +30,7 @@ function lineReader(child: ChildProcess): () => Promise<string> {
   return async () => {
     while (!text.includes('\n')) {
       const { value, done } = await lines.next();
-      if (done) throw new Error(`the child ended after saying ${JSON.stringify(text)}`);
+      if (done) throw new Error(`the child ended after printing ${JSON.stringify(text)}`);
       text += value;
     }
     const [line = '', ...rest] = text.split('\n');

@@ -10,7 +10,7 @@ import {
 
 const engine = (code: string) => Object.assign(new Error('from the engine'), { code });
 
-// What each error means: whether the work is tried again, and whether the process must end.
+// For each error: whether the work is retried, and whether the process must end.
 const MEANINGS: [unknown, { unavailable: boolean; fatal: boolean; busy: boolean }][] = [
   [engine('SQLITE_BUSY'), { unavailable: true, fatal: false, busy: true }],
   [engine('SQLITE_BUSY_SNAPSHOT'), { unavailable: true, fatal: false, busy: true }],

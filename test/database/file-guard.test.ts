@@ -1,4 +1,4 @@
-/** Files that something else truncates while they are open, and everything that shrinks them rightly. */
+/** Files that another process truncates while they are open, and all legitimate ways to shrink them. */
 import { readFileSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import BetterSqlite3 from 'better-sqlite3';
 import t, { type Test } from 'tap';
@@ -17,7 +17,7 @@ const LOG_HEADER = 32;
 const FRAME = 24 + 4096;
 const COMMITS = 400;
 
-/** A database whose log holds some commits that are not in the file, and whoever opened it with `openDatabase`. */
+/** A database with commits that are only in its log, opened with `openDatabase`. */
 async function stage(t: Test) {
   const { url } = await scratch(t);
   const fatal: unknown[] = [];
@@ -35,7 +35,7 @@ for (const [how, size] of [
   ['cut to its first page', LOG_HEADER + FRAME],
   ['cut by one byte', -1],
 ] as const) {
-  t.test(`a log that is ${how}: the next commit fails, and none follows`, async (t) => {
+  t.test(`after a log is ${how} the next commit fails, and none follows`, async (t) => {
     const { db, path, fatal, commit } = await stage(t);
     const log = `${path}-wal`;
     truncateSync(log, size < 0 ? statSync(log).size + size : size);
@@ -49,7 +49,7 @@ for (const [how, size] of [
   });
 }
 
-t.test('a log that is emptied is not copied into the file: the checkpoint fails', async (t) => {
+t.test('the checkpoint of an emptied log fails', async (t) => {
   const { url, path } = await stage(t);
   const before = readFileSync(path);
   truncateSync(`${path}-wal`, 0);
@@ -64,7 +64,7 @@ t.test('a log that is emptied is not copied into the file: the checkpoint fails'
   t.strictSame(readFileSync(path), before);
 });
 
-t.test('a log that was cut and has grown again is not copied into the file', async (t) => {
+t.test('a log that was cut and has grown again is not checkpointed', async (t) => {
   const { url, path, commit } = await stage(t);
   for (const _ of Array(5)) await commit();
   const log = `${path}-wal`;
@@ -83,7 +83,7 @@ t.test('a log that was cut and has grown again is not copied into the file', asy
   t.strictSame(readFileSync(path), before);
 });
 
-t.test('a database file that lost its end is noticed before the next checkpoint', async (t) => {
+t.test('a truncated database file is detected before the next checkpoint', async (t) => {
   const { url, path, commit } = await stage(t);
   const other = new BetterSqlite3(path);
   other.pragma('wal_checkpoint(RESTART)');
@@ -100,7 +100,7 @@ t.test('a database file that lost its end is noticed before the next checkpoint'
   t.match(failed, [{ code: 'DATABASE_DAMAGED', message: /sidecar\.db was changed/ }]);
 });
 
-t.test('any statement that meets a damaged page is reported, whoever catches its error', async (t) => {
+t.test('any statement that reads a damaged page is reported, wherever its error is caught', async (t) => {
   const { url } = await scratch(t);
   const path = sqlitePath(url);
   const fatal: unknown[] = [];
@@ -117,7 +117,7 @@ t.test('any statement that meets a damaged page is reported, whoever catches its
   await t.rejects(receive(db, [deductionOf('e-1', {})]), { code: /^SQLITE_CORRUPT/ }, 'nothing is written');
 });
 
-t.test('a log whose contents a crash made worthless is written over', async (t) => {
+t.test('a log invalidated by a crash is overwritten', async (t) => {
   const { url } = await scratch(t);
   const log = `${sqlitePath(url)}-wal`;
   writeFileSync(log, Buffer.alloc(LOG_HEADER + 3 * FRAME));
@@ -130,7 +130,7 @@ t.test('a log whose contents a crash made worthless is written over', async (t) 
   t.strictSame(fatal, []);
 });
 
-t.test('checkpoints, vacuums and backups of any kind raise no alarm', async (t) => {
+t.test('checkpoints, vacuums and backups are not reported', async (t) => {
   const { url } = await scratch(t);
   const path = sqlitePath(url);
   const shrinkable = new BetterSqlite3(path);

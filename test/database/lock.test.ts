@@ -5,9 +5,9 @@ import { transact } from '../../src/database/transaction.ts';
 import { startChild } from './child.ts';
 import { scratch } from './scratch.ts';
 
-/** How long a writer waits for the lock. */
+/** The time that a writer waits for the lock. */
 const LOCK_WAIT_MS = 3_000;
-/** The event loop turns about 300 times during that wait, and hardly at all when the wait blocks it. */
+/** The event loop turns about 300 times during the wait, and hardly at all if the wait blocks it. */
 const TURNS_MIN = 10;
 
 t.test('while another process holds the write lock', async (t) => {
@@ -33,12 +33,12 @@ t.test('while another process holds the write lock', async (t) => {
     t.match(
       outcome,
       { status: 'rejected', reason: { code: 'LOCK_TIMEOUT' } },
-      'a writer is told to come back',
+      'a writer gets a retryable error',
     );
-    t.ok(isUnavailable((outcome as PromiseRejectedResult).reason), 'nothing is said against its work');
+    t.ok(isUnavailable((outcome as PromiseRejectedResult).reason), 'the error is temporary');
   }
-  t.ok(waitedMs > 0.9 * LOCK_WAIT_MS, `they waited: ${waitedMs} ms`);
-  t.ok(waitedMs < waiting.length * LOCK_WAIT_MS, `together, not one after the other: ${waitedMs} ms`);
+  t.ok(waitedMs > 0.9 * LOCK_WAIT_MS, `the writers waited: ${waitedMs} ms`);
+  t.ok(waitedMs < waiting.length * LOCK_WAIT_MS, `all at once, not one after the other: ${waitedMs} ms`);
   t.ok(turns >= TURNS_MIN, `the event loop turned ${turns} times`);
 
   const late = transact(db, (trx) => trx.updateTable('ledger_head').set({ position: 4 }).execute());
@@ -46,5 +46,5 @@ t.test('while another process holds the write lock', async (t) => {
   await late;
   t.equal(await child.end(), 0);
   const after = await db.selectFrom('ledger_head').selectAll().executeTakeFirstOrThrow();
-  t.equal(after.position, 4, 'a writer that still waits when the lock is let go gets it');
+  t.equal(after.position, 4, 'a waiting writer gets the lock when it is released');
 });

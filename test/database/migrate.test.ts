@@ -15,12 +15,12 @@ const RELEASED = new URL('../../db/', import.meta.url);
 const FIRST = '0001_database.sql';
 const NEXT = '0999_next.sql';
 
-/** A copy of the released migrations to spoil, and a database that they were applied to. */
+/** A copy of the released migrations to change, and a database with them applied. */
 async function copied(t: Test, name?: string) {
   const db = open(t, name === undefined ? await newDatabaseUrl(t) : await anotherUrl(t, name));
   await migrate(db, 'sandbox', NOW);
   const folder = join(t.testdirName, 'db');
-  // On PostgreSQL nothing else clears it: what a run before this one wrote, for other numbers, would be there still.
+  // On PostgreSQL nothing else clears the table of an earlier test.
   rmSync(folder, { recursive: true, force: true });
   cpSync(RELEASED, folder, { recursive: true });
   const path = join(folder, engineOfTests());
@@ -30,12 +30,12 @@ async function copied(t: Test, name?: string) {
   return { db, path, folder: pathToFileURL(`${folder}/`), write };
 }
 
-/** The address of one more database without tables. */
+/** The address of another database without tables. */
 function anotherUrl(t: Test, name: string): Promise<string> | string {
   return engineOfTests() === 'sqlite' ? `sqlite:${t.testdirName}/${name}.db` : newDatabaseUrl(t);
 }
 
-t.test('a new database gets the whole schema, and the same again changes nothing', async (t) => {
+t.test('a new database gets the whole schema, and migrating again changes nothing', async (t) => {
   const db = open(t, await newDatabaseUrl(t));
   const applied = await migrate(db, 'live', NOW);
   t.equal(applied[0], '0001_database');
@@ -57,7 +57,7 @@ t.test('a new database gets the whole schema, and the same again changes nothing
   await t.resolves(checkSchema(db, 'live'));
 });
 
-t.test('a start that must not migrate refuses a database that is behind', async (t) => {
+t.test('a start without migrations rejects an outdated database', async (t) => {
   const db = open(t, await newDatabaseUrl(t));
   await t.rejects(checkSchema(db, 'sandbox'), { code: 'SCHEMA_REFUSED', message: /0001_database.*migrate/ });
 
@@ -69,7 +69,7 @@ t.test('a start that must not migrate refuses a database that is behind', async 
   t.notOk((await tablesOf(behind)).includes('next'));
 });
 
-t.test('a failed migration leaves nothing behind, not even of those before it', async (t) => {
+t.test('a failed migration rolls back all pending migrations', async (t) => {
   const { db, folder, write } = await copied(t);
   const before = await tablesOf(db);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\nINSERT INTO nowhere VALUES (1);\n');
@@ -78,13 +78,13 @@ t.test('a failed migration leaves nothing behind, not even of those before it', 
 
   const fresh = open(t, await anotherUrl(t, 'fresh'));
   await t.rejects(migrate(fresh, 'sandbox', NOW, folder), { message: /nowhere/ });
-  t.strictSame(await tablesOf(fresh), [], 'nor of a first start');
+  t.strictSame(await tablesOf(fresh), [], 'a first start leaves nothing either');
 
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
-  t.match(await migrate(db, 'sandbox', NOW, folder), [/_next$/], 'and is applied once it is mended');
+  t.match(await migrate(db, 'sandbox', NOW, folder), [/_next$/], 'the corrected migration is applied');
 });
 
-t.test('a migration that was edited after it was applied is refused', async (t) => {
+t.test('a migration that was edited after it was applied is rejected', async (t) => {
   const { db, path, folder } = await copied(t);
   appendFileSync(join(path, FIRST), '-- a harmless remark\n');
   const refusal = { code: 'SCHEMA_REFUSED', message: /0001_database is not the text that was applied/ };
@@ -92,7 +92,7 @@ t.test('a migration that was edited after it was applied is refused', async (t) 
   await t.rejects(checkSchema(db, 'sandbox', folder), refusal);
 });
 
-t.test('a database newer than the code is refused', async (t) => {
+t.test('a database newer than the code is rejected', async (t) => {
   const { db, path, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   await migrate(db, 'sandbox', NOW, folder);
@@ -102,7 +102,7 @@ t.test('a database newer than the code is refused', async (t) => {
   rmSync(path, { recursive: true });
 });
 
-t.test('the numbers of the files rise by one, or nothing is applied', async (t) => {
+t.test('if the file numbers have a gap, nothing is applied', async (t) => {
   const { db, path, folder, write } = await copied(t);
   write(NEXT, 'CREATE TABLE next (one INTEGER);\n');
   renameSync(join(path, FIRST), join(path, '0000_database.sql'));
@@ -110,7 +110,7 @@ t.test('the numbers of the files rise by one, or nothing is applied', async (t) 
   t.notOk((await tablesOf(db)).includes('next'));
 });
 
-t.test('a database of the other environment is refused', async (t) => {
+t.test('a database of the other environment is rejected', async (t) => {
   const { db } = await scratch(t);
   const refusal = { code: 'SCHEMA_REFUSED', message: /belongs to sandbox, but BENEFITS_ENVIRONMENT is live/ };
   await t.rejects(migrate(db, 'live', NOW), refusal);
@@ -134,7 +134,7 @@ t.test('processes that start at the same time on a new database migrate it once'
   );
   t.strictSame(await Promise.all(children.map((child) => child.end())), [0, 0, 0]);
   const known = applied.filter((names) => names.length > 0);
-  t.equal(known.length, 1, 'one of them did it all');
+  t.equal(known.length, 1, 'one process applied all migrations');
   const rows = await open(t, url).selectFrom('migrations').select('name').orderBy('number').execute();
   t.strictSame(
     rows.map((row) => row.name),
@@ -143,7 +143,7 @@ t.test('processes that start at the same time on a new database migrate it once'
 });
 
 t.test(
-  'a migration killed at any statement leaves the old schema, and the next start makes the new one',
+  'a migration killed at any statement leaves the old schema, and the next start migrates it',
   async (t) => {
     const { db: whole } = await scratch(t);
     const schema = await tablesOf(whole);
@@ -162,7 +162,7 @@ t.test(
   },
 );
 
-t.test('a killed upgrade leaves the schema and the rows of the release before', async (t) => {
+t.test('a killed upgrade leaves the schema and the rows of the earlier release', async (t) => {
   const url = await newDatabaseUrl(t);
   const before = openDatabase(url);
   await migrate(before, 'sandbox', NOW);
@@ -189,7 +189,7 @@ t.test('a killed upgrade leaves the schema and the rows of the release before', 
 });
 
 if (engineOfTests() === 'sqlite') {
-  t.test('checking a row builds no tree in memory: closed sets are spelled with OR', async (t) => {
+  t.test('CHECK constraints build no temporary tree', async (t) => {
     const { url } = await scratch(t);
     const handle = new BetterSqlite3(sqlitePath(url));
     t.teardown(() => handle.close());
@@ -205,12 +205,12 @@ if (engineOfTests() === 'sqlite') {
       .prepare<[], string>("select name from sqlite_schema where type = 'table' and name not like 'sqlite_%'")
       .pluck()
       .all();
-    t.ok(tables.length > 20, 'all tables are looked at');
+    t.ok(tables.length > 20, 'all tables are checked');
     t.strictSame(tables.filter(builds), []);
   });
 }
 
-t.test('a row without its parent is refused, and so is removing a parent with rows', async (t) => {
+t.test('a row without its parent, and deleting a parent with rows, is rejected', async (t) => {
   const { db } = await scratch(t);
   const refused = { code: engineOfTests() === 'sqlite' ? 'SQLITE_CONSTRAINT_FOREIGNKEY' : '23503' };
   const chunk = (census_id: string) => ({ census_id, chunk: 0, sealed: Buffer.alloc(1) });

@@ -37,7 +37,7 @@ async function reported(t: Test): Promise<Db> {
   return db;
 }
 
-t.test('the example queries of db/README.md return what happened', async (t) => {
+t.test('the example queries of db/README.md return the stored data', async (t) => {
   const db = await reported(t);
   t.equal(EXAMPLES.length, 3);
   const [inEffect = '', history = '', totals = ''] = EXAMPLES;
@@ -56,7 +56,7 @@ t.test('the example queries of db/README.md return what happened', async (t) => 
   t.strictSame(sums, ['r1 dental 1 700 301', 'r1 medical 1 1235 0'], 'a voided or open run does not count');
 });
 
-t.test('runs are listed when they are finalized, and stay when they are voided', async (t) => {
+t.test('finalized and voided runs are listed', async (t) => {
   const db = await reported(t);
   const runs = await rowsOf(db, 'select run_id, state, void_reason from reporting_runs order by run_id');
   t.strictSame(
@@ -73,7 +73,7 @@ t.test('runs are listed when they are finalized, and stay when they are voided',
   t.equal(Number(count), 2);
 });
 
-t.test('a line that is only reported is not in the view of deducted lines', async (t) => {
+t.test('a reported line is not in the view of deducted lines', async (t) => {
   const db = await reported(t);
   const [first] = await db.selectFrom('run_employees').selectAll().where('employee_id', '=', 'e').execute();
   const [line] = JSON.parse(first?.lines as string);

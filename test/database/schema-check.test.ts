@@ -52,7 +52,7 @@ const ON_SQLITE: Case[] = [
     found: ['table tokens is missing', 'view tokens was added'],
   },
   {
-    name: 'a reporting view of something else',
+    name: 'a reporting view with another query',
     statements: ['drop view reporting_runs', 'create view reporting_runs as select * from payroll_runs'],
     found: ['view reporting_runs is not what the migrations create'],
   },
@@ -62,7 +62,7 @@ const ON_SQLITE: Case[] = [
     found: ['trigger deduction_versions_are_never_changed is missing'],
   },
   {
-    name: 'a trigger of the same name that does nothing',
+    name: 'a trigger with the same name and no effect',
     statements: [
       'drop trigger deduction_versions_are_never_changed',
       'create trigger deduction_versions_are_never_changed before update on deduction_versions begin select 1; end',
@@ -100,7 +100,7 @@ const ON_POSTGRES: Case[] = [
     ],
   },
   {
-    name: 'a reporting view of something else',
+    name: 'a reporting view with another query',
     statements: [
       `do $$ begin execute 'create or replace view reporting_runs as '
         || replace(pg_get_viewdef('reporting_runs'), '<> ''open''', '= ''open'''); end $$`,
@@ -108,7 +108,7 @@ const ON_POSTGRES: Case[] = [
     found: ['rule reporting_runs._RETURN is not what the migrations create'],
   },
   {
-    name: 'a trigger function that does nothing',
+    name: 'a trigger function without an effect',
     statements: [
       'create or replace function refuse_change() returns trigger language plpgsql as $$ begin return new; end $$',
     ],
@@ -128,16 +128,16 @@ const ON_POSTGRES: Case[] = [
     found: ['table inbox is not what the migrations create', 'policy inbox.hidden was added'],
   },
   {
-    name: 'a table whose rows are read with those of another',
+    name: 'a child table whose rows are read with its parent',
     statements: ['create table more () inherits (tokens)'],
     found: ['child tokens.more was added'],
   },
 ];
 
 for (const { name, statements, found } of IS_SQLITE ? ON_SQLITE : ON_POSTGRES) {
-  t.test(`an altered schema is found: ${name}`, async (t) => {
+  t.test(`an altered schema is detected: ${name}`, async (t) => {
     const { db } = await migrated(t);
-    t.strictSame(await compareSchema(db), [], 'it is what the migrations create');
+    t.strictSame(await compareSchema(db), [], 'the schema is unchanged');
     await alter(db, ...statements);
     const differences = (await compareSchema(db)).map(({ object, rule }) => `${object} ${rule}`);
     for (const difference of found) t.ok(differences.includes(difference), `${difference}: ${differences}`);
@@ -148,13 +148,13 @@ for (const { name, statements, found } of IS_SQLITE ? ON_SQLITE : ON_POSTGRES) {
   });
 }
 
-t.test('what a running service leaves in its schema is no difference', async (t) => {
+t.test('statistics and settings of a running service are not differences', async (t) => {
   const { db } = await migrated(t);
   await alter(db, IS_SQLITE ? 'analyze' : 'alter table inbox set (autovacuum_enabled = false)');
   t.strictSame(await compareSchema(db), []);
 });
 
-t.test('tables and views of others do not count, and the comparison leaves nothing', async (t) => {
+t.test('other tables and views do not count, and the comparison leaves nothing behind', async (t) => {
   const { db } = await migrated(t);
   await alter(
     db,
@@ -169,7 +169,7 @@ t.test('tables and views of others do not count, and the comparison leaves nothi
 });
 
 if (!IS_SQLITE) {
-  t.test('without the right to create a schema the comparison is refused', async (t) => {
+  t.test('without the right to create a schema the comparison is rejected', async (t) => {
     const { db, url } = await migrated(t);
     const user = `reader_${process.pid}`;
     await alter(

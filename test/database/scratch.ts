@@ -1,4 +1,4 @@
-/** A database of its own for each test, at this code's schema, on the engine of this run. */
+/** A separate database for each test, with the current schema, on the engine of this run. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,14 +14,14 @@ export function scratchUrl(t: Test): string {
   return `sqlite:${t.testdir()}/sidecar.db`;
 }
 
-/** Opens it, and closes it when the test ends. */
+/** Opens the database and closes it when the test ends. */
 export function open(t: Test, url: string): Db {
   const db = openDatabase(url);
   t.teardown(() => db.destroy());
   return db;
 }
 
-/** A new, migrated sandbox database. A test that changes its schema asks for one of its own instead. */
+/** A new, migrated sandbox database. A test that changes the schema needs its own database instead. */
 export async function scratch(t: Test): Promise<{ db: Db; url: string }> {
   if (engineOfTests() === 'postgres') return onPostgres(t);
   const url = await newDatabaseUrl(t);
@@ -32,7 +32,7 @@ export async function scratch(t: Test): Promise<{ db: Db; url: string }> {
 
 const MIGRATED_AT = new Date('2026-01-31T09:30:00.000Z');
 
-/** The bytes of a new database: writing them takes a tenth of the time of migrating. */
+/** The bytes of a new database. Writing them takes a tenth of the time of migrating. */
 let migratedFile: Promise<Buffer> | undefined;
 
 async function makeMigratedFile(): Promise<Buffer> {
@@ -46,13 +46,13 @@ async function makeMigratedFile(): Promise<Buffer> {
   return bytes;
 }
 
-/** Databases of earlier tests, as good as new: making one takes PostgreSQL twenty times as long as emptying one. */
+/** Emptied databases of earlier tests. Creating one takes PostgreSQL twenty times as long as emptying one. */
 const emptied: string[] = [];
 
 async function onPostgres(t: Test): Promise<{ db: Db; url: string }> {
   const used = emptied.pop();
   const url = used ?? (await newDatabaseUrl(t));
-  // Runs last, when the test has closed what it opened.
+  // Runs last, after the test has closed what it opened.
   t.teardown(async () => {
     await run(url, EMPTY);
     emptied.push(url);
@@ -65,7 +65,7 @@ async function onPostgres(t: Test): Promise<{ db: Db; url: string }> {
   return { db, url };
 }
 
-/** Keeps aside the rows that migrating alone makes. */
+/** Saves the rows that the migrations create. */
 const KEEP = `do $$
 declare kept text;
 begin
@@ -75,7 +75,7 @@ begin
   end loop;
 end $$`;
 
-/** A lock that a test left behind fails here. Without triggers, as the ledger lets nobody remove from it. */
+/** Fails on a lock that a test left behind. Runs without triggers, because the ledger rejects deletions. */
 const EMPTY = `do $$
 declare kept text;
 begin

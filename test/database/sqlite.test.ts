@@ -5,10 +5,10 @@ import { openSqlite } from '../../src/database/sqlite.ts';
 import type { Db, Tables } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 
-/** How many statements stay prepared; the number is src/database/sqlite.ts's own. */
+/** The maximum number of prepared statements, as in src/database/sqlite.ts. */
 const KEPT = 300;
 
-/** A database whose writing handle tells which texts it prepares. */
+/** A database whose writing handle records which texts it prepares. */
 function watched(t: Test): { db: Db; prepared: string[] } {
   const { dialect, writer } = openSqlite(join(t.testdir(), 'sidecar.db'));
   const prepared: string[] = [];
@@ -30,27 +30,27 @@ function run(db: Db, texts: readonly string[]): Promise<void> {
 
 const text = (number: number) => `select ${number} as answer`;
 
-t.test('a statement that is used again is not prepared again', async (t) => {
+t.test('a repeated statement is prepared once', async (t) => {
   const { db, prepared } = watched(t);
   await run(db, [text(1), text(2), text(1)]);
   await run(db, [text(2)]);
   t.strictSame(prepared, ['begin immediate', text(1), text(2), 'commit']);
 });
 
-t.test('a bounded number of statements is kept, those used last', async (t) => {
+t.test('a bounded number of statements is kept, the most recently used ones', async (t) => {
   const { db, prepared } = watched(t);
   const newest = text(KEPT - 1);
-  // `begin` before them and `commit` after them make it two too many; the next `begin` takes one more place.
+  // With `begin` and `commit` they are two too many, and the next `begin` takes one more slot.
   await run(
     db,
     Array.from({ length: KEPT }, (_, number) => text(number)),
   );
   prepared.length = 0;
   await run(db, [text(2), newest, text(0), text(2), text(3)]);
-  t.strictSame(prepared, ['begin immediate', text(0), text(3)], 'those used longest ago had to go');
+  t.strictSame(prepared, ['begin immediate', text(0), text(3)], 'the least recently used were dropped');
 });
 
-t.test('statements answer rows, and how many rows they changed', async (t) => {
+t.test('statements return rows and the number of changed rows', async (t) => {
   const { db } = watched(t);
   await run(db, ['create table ledger_head (one integer, position integer)']);
   const inserted = await transact(db, async (trx) => {

@@ -21,7 +21,7 @@ async function causes(db: Db | Trx): Promise<string[]> {
   return rows.map((row) => row.cause);
 }
 
-t.test('a transaction answers what its work answers, and commits it', async (t) => {
+t.test('a transaction commits and returns the result of its work', async (t) => {
   const { db } = await scratch(t);
   const answer = await transact(db, async (trx) => {
     await refuse(trx, 'a');
@@ -31,7 +31,7 @@ t.test('a transaction answers what its work answers, and commits it', async (t) 
   t.strictSame(await causes(db), ['a']);
 });
 
-t.test('work that throws leaves nothing behind, and the next transaction runs', async (t) => {
+t.test('failed work is rolled back, and the next transaction runs', async (t) => {
   const { db } = await scratch(t);
   const failing = transact(db, async (trx) => {
     await refuse(trx, 'a');
@@ -42,7 +42,7 @@ t.test('work that throws leaves nothing behind, and the next transaction runs', 
   t.strictSame(await causes(db), ['b']);
 });
 
-t.test('the database used inside a transaction throws at once instead of waiting for ever', async (t) => {
+t.test('using the database inside a transaction throws immediately instead of waiting forever', async (t) => {
   const { db } = await scratch(t);
   await transact(db, async (trx) => {
     await t.rejects(causes(db), REFUSED, 'a read');
@@ -50,11 +50,11 @@ t.test('the database used inside a transaction throws at once instead of waiting
     await t.rejects(
       transact(db, async () => {}),
       REFUSED,
-      'a transaction of its own',
+      'a nested transaction',
     );
     await refuse(trx, 'b');
   });
-  t.strictSame(await causes(db), ['b'], 'the transaction itself is unharmed');
+  t.strictSame(await causes(db), ['b'], 'the transaction itself succeeds');
 });
 
 t.test('a transaction inside a transaction throws', async (t) => {
@@ -64,7 +64,7 @@ t.test('a transaction inside a transaction throws', async (t) => {
   });
 });
 
-t.test('what a transaction set off may use the database once it has ended', async (t) => {
+t.test('work started by a transaction may use the database after it ends', async (t) => {
   const { db } = await scratch(t);
   const bell = new EventEmitter();
   const after = Promise.withResolvers<void>();
@@ -80,20 +80,20 @@ t.test('what a transaction set off may use the database once it has ended', asyn
   t.strictSame(await read, ['a']);
 });
 
-t.test('a transaction that has ended takes no more statements', async (t) => {
+t.test('an ended transaction rejects statements', async (t) => {
   const { db } = await scratch(t);
   const kept = await transact(db, async (trx) => ({ trx }));
   await t.rejects(refuse(kept.trx, 'a'));
   t.strictSame(await causes(db), []);
 });
 
-t.test('reads see committed rows only, and never wait for the transaction that is open', async (t) => {
+t.test('reads see committed rows only, and never wait for the open transaction', async (t) => {
   const { db } = await scratch(t);
   const signals = new EventEmitter();
   const written = once(signals, 'written');
   const writing = transact(db, async (trx) => {
     await refuse(trx, 'a');
-    t.strictSame(await causes(trx), ['a'], 'the transaction sees its own');
+    t.strictSame(await causes(trx), ['a'], 'the transaction sees its own rows');
     signals.emit('written');
     await once(signals, 'read');
   });
@@ -104,15 +104,15 @@ t.test('reads see committed rows only, and never wait for the transaction that i
   t.strictSame(await causes(db), ['a']);
 });
 
-// What follows from one handle that writes and one that reads; test/postgres has the rules of many connections.
+// Rules of one writing and one reading handle. test/postgres has the rules of many connections.
 if (engineOfTests() === 'sqlite') {
-  t.test('a write outside a transaction is refused', async (t) => {
+  t.test('a write outside a transaction is rejected', async (t) => {
     const { db } = await scratch(t);
     await t.rejects(refuse(db as Trx, 'a'), { code: 'SQLITE_READONLY' });
     t.strictSame(await causes(db), []);
   });
 
-  t.test('transactions run one after the other, in the order they were asked for', async (t) => {
+  t.test('transactions run one after the other, in the order of the calls', async (t) => {
     const { db } = await scratch(t);
     const order: string[] = [];
     const work = (name: string) =>
@@ -127,24 +127,21 @@ if (engineOfTests() === 'sqlite') {
     t.strictSame(await causes(db), ['a', 'c']);
   });
 
-  t.test(
-    'when the engine itself rolled back, no later statement of the work commits by itself',
-    async (t) => {
-      const { db } = await scratch(t);
-      const working = transact(db, async (trx) => {
-        await refuse(trx, 'a');
-        // What a full disk does to a transaction, made without one.
-        await t.rejects(sql`insert or rollback into ledger_head values (1, 9)`.execute(trx), {
-          code: /CONSTRAINT/,
-        });
-        await refuse(trx, 'b');
+  t.test('after a rollback by the engine no later statement of the work commits on its own', async (t) => {
+    const { db } = await scratch(t);
+    const working = transact(db, async (trx) => {
+      await refuse(trx, 'a');
+      // Does what a full disk does to a transaction.
+      await t.rejects(sql`insert or rollback into ledger_head values (1, 9)`.execute(trx), {
+        code: /CONSTRAINT/,
       });
-      const error = await working.catch((error) => error);
-      t.match(error, { code: 'ROLLED_BACK' });
-      t.ok(isUnavailable(error), 'the work is to be tried again');
-      t.strictSame(await causes(db), []);
-      await transact(db, (trx) => refuse(trx, 'c'));
-      t.strictSame(await causes(db), ['c'], 'the next transaction runs');
-    },
-  );
+      await refuse(trx, 'b');
+    });
+    const error = await working.catch((error) => error);
+    t.match(error, { code: 'ROLLED_BACK' });
+    t.ok(isUnavailable(error), 'the work is retryable');
+    t.strictSame(await causes(db), []);
+    await transact(db, (trx) => refuse(trx, 'c'));
+    t.strictSame(await causes(db), ['c'], 'the next transaction runs');
+  });
 }

@@ -50,7 +50,7 @@ const facts = (db: Db) =>
     .select(['position', 'employee_id', 'employer_id', 'termination_date', 'source', 'source_id'])
     .orderBy('position')
     .execute();
-/** The last days of the spells of `emp-1`. */
+/** The last days of the employments of `emp-1`. */
 const ends = async (db: Db) =>
   employmentsOf((await rosterOf(db, ['emp-1'])).get('emp-1') ?? []).flatMap(({ spells }) =>
     spells.map(({ termination_date }) => termination_date),
@@ -75,14 +75,14 @@ t.test('accepting a change enqueues it encrypted and updates the roster in one t
   ]);
   const { body } = await db.selectFrom('outbox').select('body').executeTakeFirstOrThrow();
   const sent = JSON.parse(encryptor.decrypt(body as Buffer, placeOf(changeId, 'body')).toString('utf8'));
-  t.strictSame(sent, { ...newHire, employer: 'Acme Inc.' }, 'the employer is passed on when given');
+  t.strictSame(sent, { ...newHire, employer: 'Acme Inc.' }, 'the employer is sent if given');
   t.match(await facts(db), [
     { position: 1, employee_id: 'emp-1', employer_id: 'employer-1', source: 'new-hire', source_id: changeId },
   ]);
 });
 
 t.test(
-  'a key leads to one change for ever, also when its body is erased and the data key is another',
+  'a key returns the same change permanently, even after its body is erased and the data key changed',
   async (t) => {
     const { db, now, accepting } = await begin(t);
     const service = await stubService(t, (response) => json(response, 200));
@@ -110,7 +110,7 @@ t.test(
 );
 
 t.test(
-  'of many concurrent requests with one key one is accepted, and the others repeat its result',
+  'one of many concurrent requests with the same key is accepted, and the others repeat its result',
   async (t) => {
     const { db, accepting } = await begin(t);
     const all = await Promise.all(
@@ -157,12 +157,12 @@ t.test('changes in one transaction are independent and in order', async (t) => {
         termination_date: null,
       },
     ],
-    'a later one finds the employment of an earlier one; of an unknown employee a termination teaches nothing',
+    'a change sees the facts of earlier ones, and a termination of an unknown employee adds none',
   );
   t.match((await rosterOf(db, ['emp-1'])).get('emp-1'), [{}, {}, { position: 3, pay_frequency: 'monthly' }]);
 });
 
-t.test('while an earlier change is unfinished or held, a new one waits behind it', async (t) => {
+t.test('while an earlier change is unfinished or held, a new one waits for it', async (t) => {
   const { db, now, accepting } = await begin(t);
   const service = await stubService(t, (response) => json(response, 422, { error: 'no' }));
   await acceptChange(accepting, hire(), null);
@@ -174,7 +174,7 @@ t.test('while an earlier change is unfinished or held, a new one waits behind it
   ]);
 });
 
-t.test('later changes do not alter what a run saw at its position', async (t) => {
+t.test('later changes do not alter the roster at an earlier position', async (t) => {
   const { db, accepting } = await begin(t);
   await acceptChange(accepting, hire(), null);
   const before = await rosterAt(db, ['emp-1'], 1);
@@ -184,7 +184,7 @@ t.test('later changes do not alter what a run saw at its position', async (t) =>
 });
 
 t.test(
-  'a change stands against a census staged before it, and against a later one until its date',
+  'a census staged before a change never overrides it, and a later one only after its date',
   async (t) => {
     const { db, now, accepting } = await begin(t);
     const row = {
@@ -208,16 +208,16 @@ t.test(
     now.advance(1_000);
     await acceptChange(accepting, leave(), null);
     now.advance(1_000);
-    t.equal(await census(staged), 0, 'learning that began before the change');
+    t.equal(await census(staged), 0, 'the census was staged before the change');
     t.strictSame(await ends(db), ['2026-03-31']);
-    t.equal(await census(now()), 0, 'the last day is yet to come');
+    t.equal(await census(now()), 0, 'the last day is in the future');
     now.advance(31 * 86_400_000);
     t.equal(await census(now()), 1);
     t.strictSame(await ends(db), [null]);
   },
 );
 
-t.test('a change counts even if the clock was set back since the previous fact', async (t) => {
+t.test('a change applies even if the clock was set back since the previous fact', async (t) => {
   const { db, now, accepting } = await begin(t);
   await acceptChange(accepting, hire(), null);
   now.advance(-2 * 86_400_000);
@@ -244,7 +244,7 @@ t.test('changes that arrive together share a transaction, and each gets its own 
     changes.map(({ body }, at) => [idOf(accepted[at]), body.employee_id]),
   );
   const times = await db.selectFrom('outbox').select('created_at').distinct().execute();
-  t.equal(times.length, 2, 'one time a transaction');
+  t.equal(times.length, 2, 'one time per transaction');
 });
 
 t.test('a database error rejects every waiting caller, and the next change is accepted', async (t) => {
@@ -262,7 +262,7 @@ t.test('a database error rejects every waiting caller, and the next change is ac
     both.map(({ status }) => status),
     ['rejected', 'rejected'],
   );
-  t.strictSame(await owed(db), [], 'nothing of it is there');
+  t.strictSame(await owed(db), [], 'nothing was stored');
   isBroken = false;
   t.match(await gathering.accept({ change: leave(), idempotencyKey: 'k' }), { outcome: 'accepted' });
 });

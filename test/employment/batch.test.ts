@@ -15,7 +15,7 @@ const lines = Array.from({ length: LINES }, (_, at) =>
   ),
 );
 
-/** A database that fails in the transaction of this number, from 1. */
+/** A database that fails in the given transaction, counted from 1. */
 async function failingIn(t: Test, transaction: number) {
   const { db } = await scratch(t);
   const clock = setClock();
@@ -38,25 +38,28 @@ async function failingIn(t: Test, transaction: number) {
   return { parts, logged, counts, stored };
 }
 
-t.test('a batch is accepted in transactions of a bounded size, and each wakes the send loop', async (t) => {
-  const { parts, counts, stored } = await failingIn(t, 0);
-  const results = await acceptBatch(parts, lines);
-  t.equal(results.filter(({ status }) => status === 'accepted').length, LINES - 1);
-  t.equal(await stored(), LINES - 1);
-  t.strictSame(counts, { transactions: 3, woken: 3 });
-});
+t.test(
+  'a batch is accepted in transactions of bounded size, each of which wakes the send loop',
+  async (t) => {
+    const { parts, counts, stored } = await failingIn(t, 0);
+    const results = await acceptBatch(parts, lines);
+    t.equal(results.filter(({ status }) => status === 'accepted').length, LINES - 1);
+    t.equal(await stored(), LINES - 1);
+    t.strictSame(counts, { transactions: 3, woken: 3 });
+  },
+);
 
 t.test(
-  'when the database fails in the middle, the rest is told to come again, and is not half there',
+  'if the database fails in the middle of a batch, the rest is rejected with a retry status and not stored',
   async (t) => {
     const { parts, logged, counts, stored } = await failingIn(t, 2);
     const results = await acceptBatch(parts, lines);
     t.equal(results.length, LINES);
     t.ok(results.slice(0, CHANGES_AT_ONCE).every(({ status }) => status === 'accepted'));
     t.ok(results.slice(CHANGES_AT_ONCE, -1).every(({ status }) => status === 'unavailable'));
-    t.equal(results.at(-1)?.status, 'refused', 'what is bad stays so');
+    t.equal(results.at(-1)?.status, 'refused', 'an invalid change is still rejected');
     t.equal(await stored(), CHANGES_AT_ONCE);
-    t.strictSame(counts, { transactions: 2, woken: 1 }, 'it is not tried further');
+    t.strictSame(counts, { transactions: 2, woken: 1 }, 'later transactions are not tried');
     t.strictSame(logged, [{ code: 'INTERNAL' }]);
   },
 );

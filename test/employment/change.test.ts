@@ -24,7 +24,7 @@ const bytes = (kind: ChangeKind, body: object): string => {
   return bytesOf(checked.change).toString('utf8');
 };
 
-t.test('a body is checked by the contract of its kind, and by no other', async (t) => {
+t.test('a body is checked against the contract of its kind only', async (t) => {
   for (const kind of CHANGE_KINDS) {
     t.strictSame(checkChange(kind, BODIES[kind]), {
       ok: true,
@@ -36,7 +36,7 @@ t.test('a body is checked by the contract of its kind, and by no other', async (
   }
 });
 
-t.test('every kind takes an effective date, which is checked and not sent', async (t) => {
+t.test('every kind accepts an effective date, which is checked and not sent', async (t) => {
   for (const kind of CHANGE_KINDS) {
     const dated = checkChange(kind, { ...BODIES[kind], effective_on: '2026-08-03' });
     t.match(dated, { ok: true, change: { effectiveOn: '2026-08-03' } });
@@ -66,8 +66,8 @@ t.test('the body is sent with sorted fields and values as given', async (t) => {
   const other = { employer, ...others, address: Object.fromEntries(Object.entries(address).reverse()) };
   t.equal(bytes('new-hire', other), sent);
   const turned = { ...one, pay_rate: one.pay_rate.toReversed() };
-  t.not(bytes('new-hire', turned), sent, 'the order of a list says something');
-  t.not(bytes('new-hire', { ...one, job_title: '' }), sent, 'an empty text too');
+  t.not(bytes('new-hire', turned), sent, 'the order of a list matters');
+  t.not(bytes('new-hire', { ...one, job_title: '' }), sent, 'an empty text matters');
 });
 
 t.test('a key is 1 to 255 visible ASCII characters', async (t) => {

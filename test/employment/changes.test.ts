@@ -22,31 +22,28 @@ async function staged(t: Test) {
   return { db, ...(await service(t, db)) };
 }
 
-t.test(
-  'changes are listed newest first, page by page, each once, and census uploads not at all',
-  async (t) => {
-    const { db } = await staged(t);
-    const ids: string[] = [];
-    for (let index = 0; index < 5; index += 1) ids.push(await report(db, 'demographic', `e-${index}`));
-    await oweCensus(db);
-    const seen: string[] = [];
-    for (let before: number | undefined; ; ) {
-      const { changes, next } = await listChanges(db, {}, { before, limit: 2 });
-      seen.push(...changes.map((change) => change.change_id));
-      if (next === null) break;
-      before = next;
-    }
-    t.strictSame(seen, ids.toReversed());
-    t.equal(await findChange(db, 'no-such-change'), null);
-  },
-);
+t.test('changes are listed newest first, page by page, each once, without census uploads', async (t) => {
+  const { db } = await staged(t);
+  const ids: string[] = [];
+  for (let index = 0; index < 5; index += 1) ids.push(await report(db, 'demographic', `e-${index}`));
+  await oweCensus(db);
+  const seen: string[] = [];
+  for (let before: number | undefined; ; ) {
+    const { changes, next } = await listChanges(db, {}, { before, limit: 2 });
+    seen.push(...changes.map((change) => change.change_id));
+    if (next === null) break;
+    before = next;
+  }
+  t.strictSame(seen, ids.toReversed());
+  t.equal(await findChange(db, 'no-such-change'), null);
+});
 
 t.test('a census upload is not listed as a change, nor found by its id', async (t) => {
   const { db } = await staged(t);
   t.equal(await findChange(db, await oweCensus(db)), null);
 });
 
-t.test('filters narrow the list by state, employee, kind and time, and all must hold', async (t) => {
+t.test('filters narrow the list by state, employee, kind and time, combined with and', async (t) => {
   const { db, answers, clock, send } = await staged(t);
   const hire = await report(db, 'new-hire', 'a/1', { clock });
   clock.advance(1_000);
@@ -113,7 +110,7 @@ t.test('a change shows which one of the employee is sent first', async (t) => {
   t.strictSame([await behind(first), await behind(second), await behind(third)], [null, first, second]);
   answers.set(first, 500);
   await send();
-  t.strictSame([await behind(first), await behind(second)], [null, first], 'also while it is tried again');
+  t.strictSame([await behind(first), await behind(second)], [null, first], 'even while it is retried');
 });
 
 t.test('all changes wait for a rejected new hire until it is released', async (t) => {
@@ -132,7 +129,7 @@ t.test('all changes wait for a rejected new hire until it is released', async (t
   t.match(await releaseChange(db, hire), { outcome: 'refused', why: /holds nothing back/ });
 });
 
-t.test('a refused manual action names the reason and an alternative', async (t) => {
+t.test('a rejected manual action names the reason and an alternative', async (t) => {
   const { db, answers, send } = await staged(t);
   const old = await report(db, 'demographic', 'e');
   answers.set(old, 422);

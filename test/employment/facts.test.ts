@@ -39,7 +39,7 @@ const of = (employer_id: string, stated: Partial<NewFact>) => ({
   ...stated,
 });
 
-t.test('a new hire’s facts are those of the report, for the employer it names', async (t) => {
+t.test('a new hire states the facts of the report for its employer', async (t) => {
   const full = { hire_date: '2024-02-29', pay_frequency: 'weekly', employment_status: 'part_time' };
   t.strictSame(factsOf(hire(full), known(at('b')), TODAY), [of('a', { ...full, absent: 0 })]);
   const short = { hire_date: '2024-02-29', employment_status: 'full_time' };
@@ -55,7 +55,7 @@ t.test('a termination applies to the employment that is active on its date', asy
   t.strictSame(
     factsOf(leave('2026-01-31'), moved, TODAY),
     [of('a', { termination_date: '2026-01-31' })],
-    'also when it comes late',
+    'even if reported late',
   );
   t.match(
     factsOf(leave('2026-02-01'), moved, TODAY),
@@ -64,18 +64,23 @@ t.test('a termination applies to the employment that is active on its date', asy
   );
 });
 
-t.test('without one, it applies to the employment that a census lacks, else to the newest', async (t) => {
-  const absent = known(at('a', { absent: 1 }), at('b', { hire_date: '2026-02-01' }));
-  t.match(factsOf(leave('2026-01-31'), absent, TODAY), [{ employer_id: 'a' }]);
-  const ended = known(
-    at('b', { termination_date: '2024-12-31' }),
-    at('a', { termination_date: '2026-03-31' }),
-  );
-  t.match(factsOf(leave('2026-04-30'), ended, TODAY), [{ employer_id: 'a', termination_date: '2026-04-30' }]);
-});
+t.test(
+  'without an active employment a termination applies to the one missing from a census, else to the newest',
+  async (t) => {
+    const absent = known(at('a', { absent: 1 }), at('b', { hire_date: '2026-02-01' }));
+    t.match(factsOf(leave('2026-01-31'), absent, TODAY), [{ employer_id: 'a' }]);
+    const ended = known(
+      at('b', { termination_date: '2024-12-31' }),
+      at('a', { termination_date: '2026-03-31' }),
+    );
+    t.match(factsOf(leave('2026-04-30'), ended, TODAY), [
+      { employer_id: 'a', termination_date: '2026-04-30' },
+    ]);
+  },
+);
 
 t.test(
-  'a compensation change states frequency and status, if they are given, from the day of its pay rate',
+  'a compensation change states the given frequency and status from the date of its pay rate',
   async (t) => {
     t.strictSame(factsOf(pay({ pay_frequency: 'monthly' }), known(at('a')), TODAY), [
       of('a', { pay_frequency: 'monthly' }),
@@ -85,7 +90,7 @@ t.test(
       factsOf(pay({ employment_status: 'variable_hours', pay_rate: rate }), known(at('a')), TODAY),
       [of('a', { employment_status: 'variable_hours', effective_on: '2026-08-03' })],
     );
-    t.strictSame(factsOf(pay({ pay_rate: rate }), known(at('a')), TODAY), [], 'a rate is not in the roster');
+    t.strictSame(factsOf(pay({ pay_rate: rate }), known(at('a')), TODAY), [], 'the roster has no pay rates');
   },
 );
 
@@ -97,12 +102,15 @@ t.test('a compensation change applies to the employer on its effective date', as
   t.strictSame(later, [of('b', { pay_frequency: 'monthly', effective_on: '2026-08-03' })]);
 });
 
-t.test('a move has no facts, and for an unknown employee only a hire has', async (t) => {
-  const changes = [
-    leave('2026-07-31'),
-    pay({ pay_frequency: 'monthly' }),
-    checked('demographic', samples.demographic),
-  ];
-  for (const change of changes) t.strictSame(factsOf(change, [], TODAY), [], change.kind);
-  t.strictSame(factsOf(checked('demographic', samples.demographic), known(at('a')), TODAY), []);
-});
+t.test(
+  'a demographic change has no facts, and an unknown employee gets facts only from a hire',
+  async (t) => {
+    const changes = [
+      leave('2026-07-31'),
+      pay({ pay_frequency: 'monthly' }),
+      checked('demographic', samples.demographic),
+    ];
+    for (const change of changes) t.strictSame(factsOf(change, [], TODAY), [], change.kind);
+    t.strictSame(factsOf(checked('demographic', samples.demographic), known(at('a')), TODAY), []);
+  },
+);

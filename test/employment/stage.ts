@@ -1,4 +1,4 @@
-/** Employment changes as payroll reports them, and a service that answers each as the test says. */
+/** Employment changes as payroll reports them, and a service whose responses the test defines. */
 import type { Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -16,7 +16,7 @@ const SAMPLES: Readonly<Record<ChangeKind, object>> = {
   'compensation-change': compensationChange,
 };
 
-/** Accepts a change of the kind's sample with these fields in their place; answers its id. */
+/** Accepts a change with these fields of the kind's sample replaced. Returns its id. */
 export async function report(
   db: Db,
   kind: ChangeKind,
@@ -30,7 +30,7 @@ export async function report(
   return accepted.changeId;
 }
 
-/** Owes a census upload, which lies in the same outbox; answers its id. */
+/** Enqueues a census upload in the same outbox. Returns its id. */
 export async function oweCensus(db: Db): Promise<string> {
   const request = {
     requestId: 'census-1',
@@ -44,11 +44,11 @@ export async function oweCensus(db: Db): Promise<string> {
 
 export type Service = {
   clock: SetClock;
-  /** Ids of changes, and the status that each is answered from now on instead of 200; null: the connection is broken. */
+  /** The status for each change id from now on, 200 by default; null resets the connection. */
   answers: Map<string, number | null>;
-  /** What the service says when it does not answer 200. */
+  /** The response body for other statuses than 200. */
   says: { error: string };
-  /** The ids of the changes as they came in. */
+  /** The ids of the received changes, in order. */
   received: string[];
   /** Sends until nothing more is due. */
   send(): Promise<void>;

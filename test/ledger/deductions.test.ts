@@ -13,8 +13,8 @@ import { incoming, record } from './incoming.ts';
 import { all, brief, employed, FEBRUARY, MARCH, roster, TODAY } from './listing.ts';
 
 /**
- * emp-1 with acme: dental, and medical that changes on 1 April and ended for vision; emp-2 with beta: medical, that
- * emp-1 had before; emp-3 in no roster; emp-4 with both at once.
+ * emp-1 with acme: dental, and medical that changes on 1 April, and an ended vision; emp-2 with beta: a medical deduction
+ * that emp-1 had before; emp-3 is in no roster; emp-4 is with both employers.
  */
 async function filled(t: Test): Promise<Db> {
   const { db } = await scratch(t);
@@ -177,8 +177,8 @@ t.test('a page ends after reading many candidates, and the next one continues th
   );
   const filter = { on: '2026-06-30' };
   const first = await listDeductions(db, filter, { limit: 5 }, TODAY);
-  t.strictSame(first.deductions, [], 'nothing among the first');
-  t.not(first.next, null, 'and yet it goes on');
+  t.strictSame(first.deductions, [], 'no match among the first candidates');
+  t.not(first.next, null, 'the list continues');
   const second = await listDeductions(db, filter, { after: first.next ?? undefined, limit: 5 }, TODAY);
   t.strictSame([second.deductions.length, second.next], [1, null]);
 });
@@ -212,13 +212,13 @@ t.test('the employer depends on the employee, the requested date and what was kn
   await record(db, [incoming('e1', '2026-01-01T00:00:00Z')], FEBRUARY);
   const employers = async (filter: DeductionFilter = {}) =>
     (await all(db, filter)).map(({ employerId, matched }) => [employerId, matched]);
-  t.strictSame(await employers(), [[null, false]], 'unknown: kept, and shown as unmatched');
+  t.strictSame(await employers(), [[null, false]], 'unknown employees are kept and shown as unmatched');
   await roster(db, [employed('emp-1', 'acme', { termination_date: '2026-02-28' })], FEBRUARY);
   await roster(db, [employed('emp-1', 'beta', { hire_date: '2026-03-01' })], MARCH);
   t.strictSame(await employers({ on: '2026-02-28' }), [['acme', true]]);
   t.strictSame(await employers({ on: '2026-03-01' }), [['beta', true]]);
-  t.strictSame(await employers(), [['beta', true]], 'today, where no day is given');
-  t.strictSame(await employers({ knownAt: FEBRUARY }), [['acme', true]], 'what came later was not known');
+  t.strictSame(await employers(), [['beta', true]], 'the default is today');
+  t.strictSame(await employers({ knownAt: FEBRUARY }), [['acme', true]], 'later facts were not known');
   t.strictSame(await employers({ employerId: 'acme' }), [], 'a former employer does not list it');
   t.strictSame(await employers({ employerId: 'acme', on: '2026-02-28' }), [['acme', true]]);
   await roster(db, [employed('emp-1', 'acme', { termination_date: null })], '2026-03-02T00:00:00.000Z');
@@ -226,7 +226,7 @@ t.test('the employer depends on the employee, the requested date and what was kn
 });
 
 t.test(
-  'one deduction is its latest state, its versions are all of them, the feed is everyone’s',
+  'a deduction has its latest state, its list has all its versions, and the feed has all versions',
   async (t) => {
     const db = await filled(t);
     t.match(await getDeduction(db, 'moved', TODAY), {

@@ -1,4 +1,4 @@
-/** "Roster facts have dates" of payroll.md. */
+/** Tests "Roster facts have dates" of payroll.md. */
 import fc from 'fast-check';
 import t from 'tap';
 import {
@@ -20,7 +20,7 @@ import { SEED } from './model.ts';
 
 type Given = Partial<Omit<RosterFact, 'recorded_at'>>;
 
-/** Reports in the order given, each received on a day. */
+/** Returns reports in the given order, each received on its day. */
 function reports(...given: [received: string, stated: Given][]): RosterFact[] {
   return given.map(([received, stated], index) => ({
     employee_id: 'e-1',
@@ -46,9 +46,9 @@ const changed = (pay_frequency: string, effective_on: string | null = null): Giv
   paid(pay_frequency, { source: 'compensation-change', effective_on });
 
 const inForce: [rule: string, given: [string, Given][], expected: [day: string, value: string | null][]][] = [
-  ['nothing is in force without a fact', [['2026-01-05', {}]], [['2026-02-01', null]]],
+  ['without a fact nothing is in effect', [['2026-01-05', {}]], [['2026-02-01', null]]],
   [
-    'a fact counts from the date of its receipt, and before the first one the earliest does',
+    'a fact is in effect from its receipt, and the first one also before it',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-03-05', changed('monthly')],
@@ -60,7 +60,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     ],
   ],
   [
-    'a fact with a future effective date leaves the days before it as they are',
+    'a fact with a future effective date does not change the days before it',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-07-06', changed('biweekly', '2026-08-03')],
@@ -83,7 +83,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     ],
   ],
   [
-    'a census after the effective date does',
+    'a census after the effective date undoes it',
     [
       ['2026-07-06', changed('biweekly', '2026-08-03')],
       ['2026-08-10', paid('weekly')],
@@ -94,7 +94,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     ],
   ],
   [
-    'a fact with a past effective date counts for the days since',
+    'a fact with a past effective date applies from that date',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-02-01', paid('monthly')],
@@ -107,7 +107,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     ],
   ],
   [
-    'of two facts with one date the later position counts',
+    'of two facts with the same date the later position applies',
     [
       ['2026-01-05', changed('weekly')],
       ['2026-01-05', changed('monthly')],
@@ -115,7 +115,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     [['2026-01-05', 'monthly']],
   ],
   [
-    'a report that leaves an attribute out does not erase it',
+    'a report without an attribute does not erase it',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-02-05', { pay_group: 'north' }],
@@ -123,7 +123,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     [['2026-03-01', 'weekly']],
   ],
   [
-    'one wrong census between two right ones never applied',
+    'one wrong census between two correct ones never applies',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-02-05', paid('monthly')],
@@ -135,7 +135,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     ],
   ],
   [
-    'a value that two censuses state did apply',
+    'a value in two censuses applies',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-02-05', paid('monthly')],
@@ -148,7 +148,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     ],
   ],
   [
-    'a value of an employment change between two censuses did apply',
+    'a value from an employment change between two censuses applies',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-02-05', changed('monthly')],
@@ -157,7 +157,7 @@ const inForce: [rule: string, given: [string, Given][], expected: [day: string, 
     [['2026-02-10', 'monthly']],
   ],
   [
-    'a census value with an effective date did apply',
+    'a census value with an effective date applies',
     [
       ['2026-01-05', paid('weekly')],
       ['2026-02-05', paid('monthly', { effective_on: '2026-02-01' })],
@@ -173,7 +173,7 @@ for (const [rule, given, expected] of inForce) {
   });
 }
 
-t.test('pay group, status and absence have dates as pay frequency does', async (t) => {
+t.test('pay group, status and absence have dates like the pay frequency', async (t) => {
   const employment = one(
     reports(
       ['2026-01-05', { pay_group: 'north', employment_status: 'full_time', absent: 0 }],
@@ -217,13 +217,13 @@ const spell = (
 
 const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
   [
-    'a census or a hire begins the first spell',
+    'a census or a hire begins the first employment',
     [['2026-01-05', listed('2020-01-01')]],
     [spell('2020-01-01', null)],
   ],
   ['a hire date may be unknown', [['2026-01-05', listed(null)]], [spell(null, null)]],
   [
-    'a later hire date corrects the hire of the spell',
+    'a later hire date corrects the hire date of the employment',
     [
       ['2026-01-05', hired('2026-01-01')],
       ['2026-02-05', listed('2025-12-15')],
@@ -231,7 +231,7 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2025-12-15', null)],
   ],
   [
-    'a hire after a termination begins a new spell',
+    'a hire after a termination begins a new employment',
     [
       ['2026-01-05', listed('2020-01-01', '2025-03-31')],
       ['2026-05-05', hired('2026-05-04')],
@@ -239,7 +239,7 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2020-01-01', '2025-03-31'), spell('2026-05-04', null)],
   ],
   [
-    'a hire on the day of the termination or before it is no new spell',
+    'a hire on or before the day of the termination does not begin an employment',
     [
       ['2026-01-05', listed('2020-01-01', '2026-12-31')],
       ['2026-05-05', hired('2026-12-31')],
@@ -247,7 +247,7 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2026-12-31', '2026-12-31')],
   ],
   [
-    'the original hire date of an employee who was hired again changes no spell',
+    'the original hire date of a rehired employee changes no employment',
     [
       ['2026-01-05', listed('2020-01-01', '2025-03-31')],
       ['2026-05-05', hired('2026-05-04')],
@@ -256,7 +256,7 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2020-01-01', '2025-03-31'), spell('2026-05-04', null)],
   ],
   [
-    'another original hire date corrects the earlier spell of an employee who was hired again',
+    'a changed original hire date corrects the earlier employment of a rehired employee',
     [
       ['2026-01-05', listed('2020-01-01', '2025-03-31')],
       ['2026-05-05', hired('2026-05-04')],
@@ -265,12 +265,12 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2020-03-01', '2025-03-31'), spell('2026-05-04', null)],
   ],
   [
-    'one report of a hire and an earlier termination is of two spells',
+    'a report with a hire and an earlier termination describes two employments',
     [['2026-01-05', listed('2026-01-02', '2025-06-30')]],
     [spell(null, '2025-06-30'), spell('2026-01-02', null)],
   ],
   [
-    'a termination ends the latest spell hired by then',
+    'a termination ends the latest employment that has begun',
     [
       ['2026-01-05', listed('2020-01-01', '2025-03-31')],
       ['2026-05-05', hired('2026-05-04')],
@@ -280,7 +280,7 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2020-01-01', '2025-04-30'), spell('2026-05-04', '2026-08-31')],
   ],
   [
-    'a termination before every hire is the end of an earlier spell',
+    'a termination before every hire ends an earlier employment',
     [
       ['2026-05-05', hired('2026-05-04')],
       ['2026-05-06', left('2026-03-31')],
@@ -316,7 +316,7 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2020-01-01', '2026-02-10')],
   ],
   [
-    'a termination that is reported again is no longer contradicted',
+    'a termination that is reported again applies again',
     [
       ['2026-01-05', listed('2020-01-01', '2026-01-02')],
       ['2026-02-10', listed('2020-01-01')],
@@ -325,7 +325,7 @@ const spells: [rule: string, given: [string, Given][], expected: Spell[]][] = [
     [spell('2020-01-01', '2026-01-31')],
   ],
   [
-    'a hire reported again leaves the termination, and so does a census that lacks the employee',
+    'a hire reported again keeps the termination, and so does a census without the employee',
     [
       ['2026-01-05', hired('2020-01-01', '2026-01-02')],
       ['2026-02-10', hired('2020-01-01')],
@@ -346,7 +346,7 @@ t.test('a hire or termination applies to days before its report', async (t) => {
   t.strictSame(on('2026-05-25'), [false, false]);
   t.strictSame(on('2026-05-26'), [true, true]);
   t.strictSame(on('2026-06-30'), [true, true]);
-  t.strictSame(on('2026-07-01'), [true, false], 'the spell that has ended is still the last one');
+  t.strictSame(on('2026-07-01'), [true, false], 'the ended employment is still the last one');
 });
 
 t.test('an employee who is missing from a census is not active while it is in effect', async (t) => {
@@ -368,24 +368,24 @@ const at = (employer_id: string, changes: Given = {}): Given => ({
   ...changes,
 });
 const employers: [string, Given[], string | null][] = [
-  ['without a report has no employer', [], null],
-  ['of one employer is of that one', [at('a')], 'a'],
-  ['active with two is of neither', [at('a'), at('b')], null],
-  ['who moved is of the new employer', [at('a', { termination_date: '2026-02-28' }), at('b')], 'b'],
-  ['who will move is still of the old employer', [at('a'), at('b', { hire_date: '2026-04-01' })], 'a'],
-  ['whom the other census lacks is of this one', [at('b'), at('a'), { employer_id: 'a', absent: 1 }], 'b'],
+  ['without a report: no employer', [], null],
+  ['with one employer: that employer', [at('a')], 'a'],
+  ['active with two employers: neither', [at('a'), at('b')], null],
+  ['after a move: the new employer', [at('a', { termination_date: '2026-02-28' }), at('b')], 'b'],
+  ['before a move: the old employer', [at('a'), at('b', { hire_date: '2026-04-01' })], 'a'],
+  ['missing from the other census: this employer', [at('b'), at('a'), { employer_id: 'a', absent: 1 }], 'b'],
   [
-    'active nowhere is of the employer that the employee left last',
+    'active nowhere: the employer left last',
     [at('a', { termination_date: '2026-01-02' }), at('b', { termination_date: '2026-01-01' })],
     'a',
   ],
   [
-    'who left and will start elsewhere is of the employer that the employee left',
+    'between two employers: the employer that the employee left',
     [at('a', { termination_date: '2026-03-10' }), at('b', { hire_date: '2026-04-01' })],
     'a',
   ],
   [
-    'who left one and is missing from the census of another since is of the other',
+    'left one employer and missing from the census of another: the other employer',
     [at('a', { termination_date: '2026-01-02' }), at('b'), { employer_id: 'b', absent: 1 }],
     'b',
   ],
@@ -459,10 +459,10 @@ t.test('a census report that is not stored changes no value on any day, whatever
     }),
     { numRuns: 3_000, seed: SEED },
   );
-  t.ok(left > 300, `${left} were left out`);
+  t.ok(left > 300, `${left} were not stored`);
 });
 
-/** Everything that can be derived from reports on one employment. */
+/** Returns everything derived from the reports on one employment. */
 function seen(list: readonly RosterFact[]): unknown {
   const employment = one(list);
   return [

@@ -10,7 +10,7 @@ const TIME = '2026-03-01T12:00:00Z';
 const LATER = '2026-03-01T13:00:00Z';
 const NOTHING: [ReadonlyMap<string, LatestState>, ReadonlyMap<string, Content>] = [new Map(), new Map()];
 
-/** Folds events into an empty ledger, positions from 1. */
+/** Folds events into an empty ledger, with positions from 1. */
 function fold(...events: Parameters<typeof foldVersions>[0]) {
   return foldVersions(events, ...NOTHING, 0, RECEIVED);
 }
@@ -72,9 +72,9 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
 const scenarios: {
   name: string;
   events: [createdAt: string | null, amount: string][];
-  /** decided_by, and what is marked. */
+  /** `decided_by` and the marks. */
   marks: string[];
-  /** The amount that stands in the end. */
+  /** The amount of the latest state. */
   latest: string;
 }[] = [
   {
@@ -87,7 +87,7 @@ const scenarios: {
     latest: '2',
   },
   {
-    name: 'an older event never overwrites a newer one, and is kept and marked late',
+    name: 'an older event never overwrites a newer one, and is stored as a late version',
     events: [
       [LATER, '2'],
       [TIME, '1'],
@@ -97,7 +97,7 @@ const scenarios: {
     latest: '2',
   },
   {
-    name: 'of two events of one time the later received wins, and a change is marked',
+    name: 'of two events with the same time the later received wins, and a change is marked',
     events: [
       [TIME, '1'],
       [TIME, '2'],
@@ -106,7 +106,7 @@ const scenarios: {
     latest: '2',
   },
   {
-    name: 'a tie that says the same is a tie, and nothing changed',
+    name: 'a tie with equal contents is marked as unchanged',
     events: [
       [TIME, '1'],
       [TIME, '1'],
@@ -115,7 +115,7 @@ const scenarios: {
     latest: '1',
   },
   {
-    name: 'equal amounts in different texts are a change: the text is what was sent',
+    name: 'equal amounts in different texts are a change',
     events: [
       [TIME, '1'],
       [TIME, '1.0'],
@@ -124,7 +124,7 @@ const scenarios: {
     latest: '1.0',
   },
   {
-    name: 'one instant in two spellings is a tie',
+    name: 'one instant written in two ways is a tie',
     events: [
       [TIME, '1'],
       ['2026-03-01T23:00:00.0+11:00', '2'],
@@ -133,7 +133,7 @@ const scenarios: {
     latest: '2',
   },
   {
-    name: 'a nanosecond later is later, and one earlier is late',
+    name: 'one nanosecond decides the order',
     events: [
       ['2026-03-01T12:00:00.000000002Z', '2'],
       ['2026-03-01T12:00:00.000000003Z', '3'],
@@ -143,7 +143,7 @@ const scenarios: {
     latest: '3',
   },
   {
-    name: 'a late event may tie with one that is no longer the latest',
+    name: 'a late event may tie with an older version',
     events: [
       [TIME, '1'],
       [LATER, '3'],
@@ -153,7 +153,7 @@ const scenarios: {
     latest: '3',
   },
   {
-    name: 'a tie is compared with the one that stood, not with the first of that time',
+    name: 'a tie is compared with the latest version at its time, not with the first',
     events: [
       [TIME, '1'],
       [TIME, '2'],
@@ -175,7 +175,7 @@ const scenarios: {
   },
 ];
 
-t.test('the rules of one deduction', (t) => {
+t.test('the versions of a deduction follow the rules', (t) => {
   for (const { name, events, marks, latest } of scenarios) {
     const { versions, states } = fold(
       ...events.map(([createdAt, member_contribution], index) =>
@@ -214,7 +214,7 @@ t.test('an event without a valid time throws', (t) => {
   t.end();
 });
 
-t.test('events in any order are marked as a simple model marks them', (t) => {
+t.test('events in any order are marked as in a simple model', (t) => {
   t.comment(`SEED=${SEED}`);
   const property = fc.property(
     someEvents(() => ''),

@@ -7,7 +7,7 @@ import { deductionOf, deliver } from '../api/deliver.ts';
 import { scratch } from '../database/scratch.ts';
 
 let events = 0;
-/** Deductions of these employees come in. */
+/** Delivers deductions of these employees. */
 const deduct = (db: Db, employees: readonly string[]) =>
   deliver(
     db,
@@ -17,7 +17,7 @@ const deduct = (db: Db, employees: readonly string[]) =>
     }),
   );
 
-/** An employer's census names them. */
+/** Stages a census with these employees. */
 const name = (db: Db, employer_id: string, employees: readonly string[]) =>
   transact(db, (trx) =>
     recordFacts(
@@ -31,11 +31,11 @@ const name = (db: Db, employer_id: string, employees: readonly string[]) =>
     ),
   );
 
-t.test('the set of employees in no census follows new deductions and censuses', async (t) => {
+t.test('the set of employees without a census follows new deductions and censuses', async (t) => {
   const { db } = await scratch(t);
   t.strictSame(await unmatchedEmployees(db), []);
   await deduct(db, ['e-2', 'e-1', 'E-3']);
-  t.strictSame(await unmatchedEmployees(db), ['E-3', 'e-1', 'e-2'], 'in the order of their bytes');
+  t.strictSame(await unmatchedEmployees(db), ['E-3', 'e-1', 'e-2'], 'in byte order');
   await name(db, 'acme', ['e-1', 'e-9']);
   t.strictSame(await unmatchedEmployees(db), ['E-3', 'e-2']);
   await deduct(db, ['e-9', 'e-4']);
@@ -60,7 +60,7 @@ t.test('a repeated call reads only what was added since', async (t) => {
   await name(db, 'acme', ['e-1']);
   await deduct(db, ['e-1', 'e-2']);
   await unmatchedEmployees(db);
-  // Were the whole ledger looked at, this would be found.
+  // A read of the whole ledger would find this row.
   await transact(db, (trx) =>
     trx.insertInto('deduction_employees').values({ employee_id: 'e-0', deduction_id: 'd-0' }).execute(),
   );
@@ -69,7 +69,7 @@ t.test('a repeated call reads only what was added since', async (t) => {
 });
 
 t.test(
-  'more than can be followed are told as far as they go, and found anew when they are fewer',
+  'a set beyond the limit is reported up to the limit, and is complete again once it shrinks',
   async (t) => {
     const { db } = await scratch(t);
     const many = Array.from({ length: FOLLOWED_AT_MOST + 5 }, (_, at) => `e-${String(at).padStart(5, '0')}`);

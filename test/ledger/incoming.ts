@@ -1,16 +1,16 @@
-/** Deduction events on their way into the ledger. */
+/** Deduction events before they enter the ledger. */
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
 import type { IncomingDeduction } from '../../src/ledger/fold.ts';
 import { recordDeductions } from '../../src/ledger/record.ts';
 import { deduction as sample } from '../contract/samples.ts';
 
-/** When the tests' events are received, and recorded where a test says nothing else. */
+/** The time of receipt, and by default of recording. */
 export const RECEIVED = '2026-03-01T12:00:00.000Z';
 
 type Changes = Partial<IncomingDeduction['deduction']>;
 
-/** An event that a test tells apart by its id; `changes` are to the sample deduction. */
+/** An event with the given id; `changes` apply to the sample deduction. */
 export function incoming(
   eventId: string,
   createdAt: string | null,

@@ -1,4 +1,4 @@
-/** A roster, and lists of deductions as a test tells them. */
+/** A roster, and short forms of deduction lists. */
 import { randomUUID } from 'node:crypto';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
@@ -34,23 +34,23 @@ export function roster(db: Db, facts: NewFact[], at = FEBRUARY): Promise<number>
   );
 }
 
-/** `employee/deduction amount`, in the order of the list. */
+/** Returns `employee/deduction amount`, in the order of the list. */
 export function brief(deductions: readonly DeductionState[]): string[] {
   return deductions.map(
     ({ version }) => `${version.employee_id}/${version.deduction_id} ${version.member_contribution}`,
   );
 }
 
-/** All pages of a list, one after the other. */
+/** Returns all pages of a list. */
 export async function all(db: Db, filter: DeductionFilter, limit = 100): Promise<DeductionState[]> {
   const listed: DeductionState[] = [];
   let after: DeductionCursor | undefined;
   for (;;) {
     const { deductions, next } = await listDeductions(db, filter, { after, limit }, TODAY);
-    if (deductions.length > limit) throw new Error('a page is longer than asked for');
+    if (deductions.length > limit) throw new Error('a page is longer than its limit');
     listed.push(...deductions);
     if (next === null) return listed;
-    if (deductions.length !== limit) throw new Error('a page with another behind it is not full');
+    if (deductions.length !== limit) throw new Error('a page before the last is not full');
     after = next;
   }
 }

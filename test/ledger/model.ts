@@ -1,14 +1,17 @@
-/** The ledger's rules in their plainest form: each event looks at all before it. What the real fold is held to. */
+/**
+ * The ledger's rules in their simplest form, to compare the real fold with: each event looks at all events
+ * before it.
+ */
 import fc from 'fast-check';
 import { toInstant } from '../../src/contract/instant.ts';
 import type { IncomingDeduction, Version } from '../../src/ledger/fold.ts';
 import { incoming } from './incoming.ts';
 
-/** Shown in the test's output and taken from the environment, so that a failure can be made again. */
+/** Printed by the tests and read from the environment, so that a failure can be reproduced. */
 export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
 export type Expected = Pick<Version, 'event_id' | 'version' | 'decided_by' | 'late' | 'tie_changed'> & {
-  /** Where the version before it stands among the events, or null. */
+  /** The index of the previous version's event, or null. */
   previous: number | null;
 };
 
@@ -16,7 +19,7 @@ export function timeOf({ createdAt, receivedAt }: IncomingDeduction): string {
   return toInstant(createdAt ?? receivedAt) as string;
 }
 
-/** What each event's version must be, in order. */
+/** Returns the expected version of each event, in order. */
 export function expectedVersions(events: readonly IncomingDeduction[]): Expected[] {
   return events.map((event, index) => {
     const same = (other: IncomingDeduction) => other.deduction.id === event.deduction.id;
@@ -34,7 +37,7 @@ export function expectedVersions(events: readonly IncomingDeduction[]): Expected
   });
 }
 
-/** Where the latest state of each deduction stands among the events. */
+/** Returns the index of the event with the latest state, by deduction. */
 export function expectedLatest(events: readonly IncomingDeduction[]): Map<string, number> {
   const latest = new Map<string, number>();
   events.forEach((event, index) => {
@@ -45,7 +48,10 @@ export function expectedLatest(events: readonly IncomingDeduction[]): Map<string
   return latest;
 }
 
-/** One instant in several spellings, another 1 ns later, and others: ties and late ones are frequent. */
+/**
+ * One instant written in several ways, another one 1 ns later, and others, so that ties and late events are
+ * frequent.
+ */
 const createdAt = fc.constantFrom(
   null,
   '2026-03-01T12:00:00Z',
@@ -57,7 +63,7 @@ const createdAt = fc.constantFrom(
   '2026-02-28T23:59:59Z',
 );
 
-/** Some events of few deductions, in order of receipt; `prefix` keeps apart what shares a database. */
+/** Events of a few deductions in order of receipt. `prefix` separates runs that share a database. */
 export function someEvents(prefix: () => string): fc.Arbitrary<IncomingDeduction[]> {
   const event = fc.record({
     id: fc.constantFrom('a', 'b', 'c'),
@@ -74,7 +80,7 @@ export function someEvents(prefix: () => string): fc.Arbitrary<IncomingDeduction
   });
 }
 
-/** Cuts a list into pieces at some places. */
+/** Cuts a list at the given places. */
 export function cut<E>(list: readonly E[], places: readonly number[]): E[][] {
   const ends = [...new Set(places.map((place) => place % list.length))].sort((a, b) => a - b);
   return [...ends, list.length].map((end, index) => list.slice(index === 0 ? 0 : ends[index - 1], end));

@@ -89,11 +89,11 @@ t.test('amounts are returned as the texts that were sent', async (t) => {
   );
 });
 
-t.test('the upsert itself refuses an older event, even if the state read before was wrong', async (t) => {
+t.test('the upsert itself rejects an older event, even if the state was read too early', async (t) => {
   const { db } = await scratch(t);
   await record(db, [incoming('new', LATER, { employee_id: 'emp-new' })]);
   const [before] = await statesIn(db);
-  /** A transaction that sees no deduction: as if another had written it after it was read. */
+  /** A transaction that reads no deductions, as if another one had written them after the read. */
   const blind = (trx: Trx): Trx =>
     new Proxy(trx, {
       get: (target, name) => {
@@ -113,11 +113,11 @@ t.test('the upsert itself refuses an older event, even if the state read before 
   t.match(
     await versionsOf(db),
     [{ event_id: 'new' }, { event_id: 'old', late: 0 }],
-    'the fold took it for new',
+    'the fold treats it as the first version',
   );
   t.strictSame(await statesIn(db), [before]);
   await transact(db, (trx) => recordDeductions(blind(trx), [incoming('tie', LATER)], RECEIVED));
-  t.match(await statesIn(db), [{ position: 3 }], 'of equal times the later received passes');
+  t.match(await statesIn(db), [{ position: 3 }], 'at equal times the later received wins');
 });
 
 t.test('an event is recorded once, and versions are never changed or removed', async (t) => {
@@ -189,7 +189,7 @@ t.test('every employee a deduction ever named stays listed, also from late event
   ]);
 });
 
-t.test('a history has every version of the requested deductions, and no others', async (t) => {
+t.test('a history has every version of the requested deductions, and no other versions', async (t) => {
   const { db } = await scratch(t);
   const ids = ['ded-1', 'ded-2', 'ded-1', 'ded-3', 'ded-1', 'ded-2'];
   await record(

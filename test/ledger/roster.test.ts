@@ -38,7 +38,7 @@ const record = (db: Db, facts: NewFact[], now = T1, asOf = now) =>
 
 const position = (db: Db) => transact(db, (trx) => lockLedger(trx));
 
-t.test('a census report without news is not stored and takes no position', async (t) => {
+t.test('a census report without changes is not stored and takes no position', async (t) => {
   const { db } = await scratch(t);
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')]), 2);
   t.equal(await record(db, [fact('e-1', 'a'), fact('e-2', 'a')], T2), 0);
@@ -84,7 +84,7 @@ t.test(
   },
 );
 
-t.test('repeating a roster update confirms nothing', async (t) => {
+t.test('a repeated roster update is not a confirmation', async (t) => {
   const { db } = await scratch(t);
   await record(db, [fact('e-1', 'a')]);
   const weekly = [fact('e-1', 'a', { pay_frequency: 'weekly' })];
@@ -95,7 +95,7 @@ t.test('repeating a roster update confirms nothing', async (t) => {
 });
 
 t.test(
-  'a report received after a census is not undone by it, and the census still states the rest',
+  'a report received after a census is not undone by it, and the other census values still apply',
   async (t) => {
     const { db } = await scratch(t);
     await record(db, [fact('e-1', 'a')]);
@@ -122,7 +122,7 @@ t.test('the roster can be read as known at a time and at a position', async (t) 
   t.strictSame((await rosterAt(db, ['e-1'], 1)).get('e-1'), await at(T2));
 });
 
-t.test('hired again, moved, absent and back: the employer follows the reports', async (t) => {
+t.test('the employer of an employee follows rehires, moves and absences', async (t) => {
   const { db } = await scratch(t);
   const on = async (day: string) =>
     employerOf(employmentsOf((await rosterOf(db, ['e-1'])).get('e-1') ?? []), day);
@@ -131,9 +131,9 @@ t.test('hired again, moved, absent and back: the employer follows the reports', 
   await record(db, [fact('e-1', 'b', { hire_date: '2025-08-01' })], T2);
   t.equal(await on('2025-09-01'), 'b', 'moved');
   await record(db, [fact('e-1', 'a', { hire_date: '2026-01-01' })], T2);
-  t.equal(await on('2026-01-15'), null, 'hired again by the first while with the second');
+  t.equal(await on('2026-01-15'), null, 'rehired by the first employer while with the second');
   await record(db, [{ employee_id: 'e-1', employer_id: 'b', absent: 1 }], T3);
-  t.equal(await on('2026-02-15'), null, 'before the census that lacks the employee');
+  t.equal(await on('2026-02-15'), null, 'before the census without the employee');
   t.equal(await on('2026-03-15'), 'a', 'absent from the second');
   await record(db, [fact('e-1', 'b', { hire_date: '2025-08-01' })], T3);
   t.equal(await on('2026-03-15'), null, 'back again');
@@ -157,7 +157,7 @@ t.test('employees active with two employers at once are listed', async (t) => {
   t.strictSame(await activeTwice(db, '2019-12-31', 10), [], 'not hired yet');
 });
 
-t.test('shared employees are found even if they are too many to keep', async (t) => {
+t.test('shared employees are found even if there are too many to keep', async (t) => {
   const { db } = await scratch(t);
   const ids = Array.from({ length: FOLLOWED_AT_MOST + 5 }, (_, n) => `e-${String(n).padStart(5, '0')}`);
   for (const some of piecesOf(ids, 100)) {

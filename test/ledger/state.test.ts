@@ -5,7 +5,10 @@ import { incoming } from './incoming.ts';
 
 type Sent = { amount: string; start?: string; end?: string; at?: string };
 
-/** Versions of one deduction in the order given, each sent a day after the one before and recorded as it was sent. */
+/**
+ * Versions of one deduction in the given order, each sent a day after the one before and recorded
+ * immediately.
+ */
 function versions(...sent: Sent[]): Version[] {
   return sent.flatMap(({ amount, start, end, at = '' }, index) => {
     const day = `2026-02-${String(index + 1).padStart(2, '0')}`;
@@ -26,7 +29,7 @@ function stateText(known: Version[], day: string): string {
   return appliesOn(state, day) ? state.member_contribution : `(${state.member_contribution})`;
 }
 
-/** The examples of "State of a deduction on a day" (payroll.md). */
+/** The examples in "State of a deduction on a day" of payroll.md. */
 const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest: string }[] = [
   {
     name: 'without dates a deduction is in effect on any day',
@@ -62,7 +65,7 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
     latest: '120',
   },
   {
-    name: 'a change that starts in the past holds from its start',
+    name: 'a change that starts in the past applies from its start',
     sent: [
       { amount: '100', start: '2026-02-01' },
       { amount: '120', start: '2026-01-01' },
@@ -71,7 +74,7 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
     latest: '120',
   },
   {
-    name: 'an end that is sent ends what was open',
+    name: 'an end date ends an open deduction',
     sent: [
       { amount: '100', start: '2026-01-01' },
       { amount: '100', start: '2026-01-01', end: '2026-02-28' },
@@ -95,7 +98,7 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
     latest: '1',
   },
   {
-    name: 'a start that was moved later leaves the older state until then',
+    name: 'before a moved start the older state applies',
     sent: [
       { amount: '100', start: '2026-01-01' },
       { amount: '100.00', start: '2026-03-01' },
@@ -104,13 +107,13 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
     latest: '100.00',
   },
   {
-    name: 'a version without a start holds always, once it is the greatest',
+    name: 'a version without a start always applies, if it is the latest',
     sent: [{ amount: '100', start: '2026-01-01' }, { amount: '120' }],
     on: { '2025-12-31': '120', '2026-01-01': '120' },
     latest: '120',
   },
   {
-    name: 'a late version does not count over a newer one',
+    name: 'a late version does not override a newer one',
     sent: [
       { amount: '100', at: '2026-02-10T00:00:00Z' },
       { amount: '80', at: '2026-02-09T00:00:00Z' },
@@ -119,7 +122,7 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
     latest: '100',
   },
   {
-    name: 'a late version counts on the days before a newer one starts',
+    name: 'a late version applies before a newer one starts',
     sent: [
       { amount: '100', start: '2026-03-01', at: '2026-02-10T00:00:00Z' },
       { amount: '80', start: '2026-01-01', at: '2026-02-09T00:00:00Z' },
@@ -128,7 +131,7 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
     latest: '100',
   },
   {
-    name: 'of two versions of one time the later received counts',
+    name: 'of two versions with the same time the later received applies',
     sent: [
       { amount: '1', at: '2026-02-10T00:00:00Z' },
       { amount: '2', at: '2026-02-10T00:00:00Z' },
@@ -138,7 +141,7 @@ const examples: { name: string; sent: Sent[]; on: Record<string, string>; latest
   },
 ];
 
-t.test('the state of a deduction on a day', (t) => {
+t.test('the state of a deduction on a day follows the rules', (t) => {
   for (const { name, sent, on, latest } of examples) {
     const known = versions(...sent);
     for (const [day, expected] of Object.entries(on))
@@ -162,7 +165,7 @@ t.test('a state that applies differs from one that ended or has not begun', (t) 
   t.end();
 });
 
-t.test('what was known at a time is what was recorded by then', (t) => {
+t.test('the state known at a time uses the versions recorded by then', (t) => {
   const known = versions(
     { amount: '100', start: '2026-01-01' },
     { amount: '120', start: '2026-01-01' },
@@ -194,22 +197,22 @@ type MovedCase = {
   on: Record<string, string>;
 };
 
-/** "Corrected starts" of payroll.md. Versions are sent on the first days of February 2026. */
+/** Tests "Corrected starts" of payroll.md. Versions are sent on the first days of February 2026. */
 const moved: MovedCase[] = [
   {
-    name: 'a start moved before it arrives, with the same contents, is never taken',
+    name: 'a start moved before it began, with the same contents, never applies',
     sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '60.00', start: '2026-08-01' }],
     corrected: [2],
     on: { '2026-07-01': '50', '2026-07-31': '50', '2026-08-01': '60.00' },
   },
   {
-    name: 'with other contents the first version applies until a person decides',
+    name: 'with other contents the first version applies until an operator decides',
     sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '70', start: '2026-08-01' }],
     undecided: [2],
     on: { '2026-07-01': '60', '2026-08-01': '70' },
   },
   {
-    name: 'a dropped version counts as never sent',
+    name: 'a dropped version never applies',
     sent: [{ amount: '50' }, { amount: '60', start: '2026-07-01' }, { amount: '70', start: '2026-08-01' }],
     decisions: [
       [2, 'keep'],
@@ -228,7 +231,7 @@ const moved: MovedCase[] = [
     on: { '2026-07-01': '60', '2026-08-01': '70' },
   },
   {
-    name: 'a change sent on or after the first start is no correction',
+    name: 'a change sent on or after the first start is not a correction',
     sent: [
       { amount: '60', start: '2026-02-01' },
       { amount: '60', start: '2026-08-01', at: '2026-02-01T08:00:00Z' },
@@ -236,7 +239,7 @@ const moved: MovedCase[] = [
     on: { '2026-07-31': '60', '2026-08-01': '60' },
   },
   {
-    name: 'two windows that do not touch are a renewal',
+    name: 'two separate windows are a renewal',
     sent: [
       { amount: '60', start: '2026-07-01', end: '2026-07-31' },
       { amount: '70', start: '2026-08-01' },
@@ -249,7 +252,7 @@ const moved: MovedCase[] = [
     on: { '2026-07-31': '60' },
   },
   {
-    name: 'a correction that ends before it starts corrects nothing',
+    name: 'a correction that ends before it starts has no effect',
     sent: [
       { amount: '60', start: '2026-07-01' },
       { amount: '60', start: '2026-08-01', end: '2026-07-01' },
@@ -257,7 +260,7 @@ const moved: MovedCase[] = [
     on: { '2026-07-31': '60' },
   },
   {
-    name: 'a version that a dropped one replaced does not apply again',
+    name: 'a version replaced by a dropped one does not apply again',
     sent: [
       { amount: '55', start: '2026-07-10' },
       { amount: '60', start: '2026-07-01' },
@@ -267,7 +270,7 @@ const moved: MovedCase[] = [
     on: { '2026-07-05': '-', '2026-07-10': '-', '2026-08-01': '60' },
   },
   {
-    name: 'a start that was sent twice before it was moved is never taken',
+    name: 'a start sent twice before it was moved never applies',
     sent: [
       { amount: '50' },
       { amount: '60', start: '2026-07-01' },
@@ -278,7 +281,7 @@ const moved: MovedCase[] = [
     on: { '2026-07-01': '50', '2026-08-01': '60' },
   },
   {
-    name: 'a start that is moved twice drops both versions',
+    name: 'a start moved twice drops both versions',
     sent: [
       { amount: '60', start: '2026-07-01' },
       { amount: '60', start: '2026-08-01' },
@@ -289,7 +292,7 @@ const moved: MovedCase[] = [
   },
 ];
 
-t.test('a start that is corrected before it arrives does not count', (t) => {
+t.test('a start that is corrected before it begins does not apply', (t) => {
   for (const { name, sent, decisions = [], corrected = [], undecided = [], on } of moved) {
     const known = versions(...sent);
     const timeline = timelineOf(

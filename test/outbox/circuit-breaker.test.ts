@@ -19,7 +19,7 @@ for (const [name, status, body, headers] of closing) {
     );
     await owe(db, 'r-1', 'e-1');
     const loop = sendLoop(t, db, url, clock);
-    t.equal((await loop.runOnce())['pause'], 1);
+    t.equal((await loop.runOnce()).pause, 1);
     t.match(await readCircuitBreaker(db), {
       state: 'paused',
       reason: `answered ${status}`,

@@ -1,4 +1,4 @@
-/** Applying events while PostgreSQL cancels statements that run too long. */
+/** Applying events while PostgreSQL cancels slow statements. */
 import { sql } from 'kysely';
 import t from 'tap';
 import type { Trx } from '../../src/database/tables.ts';
@@ -10,13 +10,13 @@ usePostgres();
 
 const sync = (name: string): Body => [name, syncBody('sync-request', name)];
 
-/** A statement that the server cancels. */
+/** Runs a statement that the server cancels. */
 async function runTooLong(trx: Trx): Promise<void> {
   await sql`set local statement_timeout = 20`.execute(trx);
   await sql`select pg_sleep(60)`.execute(trx);
 }
 
-t.test('a batch that takes too long is applied in halves, as small as it must be', async (t) => {
+t.test('a batch that times out is applied in smaller and smaller halves', async (t) => {
   const aborting = new AbortController();
   const asked = new WeakMap<Trx, number>();
   const { store, loop, states, ledger, applied, logged } = await startApplying(t, {
@@ -34,7 +34,7 @@ t.test('a batch that takes too long is applied in halves, as small as it must be
   t.strictSame(
     applied.map((one) => one.applied),
     [2, 2, 2, 3],
-    '8 and 4 were too many, and so are 4 after 2 succeeded',
+    '8 and 4 time out, and so do 4 after 2 succeeded',
   );
   t.strictSame(
     await states(),
@@ -44,7 +44,7 @@ t.test('a batch that takes too long is applied in halves, as small as it must be
   t.match(logged, [/^applying failed: trying again .*57014/]);
 });
 
-t.test('an event that takes too long alone is quarantined, and later ones are applied', async (t) => {
+t.test('an event that times out alone is quarantined, and later ones are applied', async (t) => {
   const aborting = new AbortController();
   let tries = 0;
   const { store, loop, states, differences, ledger } = await startApplying(t, {

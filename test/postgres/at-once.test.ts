@@ -1,4 +1,4 @@
-/** Two transactions at once about the same rows: what SQLite's one write lock keeps apart. */
+/** Concurrent transactions on the same rows, which SQLite's one write lock prevents. */
 import { sql } from 'kysely';
 import t from 'tap';
 import { requestSync } from '../../src/census/syncs.ts';
@@ -15,7 +15,9 @@ import { eventually } from '../support/eventually.ts';
 
 usePostgres();
 
-/** Claims what is due in one transaction, and does the work in another one, which has to wait for the first. */
+/**
+ * Claims due requests in one transaction, and does the work in another one, which has to wait for the first.
+ */
 async function whileClaiming<R>(
   db: Db,
   url: string,
@@ -45,7 +47,7 @@ async function whileClaiming<R>(
       await liftTimeLimits(trx);
       return work(trx);
     });
-    // Both are watched from here on: a rejection that nothing awaits would end the whole test file.
+    // Both are awaited from here on, because an unhandled rejection would end the test file.
     const both = Promise.all([claiming, working]);
     await Promise.race([both, somebodyWaits(other)]);
     mayEnd.resolve();
@@ -59,7 +61,7 @@ async function whileClaiming<R>(
 
 function somebodyWaits(db: Db): Promise<unknown> {
   return eventually(
-    'a transaction waits for the other one',
+    'one transaction waits for the other',
     async () => {
       const { rows } = await sql`
         select 1 from pg_stat_activity
@@ -70,32 +72,29 @@ function somebodyWaits(db: Db): Promise<unknown> {
   );
 }
 
-t.test(
-  'a change revived while a newer one of its employee is being claimed waits for that one',
-  async (t) => {
-    const { db, url } = await scratch(t);
-    await owe(db, 'older', 'emp-1');
-    const rejected = { state: 'rejected', is_next: 0, finished_at: START.toISOString() } as const;
-    await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
-    await owe(db, 'newer', 'emp-1');
-    const { claims, ended } = await whileClaiming(db, url, (trx) =>
-      retryManually(trx, 'older', { force: false, now: START.toISOString() }),
-    );
-    t.match(claims, [{ requestId: 'newer' }]);
-    t.equal(ended, 'done');
-    const requests = await db
-      .selectFrom('outbox')
-      .select(['request_id', 'state', 'is_next'])
-      .orderBy('seq')
-      .execute();
-    t.strictSame(requests, [
-      { request_id: 'older', state: 'pending', is_next: 0 },
-      { request_id: 'newer', state: 'sending', is_next: 1 },
-    ]);
-  },
-);
+t.test('a change retried while a newer one of its employee is being claimed waits for it', async (t) => {
+  const { db, url } = await scratch(t);
+  await owe(db, 'older', 'emp-1');
+  const rejected = { state: 'rejected', is_next: 0, finished_at: START.toISOString() } as const;
+  await transact(db, (trx) => trx.updateTable('outbox').set(rejected).execute());
+  await owe(db, 'newer', 'emp-1');
+  const { claims, ended } = await whileClaiming(db, url, (trx) =>
+    retryManually(trx, 'older', { force: false, now: START.toISOString() }),
+  );
+  t.match(claims, [{ requestId: 'newer' }]);
+  t.equal(ended, 'done');
+  const requests = await db
+    .selectFrom('outbox')
+    .select(['request_id', 'state', 'is_next'])
+    .orderBy('seq')
+    .execute();
+  t.strictSame(requests, [
+    { request_id: 'older', state: 'pending', is_next: 0 },
+    { request_id: 'newer', state: 'sending', is_next: 1 },
+  ]);
+});
 
-t.test('a sync asked for while the pending upload is being claimed has one of its own', async (t) => {
+t.test('a sync requested while the pending upload is being claimed gets its own upload', async (t) => {
   const { db, url } = await scratch(t);
   const ask = (eventId: string) => (trx: Trx) =>
     requestSync(trx, { employerId: 'employer-1', eventId, now: START.toISOString() });

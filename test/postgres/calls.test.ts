@@ -1,4 +1,4 @@
-/** What sidecars call to each other over PostgreSQL. */
+/** Notifications between sidecars over PostgreSQL. */
 import t, { type Test } from 'tap';
 import { type Call, callOthers, hearCalls } from '../../src/database/calls.ts';
 import { open } from '../database/scratch.ts';
@@ -7,10 +7,10 @@ import { eventually } from '../support/eventually.ts';
 
 usePostgres();
 
-/** The private side has 8 s to stop, for all that it does. */
+/** The API thread has 8 s for a complete stop. */
 const STOPS_WITHIN_MS = 8_000;
 
-/** Hears until the test ends, and answers what was heard. */
+/** Listens until the test ends and returns the notifications received. */
 async function hearing(t: Test, databaseUrl: string): Promise<Call[]> {
   const heard: Call[] = [];
   const stop = new AbortController();
@@ -23,7 +23,7 @@ async function hearing(t: Test, databaseUrl: string): Promise<Call[]> {
   return heard;
 }
 
-/** Whoever begins to hear looks once at everything: it may have been called before. */
+/** A new listener first checks everything once, because earlier notifications are lost. */
 async function isHearing(heard: Call[]): Promise<void> {
   await eventually(
     'it hears',
@@ -33,7 +33,7 @@ async function isHearing(heard: Call[]): Promise<void> {
   heard.length = 0;
 }
 
-t.test('a call is heard by every other, at once and as what it is', async (t) => {
+t.test('every other sidecar receives a notification immediately, with its kind', async (t) => {
   const url = await newDatabaseUrl(t);
   const db = open(t, url);
   const [first, second] = [await hearing(t, url), await hearing(t, url)];
@@ -49,10 +49,10 @@ t.test('a call is heard by every other, at once and as what it is', async (t) =>
       t.strictSame(heard.splice(0), [call]);
     }
   }
-  t.strictSame(elsewhere, [], 'in another database nothing is');
+  t.strictSame(elsewhere, [], 'sidecars on other databases receive nothing');
 });
 
-t.test('while the server is away nothing is thrown; when it is back, calls are heard again', async (t) => {
+t.test('while the server is down nothing throws, and afterward notifications arrive again', async (t) => {
   const url = await newDatabaseUrl(t);
   const db = open(t, url);
   const heard = await hearing(t, url);
@@ -64,14 +64,14 @@ t.test('while the server is away nothing is thrown; when it is back, calls are h
   await isHearing(heard);
   await callOthers(db, 'send');
   await eventually(
-    'a call is heard',
+    'a notification is received',
     () => heard,
     (calls) => calls.length > 0,
   );
   t.strictSame(heard, ['send']);
 });
 
-t.test('hearing ends when it is told to, also while the server is away', async (t) => {
+t.test('listening stops on request, even while the server is down', async (t) => {
   const url = await newDatabaseUrl(t);
   const stop = new AbortController();
   const heard: Call[] = [];
@@ -88,9 +88,9 @@ t.test('hearing ends when it is told to, also while the server is away', async (
   await eventually('hearing has ended', () => hasEnded, Boolean, STOPS_WITHIN_MS);
 });
 
-t.test('on SQLite there is nobody to call', async (t) => {
+t.test('on SQLite there are no other sidecars to notify', async (t) => {
   const url = `sqlite:${t.testdir()}/sidecar.db`;
   await callOthers(open(t, url), 'send');
   await hearCalls(url, () => t.fail('nothing is heard'), new AbortController().signal);
-  t.pass('hearing has ended at once');
+  t.pass('listening ended immediately');
 });

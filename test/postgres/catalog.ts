@@ -1,20 +1,20 @@
-/** What each engine's catalog says of the schema, in words that both can be brought to. */
+/** The schema as each engine's catalog describes it, in comparable words. */
 import { type RawBuilder, sql } from 'kysely';
 import type { Db } from '../../src/database/tables.ts';
 
 export type Table = {
-  /** `name type`, with `required` and its default where it has them, in order. */
+  /** Columns as `name type`, with `required` and the default if present, in order. */
   columns: string[];
   /** `primary (…)`, `unique (…)` and `index (…)`, each with its condition, and `foreign (…) of TABLE (…)`. */
   keys: string[];
-  /** The words that its checks allow. */
+  /** The values allowed by the checks. */
   words: string[];
 };
 
 type Column = { name: string; type: string; required: boolean | 0 | 1; otherwise: string | null };
 type Key = { kind: 'primary' | 'unique' | 'index' | 'foreign'; columns: string; condition: string | null };
 
-/** What the types of both engines hold. */
+/** The common type names. */
 const HOLDS: Record<string, string> = {
   INTEGER: 'number',
   integer: 'number',
@@ -106,7 +106,7 @@ function tableOf(columns: readonly Column[], keys: readonly Key[], checks: reado
   };
 }
 
-/** Each engine writes a condition in its own way: with brackets, casts and blanks of its own. */
+/** Normalizes a condition: each engine adds its own brackets, casts and spaces. */
 function conditionOf({ condition }: Key): string {
   const [, of] = /\bwhere\b(.*)/is.exec(condition ?? '') ?? [];
   if (of === undefined) return '';

@@ -16,7 +16,7 @@ import { eventually } from '../support/eventually.ts';
 usePostgres();
 
 const MINUTE = '2026-01-31T09:30Z';
-/** How an answer fails whose connection was ended: with the server's last word, or without any. */
+/** The errors of a statement whose connection was ended, with or without the server's last message. */
 const LOST = /^(57P01|CONNECTION_LOST)$/;
 
 /** Two rows to lock, each with a count. */
@@ -38,17 +38,17 @@ async function counts(db: Db): Promise<number[]> {
   return rows.map(({ refused }) => refused);
 }
 
-/** A session of somebody else on the same database. */
+/** Another session on the same database. */
 async function elsewhere(t: Test, url: string): Promise<Client> {
   const client = new Client(url);
-  // The tests stop the server under it.
+  // Some tests stop the server.
   client.on('error', () => {});
   await client.connect();
   t.teardown(() => client.end());
   return client;
 }
 
-/** The address with a setting of the server's for each of its connections. */
+/** The address with a server setting for each connection. */
 function withSetting(url: string, setting: string): string {
   return `${url}?options=${encodeURIComponent(`-c ${setting}`)}`;
 }
@@ -61,14 +61,14 @@ async function settings(db: Db | Trx): Promise<unknown> {
   return rows[0];
 }
 
-t.test('every wait of a transaction has a limit, which ends with it', async (t) => {
+t.test('every wait in a transaction has a limit, which ends with the transaction', async (t) => {
   const { db } = await scratch(t);
   const within = await transact(db, settings);
   t.strictSame(within, { idle: '5s', lock: '8s', statement: '10s', isolation: 'read committed' });
   t.match(await settings(db), { idle: '0', lock: '0', statement: '0' });
 });
 
-t.test('a statement that was planned while a table was empty reads a full one by its index', async (t) => {
+t.test('a statement planned for an empty table uses the index once it is full', async (t) => {
   const { db } = await scratch(t);
   const ids = ['deduction 1', 'deduction 2'];
   const heads = (trx: Trx) =>
@@ -93,20 +93,20 @@ t.test('a statement that was planned while a table was empty reads a full one by
   t.strictSame(read, [{ whole: 0 }]);
 });
 
-t.test('a server that would lose commits is refused, in words that name the setting', async (t) => {
+t.test('a server that could lose commits is rejected with the setting', async (t) => {
   const { url } = await scratch(t);
   const positions = (db: Db) => db.selectFrom('ledger_head').select('position').execute();
   const lazy = open(t, withSetting(url, 'synchronous_commit=off'));
   const refusal = await positions(lazy).catch((error) => error);
   t.match(refusal, { code: 'NOT_DURABLE', message: /synchronous_commit=off; it needs fsync=on/ });
-  t.ok(isUnavailable(refusal), 'nothing is said against the work');
+  t.ok(isUnavailable(refusal), 'the error is temporary');
   await t.rejects(
     transact(lazy, (trx) => countUp(trx, 'a')),
     { code: 'NOT_DURABLE' },
-    'nor does it write',
+    'it does not write either',
   );
   const local = open(t, withSetting(url, 'synchronous_commit=local'));
-  await t.resolves(positions(local), 'its own disk is enough');
+  await t.resolves(positions(local), 'a local commit is enough');
 
   const server = await elsewhere(t, url);
   const look = async () => {
@@ -124,25 +124,25 @@ t.test('a server that would lose commits is refused, in words that name the sett
   await eventually('taken again', look, Array.isArray);
 });
 
-t.test('a transaction in which a statement failed commits nothing, even if its work went on', async (t) => {
+t.test('a transaction with a failed statement commits nothing, even if its work continued', async (t) => {
   const { db } = await scratch(t);
   await withRows(db);
   const working = transact(db, async (trx) => {
     await countUp(trx, 'a');
     await t.rejects(sql`select 1 / 0`.execute(trx), { code: '22012' });
-    await t.rejects(countUp(trx, 'b'), { code: '25P02' }, 'nothing more is done in it');
+    await t.rejects(countUp(trx, 'b'), { code: '25P02' }, 'later statements fail');
   });
   const error = await working.catch((error) => error);
   t.match(error, { code: 'ROLLED_BACK' });
-  t.ok(isUnavailable(error), 'the work is to be tried again');
+  t.ok(isUnavailable(error), 'the work is retryable');
   t.strictSame(await counts(db), [0, 0]);
   await transact(db, (trx) => countUp(trx, 'b'));
   t.strictSame(await counts(db), [0, 1], 'the next transaction runs');
 });
 
-t.test('of two transactions that wait for each other one is tried again: both succeed', async (t) => {
+t.test('one of two deadlocked transactions is retried, and both succeed', async (t) => {
   const { url } = await scratch(t);
-  // The server looks for deadlocks after a second; here sooner.
+  // The server checks for deadlocks after a second by default, here sooner.
   const db = open(t, withSetting(url, 'deadlock_timeout=20ms'));
   await withRows(db);
   const before = transactionsRetried();
@@ -160,7 +160,7 @@ t.test('of two transactions that wait for each other one is tried again: both su
   t.equal(transactionsRetried() - before, 1);
 });
 
-t.test('a transaction that can not be put in an order with another one is tried again', async (t) => {
+t.test('a transaction with a serialization failure is retried', async (t) => {
   const { db, url } = await scratch(t);
   await withRows(db);
   const other = await elsewhere(t, url);
@@ -177,7 +177,7 @@ t.test('a transaction that can not be put in an order with another one is tried 
   t.equal(transactionsRetried() - before, 1);
 });
 
-t.test('a transaction is tried again once, and then says what was in its way', async (t) => {
+t.test('a transaction is retried once and then throws the cause', async (t) => {
   const { db } = await scratch(t);
   await withRows(db);
   let tries = 0;
@@ -191,7 +191,7 @@ t.test('a transaction is tried again once, and then says what was in its way', a
   t.strictSame(await counts(db), [0, 0]);
 });
 
-t.test('a column that a newer release adds meanwhile fails nothing that was prepared before', async (t) => {
+t.test('a column added by a newer release does not break prepared statements', async (t) => {
   const url = await newDatabaseUrl(t);
   const db = open(t, url);
   await migrate(db, 'sandbox', new Date());
@@ -212,15 +212,15 @@ t.test('a column that a newer release adds meanwhile fails nothing that was prep
   await all(db);
   await release.query('alter table refused_signatures add column later text');
   await release.query('alter table ledger_head add column later text');
-  t.match(await all(db), [{ cause: 'a', later: null }], 'a read');
+  t.match(await all(db), [{ cause: 'a', later: null }], 'a read works');
   await everything('b', 2);
   await release.query('alter table refused_signatures add column later_still text');
   await everything('c', 3);
-  t.match(await all(db), [{ cause: 'a' }, { cause: 'b' }, { cause: 'c' }], 'a transaction');
+  t.match(await all(db), [{ cause: 'a' }, { cause: 'b' }, { cause: 'c' }], 'a transaction works');
   t.strictSame((await db.selectFrom('ledger_head').select('position').execute())[0], { position: 3 });
 });
 
-t.test('a connection that is lost in the middle fails its transaction, and the next one works', async (t) => {
+t.test('a lost connection fails its transaction, and the next one succeeds', async (t) => {
   const { db, url } = await scratch(t);
   await withRows(db);
   const other = await elsewhere(t, url);
@@ -247,15 +247,15 @@ t.test('a connection that is lost in the middle fails its transaction, and the n
   for (const [index, work] of works.entries()) {
     const error = await transact(db, work).catch((error) => error);
     if (index < 2) {
-      t.match(error, { code: LOST }, 'at a statement, and at the commit');
+      t.match(error, { code: LOST }, 'lost at a statement or at the commit');
       t.ok(isUnavailable(error));
-    } else t.match(error, { message: 'of the work' }, 'what the work itself says is not covered up');
+    } else t.match(error, { message: 'of the work' }, 'the error of the work itself is kept');
     t.strictSame(await counts(db), [0, index]);
     await transact(db, (trx) => countUp(trx, 'b'));
   }
 });
 
-t.test('connections that are lost while nobody uses them are replaced without a word', async (t) => {
+t.test('idle connections that are lost are replaced silently', async (t) => {
   const { db, url } = await scratch(t);
   await withRows(db);
   const other = await elsewhere(t, url);
@@ -271,10 +271,10 @@ t.test('connections that are lost while nobody uses them are replaced without a 
   t.strictSame(await counts(db), [4, 0]);
 });
 
-/** The driver gives up connecting after so long. */
+/** The connection timeout of the driver. */
 const CONNECTING_MS = 3_000;
 
-t.test('a server that is down is told within seconds, and used again when it is back', async (t) => {
+t.test('a server that is down is reported within seconds and used again when it is back', async (t) => {
   const { db } = await scratch(t);
   await withRows(db);
   const server = await postgresServer();
@@ -286,13 +286,13 @@ t.test('a server that is down is told within seconds, and used again when it is 
     t.ok(isUnavailable(error));
   }
   const tookMs = performance.now() - began;
-  t.ok(tookMs < 2 * CONNECTING_MS, `it waits for neither: ${Math.round(tookMs)} ms`);
+  t.ok(tookMs < 2 * CONNECTING_MS, `no attempt waits for the other: ${Math.round(tookMs)} ms`);
   await server.start();
   await transact(db, (trx) => countUp(trx, 'a'));
   t.strictSame(await counts(db), [1, 0]);
 });
 
-t.test('a server that says nothing is given up after three seconds', async (t) => {
+t.test('a server that does not respond is given up after three seconds', async (t) => {
   const silent = createServer(() => {});
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
   t.teardown(() => silent.close());
@@ -305,7 +305,7 @@ t.test('a server that says nothing is given up after three seconds', async (t) =
   t.ok(tookMs > 0.9 * CONNECTING_MS && tookMs < 4 * CONNECTING_MS, `${Math.round(tookMs)} ms`);
 });
 
-t.test('numbers are numbers, bytes are bytes, and texts sort by their bytes', async (t) => {
+t.test('numbers and bytes keep their types, and texts sort by bytes', async (t) => {
   const { db } = await scratch(t);
   const body = Buffer.from([0, 255, 0x5c, 0x78]);
   const received = { source: 'webhook', received_at: MINUTE, state: 'pending' } as const;

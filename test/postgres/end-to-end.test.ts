@@ -6,7 +6,7 @@ import t from 'tap';
 import { usePostgres } from '../support/engine.ts';
 
 usePostgres();
-// One file after the other, on one server.
+// One file after another, on one server.
 t.setTimeout(900_000);
 await import('../end-to-end/oracle.test.ts');
 await import('../end-to-end/fixtures.test.ts');

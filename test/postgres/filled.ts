@@ -1,4 +1,4 @@
-/** A database in which every table has rows, written by the functions that write them in production. */
+/** A database with rows in every table, written by the functions that write them in production. */
 import { sql } from 'kysely';
 import { stageCensus } from '../../src/census/staging.ts';
 import type { Db } from '../../src/database/tables.ts';
@@ -24,13 +24,13 @@ import { encryptor, owe, setClock } from '../outbox/parts.ts';
 import { finalized, put, taken, voided } from '../payroll/finalized.ts';
 import { code, EMPLOYER, employ, schedule, schedules } from '../payroll/ready.ts';
 
-/** More than go over at once, so that reading goes on behind the last row of a page. */
+/** More than one batch of a copy, so that reading continues after the last row of a page. */
 const DEDUCTIONS = 230;
 /** More bytes than one chunk. */
 const PEOPLE_OF_CENSUS = 1_200;
 const NOW = new Date('2026-06-01T12:00:00.000Z');
 
-/** Ids whose order differs by language, by byte and by JavaScript's own. */
+/** Ids that sort differently by language, by byte and in JavaScript. */
 const AWKWARD_IDS = [
   'Zoë',
   'apple',
@@ -45,7 +45,7 @@ const AWKWARD_IDS = [
   '9',
 ];
 
-/** Written at the start of a sidecar on SQLite only. */
+/** Written only by a sidecar on SQLite at startup. */
 const LOSS = {
   found_at: NOW.toISOString(),
   position: 1,
@@ -59,7 +59,7 @@ const LOSS = {
 };
 
 export type Filled = {
-  /** A token that may do everything. */
+  /** A token with all scopes. */
   token: string;
   /** The last position of the ledger. */
   position: number;
@@ -112,7 +112,7 @@ async function fillLedger(db: Db): Promise<void> {
     db,
     ids.map((id) => of(id, 1, '2026-01-10T00:00:00Z')),
   );
-  // Later ones, late ones and ties.
+  // In order, late, and tied events.
   await deliver(
     db,
     ids.map((id) => of(id, 2, '2026-01-12T00:00:00Z')),
@@ -140,7 +140,7 @@ async function fillLedger(db: Db): Promise<void> {
       '2026-05-10T00:00:00Z',
     ),
   ]);
-  // The same again, and the same id with another body.
+  // A duplicate, and the same id with another body.
   await receive(db, [of('apple', 1, '2026-01-10T00:00:00Z')]);
   await receive(db, [of('apple', 1, '2026-01-11T00:00:00Z'), of('Apple', 1, '2026-01-11T00:00:00Z')]);
   await receive(db, [of('waits', 1, '2026-01-10T00:00:00Z')]);
@@ -209,14 +209,14 @@ async function fillPayroll(db: Db): Promise<void> {
   await finalized(db, '2026-02-13');
   await put(db, '2026-02-27');
   await fillDecisions(db);
-  // What a process leaves behind that dies while it finalizes.
+  // The rows left by a process that died while finalizing.
   const left = { freeze_id: 'left-behind', begun_at: NOW.toISOString() };
   await transact(db, (trx) => trx.insertInto('run_freezes').values(left).execute());
 }
 
 export type Content = Map<string, string[]>;
 
-/** Every row of the tables, as text, in an order that does not depend on the engine. */
+/** Returns every row of the tables as text, in an order that does not depend on the engine. */
 export async function contentOfTables(db: Db, names: readonly string[]): Promise<Content> {
   const content: Content = new Map();
   for (const name of names) {
@@ -234,7 +234,7 @@ function textOf(row: Record<string, unknown>): string {
   return JSON.stringify(fields.sort());
 }
 
-/** The decisions of people: a policy, an accepted failure, and whether a moved start applies. */
+/** Decisions of operators: a policy, an accepted failure, and a decision on a moved start. */
 async function fillDecisions(db: Db): Promise<void> {
   const now = NOW.toISOString();
   const policy = policyOf({ effective_from: '2026-03-01', remainder: 'spread' });

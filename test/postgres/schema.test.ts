@@ -7,7 +7,7 @@ import { catalogOfPostgres, catalogOfSqlite } from './catalog.ts';
 
 usePostgres();
 
-/** All of them. None cascades. */
+/** All foreign keys. None cascades. */
 const FOREIGN_KEYS = [
   'census_chunks: foreign (census_id) of staged_censuses (census_id)',
   'census_fingerprints: foreign (census_id) of staged_censuses (census_id)',
@@ -19,7 +19,7 @@ const FOREIGN_KEYS = [
 ].map((key) => `${key} where no action no action`);
 
 t.test(
-  'both engines have the same tables, columns, keys and indexes, and allow the same words',
+  'both engines have the same tables, columns, keys and indexes, and allow the same values',
   async (t) => {
     const file = open(t, scratchUrl(t));
     await migrate(file, 'sandbox', new Date());
@@ -54,9 +54,9 @@ t.test('both engines have the same reporting views with the same columns', async
   t.strictSame(postgres.rows, sqlite.rows);
 });
 
-t.test('PostgreSQL compares every text by its bytes, as SQLite does, whatever its language is', async (t) => {
+t.test('PostgreSQL compares every text by bytes, as SQLite does, in any locale', async (t) => {
   const { db } = await scratch(t);
-  // `migrations` is made before the schema's own files; nothing compares its texts.
+  // `migrations` is created before the schema files, and its texts are not compared.
   const { rows } = await sql<{ column: string; collation: string }>`
     select attrelid::regclass || '.' || attname as column, collname as collation
     from pg_attribute join pg_class on pg_class.oid = attrelid join pg_collation on pg_collation.oid = attcollation
@@ -66,7 +66,7 @@ t.test('PostgreSQL compares every text by its bytes, as SQLite does, whatever it
   t.strictSame(other, []);
   t.ok(rows.some(({ column }) => column === 'roster.employee_id'));
   const language = await sql<{ before: boolean }>`select 'B' < 'a' as before`.execute(db);
-  t.strictSame(language.rows, [{ before: false }], 'the server itself would sort by its language');
+  t.strictSame(language.rows, [{ before: false }], 'the order of the server itself differs');
 });
 
 await import('../database/schema-check.test.ts');

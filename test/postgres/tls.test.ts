@@ -1,4 +1,4 @@
-/** TLS to the server, by the parameters of the address. */
+/** TLS to the server, as set in the parameters of the address. */
 import { execFileSync } from 'node:child_process';
 import { chmodSync, chownSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 
 usePostgres();
 
-/** A certificate of 127.0.0.1 that it signed itself, where the server finds it. Answers its path. */
+/** Creates a self-signed certificate for 127.0.0.1 where the server finds it. Returns its path. */
 function makeCertificate(folder: string): string {
   const [certificate, key] = [join(folder, 'server.crt'), join(folder, 'server.key')];
   const names = ['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'];
@@ -20,7 +20,7 @@ function makeCertificate(folder: string): string {
   execFileSync('openssl', ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...names, ...files], {
     stdio: 'ignore',
   });
-  // The server insists on a key that only it can read.
+  // The server requires a key that only it can read.
   const { uid, gid } = statSync(folder);
   for (const file of [certificate, key]) chownSync(file, uid, gid);
   chmodSync(key, 0o600);
@@ -36,38 +36,38 @@ function hasOpenssl(): boolean {
   }
 }
 
-/** Whether its connection is encrypted. */
+/** Returns whether the connection is encrypted. */
 async function isEncrypted(db: Db): Promise<boolean | undefined> {
   const { rows } = await sql<{ ssl: boolean }>`
     select ssl from pg_stat_ssl where pid = pg_backend_pid()`.execute(db);
   return rows[0]?.ssl;
 }
 
-const skip = hasOpenssl() ? false : 'openssl, which makes the certificate, is not installed';
+const skip = hasOpenssl() ? false : 'openssl, which creates the certificate, is not installed';
 
-t.test('TLS to PostgreSQL is what the address asks for', { skip }, async (t) => {
+t.test('TLS to PostgreSQL follows the parameters of the address', { skip }, async (t) => {
   const url = await newDatabaseUrl(t);
   const db = open(t, url);
   const encrypted = async (parameters: string): Promise<boolean | undefined> => {
     const one = openDatabase(`${url}?${parameters}`);
     return isEncrypted(one).finally(() => one.destroy());
   };
-  await t.rejects(encrypted('sslmode=require'), { code: 'CONNECTION_LOST' }, 'this server has none yet');
+  await t.rejects(encrypted('sslmode=require'), { code: 'CONNECTION_LOST' }, 'the server has no TLS yet');
 
   const shown = await sql<{ data_directory: string }>`show data_directory`.execute(db);
   const certificate = makeCertificate(shown.rows[0]?.data_directory as string);
   await sql`alter system set ssl = on`.execute(db);
   await sql`select pg_reload_conf()`.execute(db);
-  await eventually('the server has TLS', () => encrypted('sslmode=no-verify'), Boolean);
+  await eventually('the server supports TLS', () => encrypted('sslmode=no-verify'), Boolean);
 
   t.equal(await encrypted('sslmode=disable'), false);
-  t.equal(await encrypted('application_name=x'), false, 'nothing asked for, nothing done');
+  t.equal(await encrypted('application_name=x'), false, 'TLS is not used unless requested');
   for (const mode of ['require', 'verify-ca', 'verify-full']) {
     t.equal(await encrypted(`sslmode=${mode}&sslrootcert=${certificate}`), true, mode);
     await t.rejects(
       encrypted(`sslmode=${mode}`),
       { code: 'CONNECTION_LOST', message: /self-signed certificate/ },
-      `${mode}: a certificate of nobody known is refused`,
+      `${mode}: an unknown certificate is rejected`,
     );
   }
 });

@@ -1,4 +1,4 @@
-/** Finding the pending events on PostgreSQL while an old snapshot keeps the index entries of all that were pending. */
+/** Finding pending events on PostgreSQL while an old snapshot keeps the index entries of former ones. */
 import { sql } from 'kysely';
 import { Client } from 'pg';
 import t, { type Test } from 'tap';
@@ -17,7 +17,7 @@ usePostgres();
 
 const names = (prefix: string, count: number) => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
-/** A connection of another program, with a transaction open from now on. */
+/** A connection of another program with an open transaction. */
 async function inTransaction(t: Test, url: string, begin: string): Promise<Client> {
   const client = new Client(url);
   await client.connect();
@@ -32,21 +32,21 @@ async function apply({ store, loop }: Applying, events: readonly string[]): Prom
   for (let applied = 0; applied < events.length; ) applied += (await loop.runOnce()).applied;
 }
 
-/** Pages that the server touched to execute a statement. */
+/** Returns the pages that the server read to execute a statement. */
 async function pagesOf(explained: Promise<unknown>): Promise<number> {
   const [row] = (await explained) as [{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }];
   const { Plan: plan } = row['QUERY PLAN'][0];
   return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0);
 }
 
-/** What the server's process has read of the inbox, since it last reported that. */
+/** Returns the server's count of inbox reads since its last report. */
 async function inboxPagesRead(trx: Trx): Promise<{ pid: number; pages: number }> {
   const { rows } = await sql<{ pid: number; pages: number }>`
     select pg_backend_pid() as pid, pg_stat_get_xact_blocks_fetched('inbox'::regclass) as pages`.execute(trx);
   return rows[0] as { pid: number; pages: number };
 }
 
-t.test('a held snapshot does not make a batch read what was applied before', async (t) => {
+t.test('a held snapshot does not make a batch read applied events', async (t) => {
   const read: { pid: number; pages: number }[] = [];
   const requestSync = async (trx: Trx) => void read.push(await inboxPagesRead(trx));
   const applying = await startApplying(t, { effects: { requestSync } });
@@ -58,7 +58,7 @@ t.test('a held snapshot does not make a batch read what was applied before', asy
     await transact(db, async (trx) => moveLedger(trx, await lockLedger(trx)));
   }
   const start = createWorkListStart(db);
-  const newest = await eventually('the start is found', start.find, (seq) => seq === 2_000);
+  const newest = await eventually('the start is up to date', start.find, (seq) => seq === 2_000);
   const pending = db.selectFrom('inbox').select('seq').where('state', '=', sql.lit('pending')).orderBy('seq');
   const analyze = sql`analyze, buffers`;
   const fromTheBeginning = await pagesOf(pending.explain('json', analyze));
@@ -69,7 +69,7 @@ t.test('a held snapshot does not make a batch read what was applied before', asy
   const fromTheStart = await pagesOf(pending.where('seq', '>', newest).explain('json', analyze));
   t.ok(fromTheStart < 10, `${fromTheStart} pages from the start`);
   await eventually(
-    'a batch of the loop, from its middle to that of the next one, reads as little',
+    'a batch of the loop reads as little',
     async () => {
       for (const name of [`sync-${read.length}`, `sync-${read.length + 1}`]) {
         await store([name, syncBody('sync-request')]);
@@ -82,17 +82,17 @@ t.test('a held snapshot does not make a batch read what was applied before', asy
     (pages) => pages !== null && pages > 0 && pages < 50,
   );
   const head = await pagesOf(ledgerHead(db).explain('json', analyze));
-  t.ok(head < 5, `${head} pages for the head of the ledger`);
+  t.ok(head < 5, `${head} pages for ledger_head`);
   const scans = await transact(db, async (trx) => {
     await moveLedger(trx, await lockLedger(trx));
     const { rows } = await sql<{ scans: number }>`
       select seq_scan as scans from pg_stat_xact_user_tables where relname = 'ledger_head'`.execute(trx);
     return rows[0]?.scans;
   });
-  t.equal(scans, 0, 'nor is every version of the head read to move it');
+  t.equal(scans, 0, 'an update does not read every version of ledger_head');
 });
 
-t.test('an event that was committed after many newer ones were applied is applied', async (t) => {
+t.test('an event committed after newer ones were applied is applied', async (t) => {
   const applying = await startApplying(t);
   const { db, commits, loop, states } = applying;
   const slow = await inTransaction(t, commits.url, 'begin');
@@ -103,11 +103,11 @@ t.test('an event that was committed after many newer ones were applied is applie
   );
   await apply(applying, names('quick', 10));
   const start = createWorkListStart(db);
-  t.equal(await start.find(), 11, 'the start is past its seq');
+  t.equal(await start.find(), 11, 'the start is after its seq');
   t.strictSame(await loop.runOnce(), { applied: 0, ignored: 0, quarantined: 0, syncsRequested: 0 });
   await slow.query('commit');
   await eventually(
-    'the late one is applied',
+    'the late event is applied',
     async () => {
       await loop.runOnce();
       return states();
@@ -116,14 +116,14 @@ t.test('an event that was committed after many newer ones were applied is applie
   );
 });
 
-t.test('an event that another process set back to pending is applied again, however old it is', async (t) => {
+t.test('an event set back to pending by another process is applied again, however old', async (t) => {
   const applying = await startApplying(t);
   const { db, commits, loop, states } = applying;
   await apply(applying, names('e', 10));
   const start = createWorkListStart(db);
-  await eventually('the start is beyond all', start.find, (seq) => seq === 10);
+  await eventually('the start is after all events', start.find, (seq) => seq === 10);
   await transact(commits.other, (trx) => reprocessEvent(trx, 'e3'));
-  await eventually('looking back finds it', start.find, (seq) => seq === 3);
+  await eventually('a look back finds it', start.find, (seq) => seq === 3);
   t.ok((await states()).includes('e3: pending'));
   await eventually(
     'the loop applies it',
@@ -133,7 +133,7 @@ t.test('an event that another process set back to pending is applied again, howe
     },
     (all) => all.includes('e3: applied'),
   );
-  await eventually('the start is beyond all again', start.find, (seq) => seq === 10);
+  await eventually('the start is after all events again', start.find, (seq) => seq === 10);
   await transact(commits.other, (trx) => reprocessEvent(trx, 'e5'));
   start.lookBack();
   t.equal(await start.find(), 5, 'immediately after lookBack');

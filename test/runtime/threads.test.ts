@@ -1,4 +1,4 @@
-/** The thread protocol, with the main thread's part of receiving in the hands of the test. */
+/** The thread protocol, with the test as the main thread. */
 import { type AddressInfo, createServer } from 'node:net';
 import type { MessagePort } from 'node:worker_threads';
 import t, { type Test } from 'tap';
@@ -55,9 +55,9 @@ t.test('the receiver thread acknowledges a delivery once the main thread has sto
     isAcknowledged = true;
   });
   await seen.promise;
-  t.equal((await deliver(port, 'msg_bad', '{}')).status, 503, 'one that is not stored is not acknowledged');
+  t.equal((await deliver(port, 'msg_bad', '{}')).status, 503, 'a rejected event is not acknowledged');
   t.equal((await post(port, {}, '{}')).status, 401);
-  t.notOk(isAcknowledged, 'nor one that is not stored yet');
+  t.notOk(isAcknowledged, 'an event is not acknowledged before it is stored');
   stored.resolve();
   t.equal((await response).status, 204);
 
@@ -128,5 +128,5 @@ t.test('a thread that cannot start reports the error with its code and port', as
   });
   await t.rejects(api.listening, { code: 'EADDRINUSE', port });
   await api.stop();
-  t.match(failures[0], { code: 'EADDRINUSE', port }, 'and the sidecar learns of it');
+  t.match(failures[0], { code: 'EADDRINUSE', port }, 'the failure is reported');
 });
