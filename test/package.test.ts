@@ -75,16 +75,16 @@ t.test('the package', async (t) => {
   });
 
   await t.test('the examples compile, and a call to a missing route does not', async (t) => {
-    save('client.ts', example('README.md'));
+    save('client.ts', example('docs/client.md'));
     save('embedding.ts', example('docs/embedding.md'));
     save('testing.test.ts', example('docs/testing.md'));
     t.equal(await compile(folder, ['client.ts', 'embedding.ts', 'testing.test.ts']), '');
-    const wrong = example('README.md').replace("'/v1/deductions'", "'/v1/deduction'");
+    const wrong = example('docs/client.md').replace("'/v1/deductions'", "'/v1/deduction'");
     save('wrong.ts', wrong);
     t.match(await compile(folder, ['wrong.ts']), /wrong\.ts.*'"\/v1\/deduction"'/);
   });
 
-  await t.test('the client example prints the output in the README', async (t) => {
+  await t.test('the client example prints the output that docs/client.md shows', async (t) => {
     const { app, db, call } = await start(t);
     const events = loadFixtures().map(({ id, body }) => ({
       eventId: id,
@@ -94,10 +94,10 @@ t.test('the package', async (t) => {
     const census = readFileSync(join(CENSUSES, 'maple-bakery.json'), 'utf8');
     await call({ method: 'PUT', url: '/v1/employers/maple-bakery/census', body: census });
     const address = await app.listen({ host: '127.0.0.1', port: 0 });
-    save('client.ts', example('README.md').replace('http://127.0.0.1:8081', address));
+    save('client.ts', example('docs/client.md').replace('http://127.0.0.1:8081', address));
     const { ended, said } = node(folder, ['client.ts'], { TOKEN: FIRST_TOKEN });
     t.equal(await ended, 0, said());
-    t.equal(said(), example('README.md', 'text'));
+    t.equal(said(), example('docs/client.md', 'text'));
   });
 
   await t.test('the embedding example uploads the census on request', async (t) => {

@@ -389,8 +389,8 @@ t.test('every check of a run finds its problem, names it and gives advice', asyn
   }
 });
 
-t.test('docs/readiness.md has every check with its severity', async (t) => {
-  const page = readFileSync(new URL('../../docs/readiness.md', import.meta.url), 'utf8');
+t.test('docs/readiness-checks.md has every check with its severity', async (t) => {
+  const page = readFileSync(new URL('../../docs/readiness-checks.md', import.meta.url), 'utf8');
   const rows = (name: string) => {
     const table = page.split(`<!-- checks: ${name} -->`)[1]?.split('<!-- end -->')[0] ?? '';
     return [...table.matchAll(/^\| `([^`]+)` \| ([^|]+) \|/gm)].map(([, id, result]) => [id, result]);
