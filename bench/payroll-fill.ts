@@ -83,9 +83,9 @@ export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
        select ${eventId}, 'webhook', '${day}T00:00:01.000Z', ${dialect.bytes(body)}, 'applied',
          'employee.deduction-updated', ${uuidOf(number, dialect)}, '${day}T00:00:01.000Z' ${of}`,
       `${dialect.series(deductions)}
-       insert into deduction_versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
+       insert into deduction_versions (position, deduction_id, version, previous_position, event_id, employee_id, line_of_coverage,
          member_contribution, employer_contribution, period, taxability, coverage_type, description, effective_start,
-         effective_end, starts_on, ends_on, created_at, event_time, decided_by, late, tie_changed, ahead, recorded_at)
+         effective_end, starts_on, ends_on, created_at, event_time, ordered_by, late, tie_changed, future_dated, recorded_at)
        select ${position}, ${deduction}, ${nth}, ${nth === 1 ? 'null' : positionOf.first}, ${eventId}, ${owner}, ${line},
          ${dollars(nth)}, '350.00', 'monthly', 'pre_tax', 'member_family', 'Gold PPO 500',
          '${startsOn}T00:00:00Z', '2026-12-31T00:00:00Z', '${startsOn}', '2026-12-31', '${day}T00:00:00.000Z',
@@ -103,7 +103,7 @@ export function ledgerStatements(ledger: Ledger, dialect: Dialect): string[] {
     ...events(1),
     ...events(2),
     `${dialect.series(deductions)}
-     insert into deductions (deduction_id, position, event_time, employee_id, versions, newest)
+     insert into deductions (deduction_id, position, event_time, employee_id, version_count, last_received_position)
      select ${deduction}, case when ${isChanged} then ${positionOf.second} else ${positionOf.first} end,
        case when ${isChanged} then '2025-03-15' else '2024-12-01' end || 'T00:00:00.000000000Z', ${owner},
        case when ${isChanged} then 2 else 1 end,

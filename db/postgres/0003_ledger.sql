@@ -9,13 +9,14 @@ CREATE TABLE ledger_head (
 INSERT INTO ledger_head (one, position) VALUES (1, 0);
 
 -- Every state of every deduction. Amounts and dates are stored as sent; starts_on and ends_on are their date parts;
--- event_time is fixed-width UTC. `previous` is the position of the deduction's version before this one: its history is
--- a chain of primary keys, which needs no index.
+-- event_time is fixed-width UTC. `previous_position` is that of the deduction's version before this one: its history is a
+-- chain of primary keys, which needs no index. `ordered_by` says what decided whether this version became the latest
+-- state. `future_dated` marks an event time later than the time of receipt by more than clocks may differ.
 CREATE TABLE deduction_versions (
   position              BIGINT NOT NULL PRIMARY KEY,
   deduction_id          TEXT COLLATE "C" NOT NULL,
   version               INTEGER NOT NULL,
-  previous              BIGINT,
+  previous_position     BIGINT,
   event_id              TEXT COLLATE "C" NOT NULL UNIQUE,
   employee_id           TEXT COLLATE "C" NOT NULL,
   line_of_coverage      TEXT COLLATE "C" NOT NULL,
@@ -31,17 +32,17 @@ CREATE TABLE deduction_versions (
   ends_on               TEXT COLLATE "C",
   created_at            TEXT COLLATE "C",
   event_time            TEXT COLLATE "C" NOT NULL,
-  decided_by            TEXT COLLATE "C" NOT NULL CHECK (decided_by = 'created_at' OR decided_by = 'tie' OR decided_by = 'receipt'),
+  ordered_by            TEXT COLLATE "C" NOT NULL CHECK (ordered_by = 'created_at' OR ordered_by = 'tie' OR ordered_by = 'receipt'),
   late                  INTEGER NOT NULL CHECK (late IN (0, 1)),
   tie_changed           INTEGER NOT NULL CHECK (tie_changed IN (0, 1)),
-  ahead                 INTEGER NOT NULL CHECK (ahead IN (0, 1)),
+  future_dated          INTEGER NOT NULL CHECK (future_dated IN (0, 1)),
   recorded_at           TEXT COLLATE "C" NOT NULL,
-  CHECK ((version = 1) = (previous IS NULL)),
-  CHECK (previous < position)
+  CHECK ((version = 1) = (previous_position IS NULL)),
+  CHECK (previous_position < position)
 );
 
 CREATE INDEX deduction_versions_tied ON deduction_versions (position) WHERE tie_changed = 1;
-CREATE INDEX deduction_versions_ahead ON deduction_versions (position) WHERE ahead = 1;
+CREATE INDEX deduction_versions_future_dated ON deduction_versions (position) WHERE future_dated = 1;
 
 -- Finds what a late event ties with: the versions of its deduction at its own event time. The time comes first because
 -- events arrive roughly in that order, so entries are appended near the end of the index; with the random deduction id
@@ -51,15 +52,15 @@ CREATE INDEX deduction_versions_by_time ON deduction_versions (event_time, deduc
 CREATE TRIGGER deduction_versions_are_append_only BEFORE UPDATE OR DELETE ON deduction_versions FOR EACH ROW EXECUTE FUNCTION refuse_change();
 CREATE TRIGGER deduction_versions_are_never_emptied BEFORE TRUNCATE ON deduction_versions EXECUTE FUNCTION refuse_change();
 
--- The latest state of each deduction, and the event time that guards it from an older event. `versions` is the number of
--- its versions; `newest` is the position of the one received last, where the chain begins.
+-- The latest state of each deduction: the position of that version, and its event time, which guards it from an older
+-- event. `last_received_position` is the position of the version received last, where the chain of versions begins.
 CREATE TABLE deductions (
-  deduction_id TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-  position     BIGINT NOT NULL,
-  event_time   TEXT COLLATE "C" NOT NULL,
-  employee_id  TEXT COLLATE "C" NOT NULL,
-  versions     INTEGER NOT NULL,
-  newest       BIGINT NOT NULL
+  deduction_id           TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+  position               BIGINT NOT NULL,
+  event_time             TEXT COLLATE "C" NOT NULL,
+  employee_id            TEXT COLLATE "C" NOT NULL,
+  version_count          INTEGER NOT NULL,
+  last_received_position BIGINT NOT NULL
 );
 
 -- Every employee that a version of a deduction named, so that the deductions of an employee are one range.

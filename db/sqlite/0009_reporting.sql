@@ -42,7 +42,7 @@ CREATE VIEW reporting_deductions AS
     reporting_deduction_versions.event_time,
     reporting_deduction_versions.late,
     reporting_deduction_versions.recorded_at,
-    deductions.versions AS version_count
+    deductions.version_count
   FROM deductions JOIN reporting_deduction_versions ON reporting_deduction_versions.position = deductions.position;
 
 -- Finalized and voided payroll runs.

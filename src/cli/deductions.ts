@@ -159,7 +159,7 @@ function deductionsVersions(
         states.map(({ version, startDecision }) => [
           version.version,
           version.event_time,
-          version.decided_by,
+          version.ordered_by,
           version.member_contribution,
           version.employer_contribution,
           version.starts_on,

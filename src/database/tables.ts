@@ -15,8 +15,8 @@ export interface Tables {
     position: number;
     event_time: string;
     employee_id: string;
-    versions: number;
-    newest: number;
+    version_count: number;
+    last_received_position: number;
   };
   deduction_employees: { employee_id: string; deduction_id: string };
   start_decisions: StartDecisionTable;
@@ -164,7 +164,7 @@ export interface VersionTable {
   position: number;
   deduction_id: string;
   version: number;
-  previous: number | null;
+  previous_position: number | null;
   event_id: string;
   employee_id: string;
   line_of_coverage: string;
@@ -180,11 +180,11 @@ export interface VersionTable {
   ends_on: string | null;
   created_at: string | null;
   event_time: string;
-  decided_by: 'created_at' | 'tie' | 'receipt';
+  ordered_by: 'created_at' | 'tie' | 'receipt';
   late: Flag;
   tie_changed: Flag;
   /** 1: `created_at` is later than the time of receipt by more than clocks may differ. */
-  ahead: Flag;
+  future_dated: Flag;
   recorded_at: string;
 }
 

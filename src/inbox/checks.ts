@@ -105,7 +105,7 @@ async function conflictingEvents(db: Db, _: Question, after = ''): Promise<Event
 }
 
 /** Versions with a mark, except those whose event was dismissed. */
-function markedEvents(mark: 'tie_changed' | 'ahead') {
+function markedEvents(mark: 'tie_changed' | 'future_dated') {
   return async (db: Db, _: Question, after = 0): Promise<EventPage<number>> => {
     const rows = await markedVersions(db, mark)
       .innerJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
@@ -130,7 +130,7 @@ const EVENT_KINDS = {
   quarantined: pagesOf(quarantinedEvents),
   conflicting: pagesOf(conflictingEvents),
   tied: pagesOf(markedEvents('tie_changed')),
-  ahead: pagesOf(markedEvents('ahead')),
+  future_dated: pagesOf(markedEvents('future_dated')),
 };
 
 function pagesOf<Place>(read: (db: Db, question: Question, after?: Place) => Promise<EventPage<Place>>) {
@@ -261,7 +261,7 @@ export const EVENT_CHECKS: readonly Check<Db>[] = [
   },
   {
     id: 'events-future-dated',
-    ask: eventsFound('ahead'),
+    ask: eventsFound('future_dated'),
     advice:
       'An event has a time in the future. Later events of its deduction take no effect until then. Ask the service to correct it, then dismiss it.',
     passed: 'No event is future-dated.',

@@ -54,7 +54,7 @@ export type EventEffects = {
   /** The version that the event added to the ledger. */
   version: Pick<
     Selectable<VersionTable>,
-    'deduction_id' | 'version' | 'position' | 'late' | 'tie_changed' | 'ahead'
+    'deduction_id' | 'version' | 'position' | 'late' | 'tie_changed' | 'future_dated'
   > | null;
   /** The census sync that the event requested. */
   sync: Pick<Selectable<CensusSyncTable>, 'sync_id' | 'employer_id'> | null;
@@ -64,7 +64,7 @@ export type EventEffects = {
 export async function readEffects(db: Db, eventId: string): Promise<EventEffects> {
   const version = await db
     .selectFrom('deduction_versions')
-    .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'ahead'])
+    .select(['deduction_id', 'version', 'position', 'late', 'tie_changed', 'future_dated'])
     .where('event_id', '=', eventId)
     .executeTakeFirst();
   const sync = await db

@@ -143,7 +143,7 @@ export async function dismissEvent(
   const event = await trx
     .selectFrom('inbox')
     .leftJoin('deduction_versions', 'deduction_versions.event_id', 'inbox.event_id')
-    .select(['inbox.seq', 'inbox.state', 'deduction_versions.tie_changed', 'deduction_versions.ahead'])
+    .select(['inbox.seq', 'inbox.state', 'deduction_versions.tie_changed', 'deduction_versions.future_dated'])
     .where('inbox.event_id', '=', eventId)
     .executeTakeFirst();
   if (event === undefined) return 'unknown';
@@ -155,7 +155,7 @@ export async function dismissEvent(
     .executeTakeFirst();
   // The first body of a dismissed conflict may be dropped like any other.
   if (conflicts.numUpdatedRows > 0n && event.seq <= through) await setEventsThrough(trx, event.seq - 1);
-  const needsDecision = event.state === 'quarantined' || event.tie_changed === 1 || event.ahead === 1;
+  const needsDecision = event.state === 'quarantined' || event.tie_changed === 1 || event.future_dated === 1;
   if (needsDecision) await trx.updateTable('inbox').set(dismissed).where('seq', '=', event.seq).execute();
   return needsDecision || conflicts.numUpdatedRows > 0n ? 'dismissed' : 'nothing to dismiss';
 }

@@ -55,7 +55,7 @@ function pageOf(db: Db, after: number, until: number) {
   return db
     .selectFrom('deduction_versions')
     .leftJoin('inbox', 'inbox.event_id', 'deduction_versions.event_id')
-    .leftJoin('deduction_versions as before', 'before.position', 'deduction_versions.previous')
+    .leftJoin('deduction_versions as before', 'before.position', 'deduction_versions.previous_position')
     .select(VERSION_COLUMNS.map((column) => `deduction_versions.${column}` as const))
     .select(EVENT_COLUMNS)
     .select([
@@ -99,8 +99,8 @@ function prepare(row: Row, report: ReportDifference): Computable | null {
   if (row.state === 'applied' && row.reprocessed === 0 && row.finished_at !== row.recorded_at) {
     wrong('recorded_at', `is not when event ${row.event_id} was applied`);
   }
-  if (row.previous !== null && row.before_deduction !== row.deduction_id) {
-    return wrong('previous', 'is not a version of the same deduction');
+  if (row.previous_position !== null && row.before_deduction !== row.deduction_id) {
+    return wrong('previous_position', 'is not a version of the same deduction');
   }
   const incoming = incomingOf(row, parsed);
   if (incoming === null) {
@@ -136,10 +136,12 @@ function incomingOf(row: Row, parsed: ParsedEvent | null): IncomingDeduction | n
 /** Returns the versions that these may tie with: up to the one before them, those at the same event time. */
 function rivalsOf(db: Db, all: readonly Computable[]): Promise<Version[]> {
   const times = all.flatMap(({ row }): AtTime[] => {
-    const { deduction_id: deductionId, event_time: eventTime, previous } = row;
+    const { deduction_id: deductionId, event_time: eventTime, previous_position } = row;
     // Uses the stored time; if that is wrong, the comparison reports it.
     const isNewest = row.before_late === 0 && row.before_time !== null && eventTime > row.before_time;
-    return previous === null || isNewest ? [] : [{ deductionId, eventTime, until: previous }];
+    return previous_position === null || isNewest
+      ? []
+      : [{ deductionId, eventTime, until: previous_position }];
   });
   return versionsAt(db, times);
 }
@@ -150,8 +152,10 @@ function compare(
   rivals: readonly Version[],
   report: ReportDifference,
 ): void {
-  const { previous, position, event_time: time } = row;
-  const rival = latestOf(rivals.filter((one) => one.event_time === time && one.position <= (previous ?? 0)));
+  const { previous_position, position, event_time: time } = row;
+  const rival = latestOf(
+    rivals.filter((one) => one.event_time === time && one.position <= (previous_position ?? 0)),
+  );
   const { versions } = foldVersions(
     [incoming],
     latest === null ? new Map() : new Map([[incoming.deduction.id, latest]]),
@@ -176,21 +180,32 @@ type Shown = Map<number, Pick<LatestState, 'position' | 'event_time' | 'employee
  * read.
  */
 function latestBefore(row: Row, shown: Shown): LatestState | null {
-  const { deduction_id, previous, position, before_version, before_time, before_employee } = row;
-  if (previous === null || before_version === null) return null;
+  const { deduction_id, previous_position, position, before_version, before_time, before_employee } = row;
+  if (previous_position === null || before_version === null) return null;
   const before =
     row.before_late === 0
-      ? { position: previous, event_time: before_time as string, employee_id: before_employee as string }
-      : shown.get(previous);
-  shown.delete(previous);
+      ? {
+          position: previous_position,
+          event_time: before_time as string,
+          employee_id: before_employee as string,
+        }
+      : shown.get(previous_position);
+  shown.delete(previous_position);
   if (before === undefined) return null;
   if (row.late === 1) shown.set(position, before);
-  return { ...before, deduction_id, versions: before_version, newest: previous };
+  return {
+    ...before,
+    deduction_id,
+    version_count: before_version,
+    last_received_position: previous_position,
+  };
 }
 
 /** Checks that both employees are listed where a deduction passes from one to the other. */
 async function verifyEmployees(db: Db, rows: readonly Row[], report: ReportDifference): Promise<void> {
-  const passed = rows.filter((row) => row.previous !== null && row.before_employee !== row.employee_id);
+  const passed = rows.filter(
+    (row) => row.previous_position !== null && row.before_employee !== row.employee_id,
+  );
   const pairs = passed.flatMap(({ position, deduction_id, employee_id, before_employee }) => [
     { position, deduction_id, employee_id },
     { position, deduction_id, employee_id: before_employee ?? employee_id },

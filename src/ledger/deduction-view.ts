@@ -17,7 +17,7 @@ export type DeductionView = Deduction & {
 
 export type VersionView = DeductionView & {
   event_id: string;
-  decided_by: DeductionState['version']['decided_by'];
+  decided_by: DeductionState['version']['ordered_by'];
   late: boolean;
   start_decision: StartDecisionView | null;
 };
@@ -58,9 +58,9 @@ export function viewDeduction({ version, employerId, matched }: DeductionState):
 
 /** Returns one version of a deduction as people and programs see it. */
 export function viewVersion(state: VersionState): VersionView {
-  const { event_id, decided_by, late } = state.version;
+  const { event_id, ordered_by, late } = state.version;
   const start_decision = state.startDecision === null ? null : viewStartDecision(state.startDecision);
-  return { ...viewDeduction(state), event_id, decided_by, late: late === 1, start_decision };
+  return { ...viewDeduction(state), event_id, decided_by: ordered_by, late: late === 1, start_decision };
 }
 
 /** Returns a decision on a moved start as people and programs see it. */

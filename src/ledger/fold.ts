@@ -26,14 +26,14 @@ export type Content = Omit<
   Insertable<VersionTable>,
   | 'position'
   | 'version'
-  | 'previous'
+  | 'previous_position'
   | 'event_id'
   | 'created_at'
   | 'event_time'
-  | 'decided_by'
+  | 'ordered_by'
   | 'late'
   | 'tie_changed'
-  | 'ahead'
+  | 'future_dated'
   | 'recorded_at'
 >;
 
@@ -87,18 +87,18 @@ export function foldVersions(
     const latest = changed.get(content.deduction_id) ?? states.get(content.deduction_id);
     const at = position + index + 1;
     const late = latest !== undefined && time < latest.event_time;
-    const version = (latest?.versions ?? 0) + 1;
+    const version = (latest?.version_count ?? 0) + 1;
     changed.set(
       content.deduction_id,
       late
-        ? { ...latest, versions: version, newest: at }
+        ? { ...latest, version_count: version, last_received_position: at }
         : {
             deduction_id: content.deduction_id,
             position: at,
             event_time: time,
             employee_id: content.employee_id,
-            versions: version,
-            newest: at,
+            version_count: version,
+            last_received_position: at,
           },
     );
     const tie = event.createdAt !== null && rival !== undefined;
@@ -106,14 +106,14 @@ export function foldVersions(
       ...content,
       position: at,
       version,
-      previous: latest?.newest ?? null,
+      previous_position: latest?.last_received_position ?? null,
       event_id: event.eventId,
       created_at: event.createdAt,
       event_time: time,
-      decided_by: event.createdAt === null ? 'receipt' : tie ? 'tie' : 'created_at',
+      ordered_by: event.createdAt === null ? 'receipt' : tie ? 'tie' : 'created_at',
       late: late ? 1 : 0,
       tie_changed: tie && !sameContent(content, rival) ? 1 : 0,
-      ahead: event.createdAt !== null && isAhead(time, event.receivedAt) ? 1 : 0,
+      future_dated: event.createdAt !== null && isAhead(time, event.receivedAt) ? 1 : 0,
       recorded_at: recordedAt,
     };
   });

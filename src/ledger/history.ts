@@ -13,13 +13,13 @@ export async function historyOf(db: Db | Trx, deductionIds: readonly string[]): 
     .withRecursive('history', (qb) =>
       qb
         .selectFrom('deductions')
-        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.newest')
+        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.last_received_position')
         .where(isOneOf(db, 'deductions.deduction_id', deductionIds))
         .selectAll('deduction_versions')
         .unionAll((union) =>
           union
             .selectFrom('history')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'history.previous')
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'history.previous_position')
             .selectAll('deduction_versions'),
         ),
     )
@@ -56,7 +56,7 @@ export async function versionsAt(db: Db | Trx, times: readonly AtTime[]): Promis
 }
 
 /** Returns a query of the versions with a mark that needs review: position, event and employee. */
-export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'ahead') {
+export function markedVersions(db: Db | Trx, mark: 'tie_changed' | 'future_dated') {
   return db
     .selectFrom('deduction_versions')
     .select(['deduction_versions.position', 'deduction_versions.event_id', 'deduction_versions.employee_id'])
@@ -82,16 +82,16 @@ export async function historyPage(
     .withRecursive('links', (qb) =>
       qb
         .selectFrom('deductions')
-        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.newest')
+        .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.last_received_position')
         .where('deductions.deduction_id', '=', deductionId)
         .where('deduction_versions.position', '>', oldest)
-        .select(['deduction_versions.position', 'deduction_versions.previous'])
+        .select(['deduction_versions.position', 'deduction_versions.previous_position'])
         .unionAll((union) =>
           union
             .selectFrom('links')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'links.previous')
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'links.previous_position')
             .where('deduction_versions.position', '>', oldest)
-            .select(['deduction_versions.position', 'deduction_versions.previous']),
+            .select(['deduction_versions.position', 'deduction_versions.previous_position']),
         ),
     )
     .selectFrom('deduction_versions')
@@ -111,7 +111,7 @@ export async function historyPage(
 /** The columns that a payroll run reads. A large employer has tens of thousands of versions, and each column costs time. */
 const RUN_COLUMNS = [
   'position',
-  'previous',
+  'previous_position',
   'version',
   'event_id',
   'event_time',
@@ -141,11 +141,11 @@ export async function versionsOfEmployees(
   const named = await deductionsOf(db, employees);
   const newest = await runVersionsAt(
     db,
-    named.map((one) => one.newest),
+    named.map((one) => one.last_received_position),
   );
   const longer = await longerHistories(db, [...newest.values()]);
   const byEmployee = new Map<string, RunVersions[]>();
-  for (const { employee_id, newest: at } of named) {
+  for (const { employee_id, last_received_position: at } of named) {
     const version = newest.get(at) as RunVersion;
     const versions = (longer.get(version.deduction_id) as RunVersions | undefined) ?? [version];
     const own = byEmployee.get(employee_id);
@@ -164,11 +164,11 @@ function deductionsOf(db: Db | Trx, employees: readonly string[]) {
       // A join would let PostgreSQL read all deductions again for each page.
       eb
         .selectFrom('deductions')
-        .select('newest')
+        .select('last_received_position')
         .whereRef('deductions.deduction_id', '=', 'deduction_employees.deduction_id')
         .$asScalar()
         .$notNull()
-        .as('newest'),
+        .as('last_received_position'),
     )
     .where(isOneOf(db, 'employee_id', employees))
     .orderBy('employee_id')
@@ -190,9 +190,9 @@ async function longerHistories(
   db: Db | Trx,
   newest: readonly RunVersion[],
 ): Promise<Map<string, RunVersion[]>> {
-  const last = newest.filter(({ previous }) => previous !== null);
+  const last = newest.filter(({ previous_position }) => previous_position !== null);
   if (last.length === 0) return new Map();
-  const links = new Set(last.map(({ previous }) => previous as number));
+  const links = new Set(last.map(({ previous_position }) => previous_position as number));
   const versions = [...last, ...(await versionsBack(db, [...links]))];
   versions.sort((one, other) => one.position - other.position);
   return Map.groupBy(versions, (version) => version.deduction_id);
@@ -210,7 +210,7 @@ function versionsBack(db: Db | Trx, positions: readonly number[]): Promise<RunVe
         .unionAll((union) =>
           union
             .selectFrom('back')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'back.previous')
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'back.previous_position')
             .select(columns),
         ),
     )

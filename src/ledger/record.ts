@@ -16,20 +16,20 @@ export const VERSION_COLUMNS = [
   ...CONTENT_COLUMNS,
   'position',
   'version',
-  'previous',
+  'previous_position',
   'event_id',
   'created_at',
   'event_time',
-  'decided_by',
+  'ordered_by',
   'late',
   'tie_changed',
-  'ahead',
+  'future_dated',
   'recorded_at',
 ] as const;
 
 /** An older event never overwrites a newer one: the upsert itself refuses it. */
 const GUARDED_UPSERT = `on conflict (deduction_id) do update set position = excluded.position,
-  event_time = excluded.event_time, employee_id = excluded.employee_id, versions = excluded.versions, newest = excluded.newest
+  event_time = excluded.event_time, employee_id = excluded.employee_id, version_count = excluded.version_count, last_received_position = excluded.last_received_position
   where excluded.event_time >= deductions.event_time`;
 
 /**
@@ -104,7 +104,7 @@ async function contentsTied(
     const latest = states.get(id);
     const time = eventTime(event);
     if (latest === undefined || time > latest.event_time) continue;
-    times.set(tieKey(id, time), { deductionId: id, eventTime: time, until: latest.newest });
+    times.set(tieKey(id, time), { deductionId: id, eventTime: time, until: latest.last_received_position });
   }
   const tied = await versionsAt(trx, [...times.values()]);
   return new Map(tied.map((version) => [tieKey(version.deduction_id, version.event_time), version]));
@@ -114,14 +114,14 @@ async function saveLatest(trx: Trx, states: readonly LatestState[]): Promise<voi
   await insertMany(
     trx,
     'deductions',
-    ['deduction_id', 'position', 'event_time', 'employee_id', 'versions', 'newest'],
+    ['deduction_id', 'position', 'event_time', 'employee_id', 'version_count', 'last_received_position'],
     states.map((latest) => [
       latest.deduction_id,
       latest.position,
       latest.event_time,
       latest.employee_id,
-      latest.versions,
-      latest.newest,
+      latest.version_count,
+      latest.last_received_position,
     ]),
     GUARDED_UPSERT,
   );

@@ -22,13 +22,13 @@ export async function verifyDeductions(db: Db, on: Verifying): Promise<number> {
     const late = rows.filter((row) => row.newest_late === 1);
     const chains = await readChains(
       db,
-      late.map((row) => row.newest),
+      late.map((row) => row.last_received_position),
     );
     for (const row of rows) {
       const shown =
         row.newest_late === 1
-          ? chains.get(row.newest)?.findLast((version) => version.late === 0)?.position
-          : row.newest;
+          ? chains.get(row.last_received_position)?.findLast((version) => version.late === 0)?.position
+          : row.last_received_position;
       verifyOne(row, shown ?? null, on.report);
     }
     looked += rows.length;
@@ -41,7 +41,7 @@ type Row = Awaited<ReturnType<typeof pageOf>>[number];
 function pageOf(db: Db, after: string) {
   return db
     .selectFrom('deductions')
-    .leftJoin('deduction_versions as newest', 'newest.position', 'deductions.newest')
+    .leftJoin('deduction_versions as newest', 'newest.position', 'deductions.last_received_position')
     .leftJoin('deduction_versions as shown', 'shown.position', 'deductions.position')
     .leftJoin('deduction_employees as listed', (join) =>
       join
@@ -67,10 +67,10 @@ function verifyOne(row: Row, shown: number | null, report: ReportDifference): vo
   const wrong = (field: string, rule: string) =>
     report({ table: 'deductions', id: row.deduction_id, field, rule });
   if (row.newest_deduction !== row.deduction_id) {
-    wrong('newest', 'is no version of this deduction');
+    wrong('last_received_position', 'is no version of this deduction');
     return;
   }
-  if (row.versions !== row.newest_version) wrong('versions', 'is not the number of its versions');
+  if (row.version_count !== row.newest_version) wrong('version_count', 'is not the number of its versions');
   if (row.position !== shown) {
     wrong('position', 'is not its latest version');
     return;
@@ -90,7 +90,7 @@ function verifyOne(row: Row, shown: number | null, report: ReportDifference): vo
 export async function verifyChained(db: Db, report: ReportDifference): Promise<void> {
   const counted = await sql<{ versions: number; chained: number }>`
     select (select count(*) from deduction_versions) as versions,
-      (select coalesce(sum(deductions.versions), 0) from deductions) as chained`.execute(db);
+      (select coalesce(sum(deductions.version_count), 0) from deductions) as chained`.execute(db);
   const { versions, chained } = counted.rows[0] as { versions: number; chained: number };
   if (Number(versions) === Number(chained)) return;
   const found = await sql<{ position: number }>`
@@ -98,7 +98,7 @@ export async function verifyChained(db: Db, report: ReportDifference): Promise<v
     select deduction_versions.position from deduction_versions
     left join deductions on deductions.deduction_id = deduction_versions.deduction_id
     left join twice on twice.deduction_id = deduction_versions.deduction_id and twice.version = deduction_versions.version
-    where deductions.deduction_id is null or deduction_versions.version > deductions.versions or twice.version is not null
+    where deductions.deduction_id is null or deduction_versions.version > deductions.version_count or twice.version is not null
     order by deduction_versions.position limit ${NAMED}`.execute(db);
   for (const { position } of found.rows) {
     const rule = 'is not among the versions that its deduction counts';
@@ -114,10 +114,12 @@ export async function verifyListed(db: Db, on: Verifying): Promise<void> {
     const former = rows.filter((row) => row.latest !== row.employee_id);
     const chains = await readChains(
       db,
-      former.flatMap((row) => row.newest ?? []),
+      former.flatMap((row) => row.last_received_position ?? []),
     );
-    for (const { employee_id, deduction_id, newest } of former) {
-      const had = chains.get(newest ?? 0)?.some((version) => version.employee_id === employee_id);
+    for (const { employee_id, deduction_id, last_received_position } of former) {
+      const had = chains
+        .get(last_received_position ?? 0)
+        ?.some((version) => version.employee_id === employee_id);
       if (had) continue;
       const rule = 'this employee never had the deduction';
       on.report({
@@ -138,7 +140,7 @@ function listedAfter(db: Db, after: Pair) {
       'deduction_employees.employee_id',
       'deduction_employees.deduction_id',
       'deductions.employee_id as latest',
-      'newest',
+      'last_received_position',
     ])
     .where((eb) =>
       eb(
@@ -201,7 +203,7 @@ async function readChains(db: Db, positions: readonly number[]): Promise<Map<num
         .unionAll((union) =>
           union
             .selectFrom('chain')
-            .innerJoin('deduction_versions', 'deduction_versions.position', 'chain.previous')
+            .innerJoin('deduction_versions', 'deduction_versions.position', 'chain.previous_position')
             // A damaged row could form a circle.
             .whereRef('deduction_versions.position', '<', 'chain.position')
             .selectAll('deduction_versions')

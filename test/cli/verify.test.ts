@@ -85,7 +85,7 @@ t.test('a version without its body is verified as far as its hash allows', async
     ['period', 'sometimes'],
     ['starts_on', '2026-05-09'],
     ['late', 1],
-    ['previous', 3],
+    ['previous_position', 3],
   ] as const) {
     const row = await by.row('deduction_versions', "event_id = 'd-1.4'");
     const change = { table: 'deduction_versions', row, column, to: value };

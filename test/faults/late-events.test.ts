@@ -19,12 +19,12 @@ const timeOf = (n: number) => `2026-03-01T12:00:00.${String(n).padStart(9, '0')}
 /** One deduction, `long`, with all its versions in order. */
 const HISTORY = [
   `with recursive series (n) as (select 1 union all select n + 1 from series where n < ${VERSIONS})
-   insert into deduction_versions (position, deduction_id, version, previous, event_id, employee_id, line_of_coverage,
-     member_contribution, employer_contribution, period, taxability, created_at, event_time, decided_by, late,
-     tie_changed, ahead, recorded_at)
+   insert into deduction_versions (position, deduction_id, version, previous_position, event_id, employee_id, line_of_coverage,
+     member_contribution, employer_contribution, period, taxability, created_at, event_time, ordered_by, late,
+     tie_changed, future_dated, recorded_at)
    select n, 'long', n, case when n > 1 then n - 1 end, 'history-' || n, 'emp-1', 'medical', '1.00', '2.00', 'monthly',
      'pre_tax', ${TIME}, ${TIME}, 'created_at', 0, 0, 0, '${RECEIVED}' from series`,
-  `insert into deductions (deduction_id, position, event_time, employee_id, versions, newest)
+  `insert into deductions (deduction_id, position, event_time, employee_id, version_count, last_received_position)
    values ('long', ${VERSIONS}, '${timeOf(VERSIONS)}', 'emp-1', ${VERSIONS}, ${VERSIONS})`,
   `insert into deduction_employees (employee_id, deduction_id) values ('emp-1', 'long')`,
   `update ledger_head set position = ${VERSIONS}`,
@@ -46,14 +46,14 @@ t.test(
     t.strictSame(await states(), ['late: applied', 'other: applied', 'oldest: applied']);
     const versions = await db
       .selectFrom('deduction_versions')
-      .select(['event_id', 'version', 'late', 'decided_by', 'tie_changed'])
+      .select(['event_id', 'version', 'late', 'ordered_by', 'tie_changed'])
       .where('position', '>', VERSIONS)
       .orderBy('position')
       .execute();
     t.match(versions, [
-      { event_id: 'late', version: VERSIONS + 1, late: 1, decided_by: 'tie', tie_changed: 1 },
+      { event_id: 'late', version: VERSIONS + 1, late: 1, ordered_by: 'tie', tie_changed: 1 },
       { event_id: 'other', version: 1, late: 0 },
-      { event_id: 'oldest', version: VERSIONS + 2, late: 1, decided_by: 'created_at' },
+      { event_id: 'oldest', version: VERSIONS + 2, late: 1, ordered_by: 'created_at' },
     ]);
     const late = [20, 21, 22].map((n) => incoming(`late-${n}`, timeOf(n), { id: 'long' }));
     const rows = await transact(db, async (trx) => {

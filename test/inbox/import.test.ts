@@ -63,10 +63,10 @@ t.test('a file becomes pending events with the source import, which the apply lo
     starts_on: '2026-01-01',
     member_contribution: '150.00',
     event_time: '2026-03-01T12:00:00.000000000Z',
-    decided_by: 'receipt',
-    ahead: 0,
+    ordered_by: 'receipt',
+    future_dated: 0,
   });
-  t.match(second?.version, { created_at: '2026-02-01T00:00:00Z', decided_by: 'created_at', late: 0 });
+  t.match(second?.version, { created_at: '2026-02-01T00:00:00Z', ordered_by: 'created_at', late: 0 });
 });
 
 t.test('importing a file again changes nothing, in any format and column order', async (t) => {

@@ -45,7 +45,7 @@ t.test(
         const latest = await db
           .selectFrom('deductions')
           .innerJoin('deduction_versions', 'deduction_versions.position', 'deductions.position')
-          .select(['deductions.deduction_id', 'member_contribution', 'versions'])
+          .select(['deductions.deduction_id', 'member_contribution', 'version_count'])
           .where('deductions.deduction_id', 'like', `${run}-%`)
           .orderBy('deductions.deduction_id')
           .execute();
@@ -53,7 +53,7 @@ t.test(
           .map(([deduction, own]) => ({
             deduction_id: `${run}-${deduction}`,
             member_contribution: String(Math.max(...own.map((event) => event.second))),
-            versions: own.length,
+            version_count: own.length,
           }))
           .sort((one, other) => (one.deduction_id < other.deduction_id ? -1 : 1));
         deepStrictEqual(latest, expected);

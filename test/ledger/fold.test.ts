@@ -42,14 +42,14 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
       ends_on: '2026-12-31',
       position: 1,
       version: 1,
-      previous: null,
+      previous_position: null,
       event_id: 'e1',
       created_at: '2026-03-01T07:00:00.5-05:00',
       event_time: '2026-03-01T12:00:00.500000000Z',
-      decided_by: 'created_at',
+      ordered_by: 'created_at',
       late: 0,
       tie_changed: 0,
-      ahead: 0,
+      future_dated: 0,
       recorded_at: RECEIVED,
     },
   ]);
@@ -61,8 +61,8 @@ t.test('a first version keeps texts as sent and the date parts as written', (t) 
         position: 1,
         event_time: '2026-03-01T12:00:00.500000000Z',
         employee_id: 'emp-1',
-        versions: 1,
-        newest: 1,
+        version_count: 1,
+        last_received_position: 1,
       },
     ],
   );
@@ -182,19 +182,19 @@ t.test('the versions of a deduction follow the rules', (t) => {
         incoming(`e${index}`, createdAt, { member_contribution }),
       ),
     );
-    const marked = versions.map(({ decided_by, late, tie_changed }) =>
-      [decided_by, late === 1 && 'late', tie_changed === 1 && 'changed'].filter(Boolean).join(' '),
+    const marked = versions.map(({ ordered_by, late, tie_changed }) =>
+      [ordered_by, late === 1 && 'late', tie_changed === 1 && 'changed'].filter(Boolean).join(' '),
     );
     t.strictSame(marked, marks, name);
     const state = states.get('ded-1') as LatestState;
     t.equal(versions.find(({ position }) => position === state.position)?.member_contribution, latest, name);
-    t.strictSame([state.versions, state.newest], [events.length, events.length], name);
+    t.strictSame([state.version_count, state.last_received_position], [events.length, events.length], name);
   }
   t.end();
 });
 
 t.test('an event more than five minutes after its receipt is marked future-dated', (t) => {
-  const times: [createdAt: string | null, ahead: 0 | 1][] = [
+  const times: [createdAt: string | null, future_dated: 0 | 1][] = [
     ['2026-03-01T12:05:00Z', 0],
     ['2026-03-01T12:05:00.000000001Z', 1],
     ['2026-03-01T11:05:00-01:00', 0],
@@ -203,8 +203,8 @@ t.test('an event more than five minutes after its receipt is marked future-dated
     [EARLY, 0],
     [null, 0],
   ];
-  for (const [createdAt, ahead] of times) {
-    t.match(fold(incoming('e1', createdAt)).versions, [{ ahead }], String(createdAt));
+  for (const [createdAt, future_dated] of times) {
+    t.match(fold(incoming('e1', createdAt)).versions, [{ future_dated }], String(createdAt));
   }
   t.end();
 });
@@ -220,14 +220,16 @@ t.test('events in any order are marked as in a simple model', (t) => {
     someEvents(() => ''),
     (events) => {
       const { versions, states } = fold(...events);
-      const marked = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
-        event_id,
-        version,
-        previous: previous == null ? null : previous - 1,
-        decided_by,
-        late,
-        tie_changed,
-      }));
+      const marked = versions.map(
+        ({ event_id, version, previous_position, ordered_by, late, tie_changed }) => ({
+          event_id,
+          version,
+          previous_position: previous_position == null ? null : previous_position - 1,
+          ordered_by,
+          late,
+          tie_changed,
+        }),
+      );
       deepStrictEqual(marked, expectedVersions(events));
       const latest = new Map([...states].map(([id, state]) => [id, state.position - 1]));
       deepStrictEqual(latest, expectedLatest(events));

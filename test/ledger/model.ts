@@ -10,9 +10,9 @@ import { incoming } from './incoming.ts';
 /** Printed by the tests and read from the environment, so that a failure can be reproduced. */
 export const SEED = Number(process.env.SEED ?? Date.now() % 2 ** 31);
 
-export type Expected = Pick<Version, 'event_id' | 'version' | 'decided_by' | 'late' | 'tie_changed'> & {
+export type Expected = Pick<Version, 'event_id' | 'version' | 'ordered_by' | 'late' | 'tie_changed'> & {
   /** The index of the previous version's event, or null. */
-  previous: number | null;
+  previous_position: number | null;
 };
 
 export function timeOf({ createdAt, receivedAt }: IncomingDeduction): string {
@@ -29,8 +29,9 @@ export function expectedVersions(events: readonly IncomingDeduction[]): Expected
     return {
       event_id: event.eventId,
       version: before.length + 1,
-      previous: before.length === 0 ? null : events.findLastIndex((other, at) => at < index && same(other)),
-      decided_by: event.createdAt === null ? 'receipt' : isTie ? 'tie' : 'created_at',
+      previous_position:
+        before.length === 0 ? null : events.findLastIndex((other, at) => at < index && same(other)),
+      ordered_by: event.createdAt === null ? 'receipt' : isTie ? 'tie' : 'created_at',
       late: before.some((other) => timeOf(other) > timeOf(event)) ? 1 : 0,
       tie_changed: isTie && JSON.stringify(rival.deduction) !== JSON.stringify(event.deduction) ? 1 : 0,
     };

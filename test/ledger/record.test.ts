@@ -35,10 +35,12 @@ t.test('an older event never overwrites a newer one, in the same transaction or 
   await record(db, [incoming('old', TIME, { member_contribution: '1', employee_id: 'emp-2' })]);
   t.equal(await latest(db), '2');
   t.match(await versionsOf(db), [
-    { event_id: 'new', late: 0, version: 1, previous: null },
-    { event_id: 'old', late: 1, version: 2, previous: 1 },
+    { event_id: 'new', late: 0, version: 1, previous_position: null },
+    { event_id: 'old', late: 1, version: 2, previous_position: 1 },
   ]);
-  t.match(await statesIn(db), [{ position: 1, employee_id: 'emp-1', versions: 2, newest: 2 }]);
+  t.match(await statesIn(db), [
+    { position: 1, employee_id: 'emp-1', version_count: 2, last_received_position: 2 },
+  ]);
 });
 
 t.test('a tie is compared with the earlier version, in the same transaction or an earlier one', async (t) => {
@@ -50,7 +52,7 @@ t.test('a tie is compared with the earlier version, in the same transaction or a
   await record(db, [incoming('e4', LATER, { member_contribution: '3' })]);
   await record(db, [incoming('e5', TIME, { member_contribution: '1' }), incoming('e6', TIME)]);
   t.strictSame(
-    (await versionsOf(db)).map(({ decided_by, late, tie_changed }) => [decided_by, late, tie_changed]),
+    (await versionsOf(db)).map(({ ordered_by, late, tie_changed }) => [ordered_by, late, tie_changed]),
     [
       ['created_at', 0, 0],
       ['tie', 0, 1],
@@ -161,7 +163,7 @@ t.test('late events read only the versions at their own times, in one statement 
   t.equal(many.statements, one.statements);
   const late = (await versionsOf(db)).filter((version) => version.late === 1);
   t.strictSame(
-    new Set(late.map((version) => [version.decided_by, version.tie_changed].join())),
+    new Set(late.map((version) => [version.ordered_by, version.tie_changed].join())),
     new Set(['tie,1']),
   );
   t.equal(late.length, 13);
@@ -218,27 +220,35 @@ t.test('the ledger does not depend on how events are grouped into transactions',
       .where('position', '>', base)
       .orderBy('position')
       .execute();
-    const recorded = versions.map(({ event_id, version, previous, decided_by, late, tie_changed }) => ({
-      event_id,
-      version,
-      previous: previous === null ? null : previous - base - 1,
-      decided_by,
-      late,
-      tie_changed,
-    }));
+    const recorded = versions.map(
+      ({ event_id, version, previous_position, ordered_by, late, tie_changed }) => ({
+        event_id,
+        version,
+        previous_position: previous_position === null ? null : previous_position - base - 1,
+        ordered_by,
+        late,
+        tie_changed,
+      }),
+    );
     const ids = [...new Set(events.map((event) => event.deduction.id))];
     const states = await db.selectFrom('deductions').selectAll().where('deduction_id', 'in', ids).execute();
     const latest = expectedLatest(events);
     const shifted = states.map((state) => ({
       ...state,
       position: state.position - base - 1,
-      newest: state.newest - base - 1,
+      last_received_position: state.last_received_position - base - 1,
     }));
     deepStrictEqual(recorded, expectedVersions(events));
     deepStrictEqual(new Map(shifted.map((state) => [state.deduction_id, state.position])), latest);
-    for (const { deduction_id, versions: count, newest, employee_id, position } of shifted) {
+    for (const {
+      deduction_id,
+      version_count: count,
+      last_received_position: last,
+      employee_id,
+      position,
+    } of shifted) {
       const own = events.filter((event) => event.deduction.id === deduction_id);
-      deepStrictEqual([count, newest], [own.length, events.lastIndexOf(own.at(-1) as IncomingDeduction)]);
+      deepStrictEqual([count, last], [own.length, events.lastIndexOf(own.at(-1) as IncomingDeduction)]);
       deepStrictEqual(employee_id, events[position]?.deduction.employee_id);
     }
   });

@@ -80,7 +80,7 @@ t.test('a statement planned for an empty table uses the index once it is full', 
   // From the sixth time on the server keeps one plan.
   for (let time = 0; time < 8; time += 1) await transact(db, heads);
   await sql`
-    insert into deductions (deduction_id, position, event_time, employee_id, versions, newest)
+    insert into deductions (deduction_id, position, event_time, employee_id, version_count, last_received_position)
     select 'deduction ' || n, n, '2026', 'employee', 1, n from generate_series(1, 5000) as n`.execute(db);
   const read = await transact(db, async (trx) => {
     t.equal((await heads(trx)).length, 2);

@@ -80,9 +80,9 @@ const QUESTIONS: readonly (readonly [string, string])[] = [
   ],
   [
     'counts its versions wrongly',
-    `select deduction_id, versions from deductions
+    `select deduction_id, version_count from deductions
      join (select deduction_id, count(*) as counted from deduction_versions group by deduction_id) as found using (deduction_id)
-     where versions <> counted`,
+     where version_count <> counted`,
   ],
   [
     'has versions and no latest state',

@@ -197,7 +197,7 @@ function viewEffects({ version, sync }: EventEffects): Static<typeof WholeEvent>
       position: version.position,
       late: version.late === 1,
       tie_changed: version.tie_changed === 1,
-      ahead: version.ahead === 1,
+      ahead: version.future_dated === 1,
     },
     census_sync: sync && { sync_id: sync.sync_id, employer_id: sync.employer_id },
   };
