@@ -2,7 +2,7 @@
 import {
   base64,
   bearer,
-  ConfigError,
+  configError,
   duration,
   type Environment,
   given,
@@ -11,8 +11,6 @@ import {
   required,
   secret,
 } from './environment.ts';
-
-export { ConfigError } from './environment.ts';
 
 export type Config = {
   readonly environment: 'sandbox' | 'live';
@@ -65,7 +63,7 @@ const API_TOKEN_LENGTH = 32;
 /** The provider retries an event for about 27 hours; within that time, its body is compared with the stored one. */
 const RETENTION_LEAST_MS = 2 * 86_400_000;
 
-/** Returns the whole configuration, for `serve`. Throws `ConfigError` for the first wrong variable. */
+/** Returns the whole configuration, for `serve`. Throws CONFIG for the first wrong variable. */
 export function readConfig(env: Environment): Config {
   return Object.freeze({
     environment: readEnvironment(env),
@@ -93,7 +91,7 @@ export function readBenefits(env: Environment): BenefitsConfig {
 
 /**
  * Returns the current key, read again from its file, so that a rotated key is used without a restart.
- * Throws `ConfigError` while the file is missing, empty or malformed.
+ * Throws CONFIG while the file is missing, empty or malformed.
  */
 export function currentApiKey(benefits: BenefitsConfig): string {
   if (benefits.apiKeyFile === null) return benefits.apiKey;
@@ -107,7 +105,7 @@ export function readWebhookSecrets(env: Environment): readonly string[] {
   secrets.forEach((text, index) => {
     const key = text.startsWith('whsec_') ? base64(text.slice('whsec_'.length)) : null;
     if (key === null || key.length < SECRET_BYTES.least || key.length > SECRET_BYTES.most) {
-      throw new ConfigError(
+      throw configError(
         name,
         `entry ${index + 1} must be whsec_ and the base64 of ${SECRET_BYTES.least} to ${SECRET_BYTES.most} bytes`,
       );
@@ -124,7 +122,7 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
       const [, id, encoded] = /^([A-Za-z0-9._-]{1,32}):(.+)$/.exec(text) ?? [];
       const key = encoded === undefined ? null : base64(encoded);
       if (id === undefined || key?.length !== DATA_KEY_BYTES) {
-        throw new ConfigError(
+        throw configError(
           name,
           `entry ${index + 1} must be an id, a colon and the base64 of ${DATA_KEY_BYTES} bytes: "benefits-sidecar keys generate" makes one`,
         );
@@ -133,7 +131,7 @@ export function readDataKeys(env: Environment): readonly DataKey[] {
     });
   const ids = keys.map((key) => key.id);
   const twice = ids.find((id, index) => ids.indexOf(id) !== index);
-  if (twice !== undefined) throw new ConfigError(name, `has two keys with the id ${twice}`);
+  if (twice !== undefined) throw configError(name, `has two keys with the id ${twice}`);
   return Object.freeze(keys);
 }
 
@@ -141,7 +139,7 @@ export function readDatabaseUrl(env: Environment): string {
   // A secret, because it may contain a password.
   const url = secret(env, 'DATABASE_URL') ?? 'sqlite:./data/sidecar.db';
   if (!isDatabaseUrl(url)) {
-    throw new ConfigError(
+    throw configError(
       'DATABASE_URL',
       'must be sqlite: and the path of a file, such as sqlite:./data/sidecar.db, or postgres://user:password@host:5432/database',
     );
@@ -164,12 +162,12 @@ export function readApi(env: Environment): Config['api'] {
   return Object.freeze({ ...listener(env, 'API', '127.0.0.1', 8081), token: apiToken(env) });
 }
 
-/** Returns both listeners. Throws `ConfigError` if they use the same port of the same address. */
+/** Returns both listeners. Throws CONFIG if they use the same port of the same address. */
 export function readListeners(env: Environment): Pick<Config, 'receiver' | 'api'> {
   const [receiver, api] = [readReceiver(env), readApi(env)];
   // Port 0 is any free port, so each gets its own.
   if (api.port !== 0 && api.port === receiver.port && overlap(api.host, receiver.host)) {
-    throw new ConfigError(
+    throw configError(
       'API_PORT',
       `and RECEIVER_PORT are both ${api.port} on the same address: give each listener a port of its own`,
     );
@@ -219,7 +217,7 @@ export function readRetention(env: Environment): RetentionConfig {
 function kept(env: Environment, name: string): number | null {
   if (given(env, name) === undefined) return null;
   const ms = duration(env, name, '');
-  if (ms < RETENTION_LEAST_MS) throw new ConfigError(name, 'must be at least 2d; such as 400d');
+  if (ms < RETENTION_LEAST_MS) throw configError(name, 'must be at least 2d; such as 400d');
   return ms;
 }
 
@@ -233,7 +231,7 @@ function censusSource(env: Environment): CensusSource {
   const other = address(text.replaceAll('{employer_id}', '2'));
   const isPlaced = text.includes('{employer_id}') && url?.origin === other?.origin;
   if (isPlaced && url !== null) return { kind: 'http', url: encrypted(env, name, text) };
-  throw new ConfigError(
+  throw configError(
     name,
     'must be push, dir:PATH, or an http(s):// address without user or fragment whose path or query holds {employer_id}',
   );
@@ -249,15 +247,15 @@ function baseUrl(env: Environment): string {
   const name = 'BENEFITS_BASE_URL';
   const text = required(name, given(env, name));
   if (address(text) === null || text.includes('?')) {
-    throw new ConfigError(name, 'must be an http:// or https:// address without user, query or fragment');
+    throw configError(name, 'must be an http:// or https:// address without user, query or fragment');
   }
   return encrypted(env, name, text).replace(/\/+$/, '');
 }
 
-/** Returns the address `text`. Throws `ConfigError` in live if what is sent there could be read on the way. */
+/** Returns the address `text`. Throws CONFIG in live if what is sent there could be read on the way. */
 function encrypted(env: Environment, name: string, text: string): string {
   if (!isPlainHttp(text) || given(env, 'BENEFITS_ENVIRONMENT') !== 'live') return text;
-  throw new ConfigError(
+  throw configError(
     name,
     'must be an https:// address when BENEFITS_ENVIRONMENT is live: http:// is allowed only to this machine, such as http://127.0.0.1',
   );
@@ -285,7 +283,7 @@ function apiToken(env: Environment): string | null {
   const token = secret(env, 'API_TOKEN');
   if (token === undefined) return null;
   if (token.length < API_TOKEN_LENGTH) {
-    throw new ConfigError('API_TOKEN', `must have at least ${API_TOKEN_LENGTH} characters`);
+    throw configError('API_TOKEN', `must have at least ${API_TOKEN_LENGTH} characters`);
   }
   return bearer('API_TOKEN', token);
 }
@@ -293,7 +291,6 @@ function apiToken(env: Environment): string | null {
 function listener(env: Environment, prefix: 'RECEIVER' | 'API', host: string, port: number): Listener {
   const name = `${prefix}_PORT`;
   const text = given(env, name) ?? String(port);
-  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535)
-    throw new ConfigError(name, 'must be a port, 0 to 65535');
+  if (!/^\d{1,5}$/.test(text) || Number(text) > 65_535) throw configError(name, 'must be a port, 0 to 65535');
   return Object.freeze({ host: given(env, `${prefix}_HOST`) ?? host, port: Number(text) });
 }

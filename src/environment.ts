@@ -1,25 +1,21 @@
 /** Reads and checks single environment variables. */
 import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
+import { AppError, codeOf } from './errors.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A variable is missing or malformed. The message is one line that names it and never holds a secret's value. */
-export class ConfigError extends Error {
-  readonly code = 'CONFIG';
-  readonly variable: string;
-  constructor(variable: string, problem: string) {
-    super(`${variable} ${problem}`);
-    this.variable = variable;
-  }
+/** Returns the error of a variable that is missing or malformed. The message is one line that names it. */
+export function configError(variable: string, problem: string): AppError<'CONFIG'> {
+  return new AppError('CONFIG', `${variable} ${problem}`, { subject: variable });
 }
 
 /** Returns a duration such as `24h` in milliseconds. */
 export function duration(env: Environment, name: string, otherwise: string): number {
   const [, count, unit] = /^(\d{1,6})([smhd])$/.exec(given(env, name) ?? otherwise) ?? [];
   if (count === undefined || unit === undefined || Number(count) === 0) {
-    throw new ConfigError(name, 'must be a whole number above 0 and s, m, h or d, such as 24h');
+    throw configError(name, 'must be a whole number above 0 and s, m, h or d, such as 24h');
   }
   return Number(count) * (UNIT_MS[unit] as number);
 }
@@ -34,7 +30,7 @@ export function oneOf<T extends string>(
   const text = given(env, name) ?? otherwise;
   const value = values.find((candidate) => candidate === text);
   if (value === undefined) {
-    throw new ConfigError(
+    throw configError(
       name,
       `${text === undefined ? 'is not set: it ' : ''}must be one of ${values.join(', ')}`,
     );
@@ -47,7 +43,7 @@ export function secret(env: Environment, name: string): string | undefined {
   const file = given(env, `${name}_FILE`);
   const value = given(env, name);
   if (file !== undefined && value !== undefined) {
-    throw new ConfigError(name, `and ${name}_FILE are both set: keep one`);
+    throw configError(name, `and ${name}_FILE are both set: keep one`);
   }
   return file === undefined ? value : readSecretFile(name, file);
 }
@@ -57,7 +53,7 @@ const SECRET_FILE_KIB = 64;
 
 /**
  * Returns the content of a secret's file, trimmed. Reads at most 64 KiB of a regular file, also through a symbolic
- * link, as Kubernetes mounts secrets. Throws `ConfigError` for anything else. The message never shows the path,
+ * link, as Kubernetes mounts secrets. Throws CONFIG for anything else. The message never shows the path,
  * because a secret set there by mistake would be shown too.
  */
 export function readSecretFile(name: string, path: string): string {
@@ -66,17 +62,16 @@ export function readSecretFile(name: string, path: string): string {
   try {
     bytes = readRegular(path, SECRET_FILE_KIB * 1024 + 1);
   } catch (error) {
-    const code = (error as { code?: string }).code ?? 'unknown error';
-    throw new ConfigError(variable, `can't be read: ${code}`);
+    throw configError(variable, `can't be read: ${codeOf(error) || 'unknown error'}`);
   }
   if (bytes === null) {
-    throw new ConfigError(variable, 'must name a regular file, not a folder, a pipe or a device');
+    throw configError(variable, 'must name a regular file, not a folder, a pipe or a device');
   }
   if (bytes.length > SECRET_FILE_KIB * 1024) {
-    throw new ConfigError(variable, `must name a file of at most ${SECRET_FILE_KIB} KiB`);
+    throw configError(variable, `must name a file of at most ${SECRET_FILE_KIB} KiB`);
   }
   const text = bytes.toString('utf8').trim();
-  if (text === '') throw new ConfigError(variable, 'names an empty file');
+  if (text === '') throw configError(variable, 'names an empty file');
   return text;
 }
 
@@ -107,7 +102,7 @@ export function given(env: Environment, name: string): string | undefined {
 }
 
 export function required(name: string, value: string | undefined): string {
-  if (value === undefined) throw new ConfigError(name, 'is not set');
+  if (value === undefined) throw configError(name, 'is not set');
   return value;
 }
 
@@ -117,7 +112,7 @@ export function required(name: string, value: string | undefined): string {
  */
 export function bearer(name: string, text: string): string {
   if (!/^[\x21-\x7e]+$/.test(text))
-    throw new ConfigError(name, 'must be printable ASCII characters without spaces');
+    throw configError(name, 'must be printable ASCII characters without spaces');
   return text;
 }
 

@@ -1,6 +1,6 @@
 /** A valid configuration, in which tests break one variable at a time. */
 import type { Test } from 'tap';
-import { type ConfigError, readConfig } from '../src/config.ts';
+import { readConfig } from '../src/config.ts';
 
 export type Variables = Record<string, string>;
 
@@ -44,9 +44,9 @@ export function refused(
   } catch (thrown) {
     error = thrown;
   }
-  const expected = { code: 'CONFIG', variable, message: problem };
+  const expected = { code: 'CONFIG', subject: variable, message: problem };
   t.match(error, expected, `${variable}: ${name}`);
-  const message = (error as ConfigError | undefined)?.message ?? '';
+  const message = (error as Error | undefined)?.message ?? '';
   t.match(message, new RegExp(`^${variable} `), 'it begins with the name of the variable');
   t.notMatch(message, '\n', 'it is one line');
   t.notMatch(message, CANARY, 'it shows no value');

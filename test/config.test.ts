@@ -75,7 +75,7 @@ t.test('a missing required variable prevents the start', async (t) => {
     refused(t, { [variable]: '' }, variable, /is not set/, 'empty counts as unset');
     refused(t, { [variable]: ' \t' }, variable, /is not set/, 'blank counts as unset');
     const { [variable]: _, ...others } = REQUIRED;
-    t.throws(() => readConfig(others), { variable, message: /is not set/ }, `${variable}: missing`);
+    t.throws(() => readConfig(others), { subject: variable, message: /is not set/ }, `${variable}: missing`);
   }
 });
 

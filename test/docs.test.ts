@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Command } from 'commander';
 import t from 'tap';
-import { REFUSALS } from '../src/api/problem.ts';
+import { PROBLEMS, type ProblemCode, problemName } from '../src/api/problem.ts';
 import { createOutput } from '../src/cli/output.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { systemClock } from '../src/clock.ts';
@@ -103,7 +103,9 @@ function commandExists(tree: Command, line: string): boolean {
 t.test('every API error and every finding of doctor is explained', async (t) => {
   const errors = read('docs/api-errors.md');
   t.strictSame(
-    Object.keys(REFUSALS).filter((name) => !errors.includes(`\`${name}\``)),
+    (Object.keys(PROBLEMS) as ProblemCode[])
+      .map(problemName)
+      .filter((name) => !errors.includes(`\`${name}\``)),
     [],
   );
   const findings = globSync('src/cli/doctor/*.ts', { cwd: ROOT }).flatMap((path) => [

@@ -4,6 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Clock } from '../clock.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError } from '../errors.ts';
 import { createFailedAttempts } from '../security/failed-attempts.ts';
 import { type PiiRead, recordPiiRead } from '../security/pii-reads.ts';
 import { isForgeryToken, noteUse, sessionCaller } from '../security/sessions.ts';
@@ -11,7 +12,7 @@ import { allows, authenticate, type Caller, type Scope } from '../security/token
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import type { ApiParts } from './parts.ts';
-import { Refusal } from './problem.ts';
+import type { Refusal } from './problem.ts';
 
 /**
  * `public`: no token is needed. `any`: any valid token, also as the password of HTTP Basic. `self`: any valid token,
@@ -70,7 +71,7 @@ export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
     const seconds = attempts.failed(ip);
     if (seconds === null) return unauthorized;
     warn({ code: '', count: 1 });
-    return new Refusal('too-many-attempts', unauthorized.message, {
+    return new AppError('TOO_MANY_ATTEMPTS', unauthorized.message, {
       headers: { ...unauthorized.headers, 'retry-after': String(seconds) },
     });
   };
@@ -78,7 +79,7 @@ export function createFailedAttempt(now: Clock, log: Log): FailedAttempt {
 
 /**
  * Returns the hook that authenticates a request before its body is read: by token, or by console session.
- * Throws 401 or 403 as a `Refusal`. Requests to an unknown path pass, and get a 404.
+ * Throws 401 or 403 as an `AppError`. Requests to an unknown path pass, and get a 404.
  */
 export function createAuthorize(
   { db, now, firstToken }: { db: Db; now: Clock; firstToken: string | null },
@@ -162,7 +163,7 @@ function isSafe(method: string): boolean {
 /** Browsers always send the cookie, so a request that changes something must come from a console page. */
 function assertOwnPage({ headers }: FastifyRequest, session: string): void {
   if (isForgeryToken(session, headers[FORGERY_HEADER])) return;
-  throw new Refusal('forbidden', `with a session this needs the header ${FORGERY_HEADER} of its pages`);
+  throw new AppError('FORBIDDEN', `with a session this needs the header ${FORGERY_HEADER} of its pages`);
 }
 
 function unauthorized(given: boolean, basicToo: boolean): Refusal {
@@ -170,13 +171,13 @@ function unauthorized(given: boolean, basicToo: boolean): Refusal {
   const detail = given
     ? 'The token is unknown, expired or revoked.'
     : 'send a token: Authorization: Bearer and the text that "token create" showed';
-  return new Refusal('unauthorized', detail, {
+  return new AppError('UNAUTHORIZED', detail, {
     headers: { 'www-authenticate': basicToo ? `${bearer}, Basic ${REALM}, charset="UTF-8"` : bearer },
   });
 }
 
 function forbidden(scope: Scope | undefined): Refusal {
-  return new Refusal('forbidden', `this route needs a token with the scope ${scope}`, {
+  return new AppError('FORBIDDEN', `this route needs a token with the scope ${scope}`, {
     headers: { 'www-authenticate': `Bearer ${REALM}, error="insufficient_scope", scope="${scope}"` },
   });
 }
@@ -202,6 +203,6 @@ export async function writeReadDown(
   { caller }: FastifyRequest,
   read: Omit<PiiRead, 'caller' | 'now'>,
 ): Promise<void> {
-  if (caller === null) throw new Refusal('internal', '');
+  if (caller === null) throw new AppError('INTERNAL', '');
   await transact(db, (trx) => recordPiiRead(trx, { ...read, caller, now: now().toISOString() }));
 }

@@ -4,11 +4,11 @@ import { isUtf8 } from 'node:buffer';
 import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { parseJson } from '../contract/json.ts';
+import { AppError } from '../errors.ts';
 import { type Columns, formatOf, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { Shed } from './pressure.ts';
-import { invalid, Refusal } from './problem.ts';
+import { invalid } from './problem.ts';
 
 const CHARSET = /;\s*charset\s*=\s*"?([^";\s]+)/i;
 
@@ -19,13 +19,13 @@ export function readJsonBodies(app: FastifyInstance): void {
   // Bodies are never decompressed, because a few bytes could become gigabytes.
   app.addHook('onRequest', async ({ headers }) => {
     if ((headers['content-encoding'] ?? 'identity') === 'identity') return;
-    throw new Refusal('unsupported-media-type', 'send the body without a content encoding');
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'send the body without a content encoding');
   });
   // Text in another charset would decode to different text without an error.
   app.addHook('onRequest', async ({ headers }) => {
     const charset = CHARSET.exec(headers['content-type'] ?? '')?.[1]?.toLowerCase() ?? 'utf-8';
     if (charset === 'utf-8' || charset === 'utf8') return;
-    throw new Refusal('unsupported-media-type', 'send the body in UTF-8');
+    throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'send the body in UTF-8');
   });
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, bytes: Buffer, done) => {
@@ -45,7 +45,7 @@ export function readJsonBodies(app: FastifyInstance): void {
 const RETRY_AFTER_SECONDS = 5;
 
 /**
- * Returns a function that runs at most `atOnce` reads at a time and throws a `Shed` beyond that, so that memory stays
+ * Returns a function that runs at most `atOnce` reads at a time and throws OVERLOADED beyond that, so that memory stays
  * bounded. `what` names the bodies for people.
  */
 export function limitReads(
@@ -61,7 +61,7 @@ export function limitReads(
     if (reading === atOnce) {
       const detail = `${atOnce} ${what} are being read, no more at once: nothing was changed, send it again`;
       warn({ code: '', count: 1 });
-      throw new Shed(detail, RETRY_AFTER_SECONDS);
+      throw new AppError('OVERLOADED', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
     }
     reading += 1;
     try {
@@ -78,14 +78,14 @@ export function passStreams(app: FastifyInstance, types: readonly string[]): voi
   app.addContentTypeParser([...types], (_request, payload, done) => done(null, payload));
 }
 
-/** Returns a request's streamed body. Throws a `Refusal` if there is none or it has more than `maxBytes`. */
+/** Returns a request's streamed body. Throws an `AppError` if there is none or it has more than `maxBytes`. */
 export function streamedBody(
   { body, headers }: FastifyRequest,
   maxBytes: number,
   tooLarge: string,
 ): AsyncGenerator<Uint8Array> {
   if (body === undefined || body === null) throw invalid([{ path: 'body', rule: 'is required' }]);
-  if (Number(headers['content-length'] ?? 0) > maxBytes) throw new Refusal('too-large', tooLarge);
+  if (Number(headers['content-length'] ?? 0) > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
   return bounded(body as Readable, maxBytes, tooLarge);
 }
 
@@ -94,7 +94,7 @@ async function* bounded(body: Readable, maxBytes: number, tooLarge: string): Asy
   // By default the iterator destroys the body when its reader stops early, and the response with it.
   for await (const part of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
     bytes += part.length;
-    if (bytes > maxBytes) throw new Refusal('too-large', tooLarge);
+    if (bytes > maxBytes) throw new AppError('TOO_LARGE', tooLarge);
     yield part;
   }
 }
@@ -104,7 +104,7 @@ const MIB = 1024 * 1024;
 /** About 400,000 rows; an employer with 100,000 employees has 300,000. */
 export const ROWS_BODY_BYTES_MAX = 64 * MIB;
 
-/** Returns the rows of one of payroll's files. Throws a `Refusal` if there are none or too many. */
+/** Returns the rows of one of payroll's files. Throws an `AppError` if there are none or too many. */
 export function streamedRows(request: FastifyRequest, columns: Columns): Rows {
   const content = streamedBody(
     request,

@@ -1,59 +1,54 @@
 /** Maps any error to the refusal that the caller receives. An unknown error is internal and reveals nothing. */
 import type { FastifyError, FastifyRequest } from 'fastify';
-import { ConnectionLost, codeOf, isFatal, isUnavailable } from '../database/errors.ts';
-import { InvalidCursor } from '../formats/cursor.ts';
-import { RunRefused } from '../payroll/runs/basis.ts';
+import { isFatal, isUnavailable } from '../database/errors.ts';
+import { AppError, codeOf, isAppError } from '../errors.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { ApiParts } from './parts.ts';
-import { Shed } from './pressure.ts';
-import { broken, invalid, REFUSALS, Refusal, type RefusalCode } from './problem.ts';
+import { broken, PROBLEMS, type ProblemCode, problemCodeOf, type Refusal } from './problem.ts';
 
 /** Clients retry after this when the database is locked or full; the request has waited 3 s for the lock. */
 const RETRY_AFTER_SECONDS = 5;
 
 /** Our messages for the framework's errors: its own may quote the request. */
-const FRAMEWORK: Readonly<Record<string, readonly [RefusalCode, string]>> = {
-  FST_ERR_BAD_URL: ['invalid-request', 'The path is invalid. Percent-encode its special characters.'],
-  FST_ERR_MAX_PARAM_LENGTH: ['invalid-request', 'An ID in the path is too long.'],
+const FRAMEWORK: Readonly<Record<string, readonly [ProblemCode, string]>> = {
+  FST_ERR_BAD_URL: ['INVALID_REQUEST', 'The path is invalid. Percent-encode its special characters.'],
+  FST_ERR_MAX_PARAM_LENGTH: ['INVALID_REQUEST', 'An ID in the path is too long.'],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: [
-    'invalid-request',
+    'INVALID_REQUEST',
     'The body does not have the length that Content-Length states.',
   ],
-  FST_ERR_CTP_BODY_TOO_LARGE: ['too-large', 'The body exceeds the size limit of this operation.'],
+  FST_ERR_CTP_BODY_TOO_LARGE: ['TOO_LARGE', 'The body exceeds the size limit of this operation.'],
   FST_ERR_CTP_INVALID_MEDIA_TYPE: [
-    'unsupported-media-type',
+    'UNSUPPORTED_MEDIA_TYPE',
     'See the API reference for the content types of this operation.',
   ],
-  ECONNRESET: ['invalid-request', 'The connection was closed before the whole body arrived.'],
-  ERR_STREAM_PREMATURE_CLOSE: ['invalid-request', 'The connection was closed before the whole body arrived.'],
-  THREAD_SILENT: ['unavailable', 'a thread of this process did not answer within 2000 ms'],
+  ECONNRESET: ['INVALID_REQUEST', 'The connection was closed before the whole body arrived.'],
+  ERR_STREAM_PREMATURE_CLOSE: ['INVALID_REQUEST', 'The connection was closed before the whole body arrived.'],
 };
 
 export function refusalOf(error: unknown): Refusal {
-  if (error instanceof Refusal) return error;
-  if (error instanceof InvalidCursor) return invalid([{ path: 'cursor', rule: error.rule }]);
-  if (error instanceof RunRefused) return broken('run-refused', error.problems);
-  const trouble = keyErrorMessage(error);
-  if (trouble !== null) return new Refusal('unavailable', trouble);
   if (isUnavailable(error)) {
     // If the response to a commit was lost, the commit may have succeeded.
-    const detail =
-      error instanceof ConnectionLost
-        ? 'The database connection was lost. If the request was meant to change something, check whether it did, or send it again.'
-        : 'Nothing was changed. Send the request again.';
-    return new Refusal('unavailable', detail, {
-      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-    });
+    const detail = isAppError(error, 'CONNECTION_LOST')
+      ? 'The database connection was lost. If the request was meant to change something, check whether it did, or send it again.'
+      : 'Nothing was changed. Send the request again.';
+    return new AppError('UNAVAILABLE', detail, { headers: { 'retry-after': String(RETRY_AFTER_SECONDS) } });
+  }
+  if (isAppError(error, 'RUN_REFUSED')) return broken('RUN_REFUSED', error.problems, error.problemCount);
+  if (isAppError(error)) {
+    const code = problemCodeOf(error.code);
+    if (code === error.code) return error as Refusal;
+    return code === 'INTERNAL' ? new AppError(code, '') : new AppError(code, error.message, error);
   }
   const known = FRAMEWORK[codeOf(error)];
-  if (known !== undefined) return new Refusal(...known);
-  return new Refusal(codeOfStatus((error as Partial<FastifyError> | null)?.statusCode), '');
+  if (known !== undefined) return new AppError(...known);
+  return new AppError(codeOfStatus((error as Partial<FastifyError> | null)?.statusCode), '');
 }
 
-function codeOfStatus(status = 500): RefusalCode {
-  const codes = Object.keys(REFUSALS) as RefusalCode[];
-  const code = codes.find((candidate) => REFUSALS[candidate].status === status);
-  return code ?? (status >= 400 && status < 500 ? 'invalid-request' : 'internal');
+function codeOfStatus(status = 500): ProblemCode {
+  const codes = Object.keys(PROBLEMS) as ProblemCode[];
+  const code = codes.find((candidate) => PROBLEMS[candidate].status === status);
+  return code ?? (status >= 400 && status < 500 ? 'INVALID_REQUEST' : 'INTERNAL');
 }
 
 /** Returns the class of an unknown error and where it was thrown. Its message may contain personal data. */
@@ -70,12 +65,12 @@ export function logRefusal(
   { code }: Refusal,
   request: FastifyRequest,
 ): void {
-  const { status } = REFUSALS[code];
+  const { status } = PROBLEMS[code];
   const fields = { route: `${request.method} ${request.routeOptions.url}`, status };
   if (status === 401 || status === 403) {
     log.warn({ ...fields, ...(request.caller && { token: request.caller.name }) }, 'a caller was refused');
   }
-  if (status < 500 || error instanceof Shed) return;
+  if (status < 500 || isAppError(error, 'OVERLOADED')) return;
   const reason = keyErrorMessage(error);
   log.error(
     { ...fields, code: codeOf(error) || code, cause: causeOf(error), ...(reason !== null && { reason }) },

@@ -1,13 +1,14 @@
 /** Request headers: Accept, If-Match and Idempotency-Key. */
 import { keyProblem } from '../employment/accept.ts';
-import { invalid, Refusal } from './problem.ts';
+import { AppError } from '../errors.ts';
+import { invalid } from './problem.ts';
 
 /** A media range of the header: `text/csv;q=0.8`, `text/*`. */
 type Range = { type: string; quality: number; place: number };
 
 /**
  * Returns the offered type that an Accept header prefers (RFC 9110, 12.5.1): by quality, then an exact type before one
- * that `*` covers, then by the header's order; the first offered type without a header. Throws 406 as a `Refusal` if none
+ * that `*` covers, then by the header's order; the first offered type without a header. Throws 406 as an `AppError` if none
  * is acceptable.
  */
 export function negotiated<const T extends string>(header: string | undefined, offered: readonly T[]): T {
@@ -16,7 +17,7 @@ export function negotiated<const T extends string>(header: string | undefined, o
     .map((type) => ({ type, range: bestOf(ranges, type) }))
     .filter(({ range }) => range !== undefined && range.quality > 0) as { type: T; range: Range }[];
   const [first] = liked.sort((one, other) => compare(one.range, other.range));
-  if (first === undefined) throw new Refusal('not-acceptable', `this route answers ${offered.join(', ')}`);
+  if (first === undefined) throw new AppError('NOT_ACCEPTABLE', `this route answers ${offered.join(', ')}`);
   return first.type;
 }
 
@@ -48,7 +49,7 @@ const ONE = /^(?:"([^"]+)"|([^",\s]+|W\/"[^"]+"))$/;
 
 /**
  * Returns the ETag of an If-Match header; null without one or for `*`. A weak ETag matches nothing (RFC 9110). Throws 400
- * as a `Refusal` for several.
+ * as an `AppError` for several.
  */
 export function ifMatchOf(header: string | undefined): string | null {
   if (header === undefined || header.trim() === '*') return null;
@@ -59,7 +60,7 @@ export function ifMatchOf(header: string | undefined): string | null {
   return etag;
 }
 
-/** Returns the value of an Idempotency-Key header, or null without one. Throws 400 as a `Refusal` if it is not valid. */
+/** Returns the value of an Idempotency-Key header, or null without one. Throws 400 as an `AppError` if it is not valid. */
 export function idempotencyKeyOf(header: string | undefined): string | null {
   if (header === undefined) return null;
   const problem = keyProblem('Idempotency-Key', header);

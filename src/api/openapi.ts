@@ -2,12 +2,12 @@
 import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import Type from 'typebox';
-import { PROBLEM_TYPE, ProblemDetails, REFUSALS, type RefusalCode } from './problem.ts';
+import { PROBLEM_TYPE, PROBLEMS, type ProblemCode, ProblemDetails, problemName } from './problem.ts';
 import { DOCS_PATH } from './route-table.ts';
 import { type Api, named } from './schemas.ts';
 
 type Document = { paths?: Record<string, Record<string, Operation>>; components?: object };
-type Operation = { responses?: Record<string, unknown>; 'x-refuses'?: readonly RefusalCode[] };
+type Operation = { responses?: Record<string, unknown>; 'x-refuses'?: readonly ProblemCode[] };
 
 /** Allows scripts, styles and images from this listener only, and no frames. */
 const DOCS_POLICY = [
@@ -109,13 +109,15 @@ export function referenceRoutes(app: Api): void {
 /** Adds the refusals of each operation, and rules as descriptions of schemas that have none. */
 function finish(document: Document): Document {
   const responses = Object.fromEntries(
-    Object.keys(REFUSALS).map((code) => [code, response(code as RefusalCode)]),
+    (Object.keys(PROBLEMS) as ProblemCode[]).map((code) => [problemName(code), response(code)]),
   );
   for (const path of Object.values(document.paths ?? {})) {
     for (const operation of Object.values(path)) {
       for (const code of operation['x-refuses'] ?? []) {
         operation.responses ??= {};
-        operation.responses[REFUSALS[code].status] ??= { $ref: `#/components/responses/${code}` };
+        operation.responses[PROBLEMS[code].status] ??= {
+          $ref: `#/components/responses/${problemName(code)}`,
+        };
       }
       delete operation['x-refuses'];
     }
@@ -123,8 +125,8 @@ function finish(document: Document): Document {
   return standardKeywords({ ...document, components: { ...document.components, responses } }) as Document;
 }
 
-function response(code: RefusalCode): object {
-  const { title } = REFUSALS[code];
+function response(code: ProblemCode): object {
+  const { title } = PROBLEMS[code];
   return {
     description: title,
     content: { [PROBLEM_TYPE]: { schema: { $ref: '#/components/schemas/Problem' } } },

@@ -4,10 +4,10 @@
  */
 import { getHeapStatistics } from 'node:v8';
 import underPressure from '@fastify/under-pressure';
+import { AppError } from '../errors.ts';
 import type { PrivateCounts } from '../telemetry/api-counts.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
-import { Refusal } from './problem.ts';
 import type { Api } from './schemas.ts';
 
 declare module 'fastify' {
@@ -51,19 +51,6 @@ export function pressureLimits(): PressureLimits {
   };
 }
 
-/**
- * The refusal of an overloaded thread. It is counted and logged once a second, so that a flood cannot fill
- * the log.
- */
-export class Shed extends Refusal {
-  constructor(
-    detail = 'Too many requests at once. Send the request again later.',
-    seconds = RETRY_AFTER_SECONDS,
-  ) {
-    super('unavailable', detail, { headers: { 'retry-after': String(seconds) } });
-  }
-}
-
 /** Adds the load limits. Call it before other hooks, because a refused request should cost nothing. */
 export function shedLoad(
   app: Api,
@@ -91,7 +78,9 @@ export function shedLoad(
       const reason = isFull ? 'heap' : 'event-loop';
       counts.shed[reason] += 1;
       warn({ code: reason, count: 1 });
-      throw new Shed();
+      throw new AppError('OVERLOADED', 'Too many requests at once. Send the request again later.', {
+        headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+      });
     },
   });
 }

@@ -1,50 +1,58 @@
-/** Problem details (RFC 9457): a closed set of codes and one map from code to HTTP status. */
+/** Problem details (RFC 9457): the HTTP status and the problem type of every error code. */
 import type { FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
-import { describe, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
+import { compile, describe, PROBLEMS_MAX } from '../contract/check.ts';
+import { AppError, type ErrorCode, type Problem } from '../errors.ts';
 
-export const REFUSALS = {
-  'invalid-request': { status: 400, title: 'Bad Request' },
-  unauthorized: { status: 401, title: 'Unauthorized' },
-  forbidden: { status: 403, title: 'Forbidden' },
-  'not-found': { status: 404, title: 'Not Found' },
-  'method-not-allowed': { status: 405, title: 'Method Not Allowed' },
-  'not-acceptable': { status: 406, title: 'Not Acceptable' },
-  conflict: { status: 409, title: 'Conflict' },
-  'readiness-failed': { status: 409, title: 'Readiness checks failed' },
-  'precondition-failed': { status: 412, title: 'Precondition Failed' },
-  'too-large': { status: 413, title: 'Content Too Large' },
-  'unsupported-media-type': { status: 415, title: 'Unsupported Media Type' },
-  'change-refused': { status: 422, title: 'The change breaks the contract' },
-  'census-refused': { status: 422, title: 'The census breaks the contract' },
-  'run-refused': { status: 422, title: 'The payroll run cannot be computed' },
-  'rows-refused': { status: 422, title: 'The file contains invalid rows' },
-  'settings-refused': { status: 422, title: 'The settings are invalid' },
-  'too-many-attempts': { status: 429, title: 'Too Many Requests' },
-  internal: { status: 500, title: 'Internal Server Error' },
-  unavailable: { status: 503, title: 'Service Unavailable' },
+/** The problem types. Their URNs are the codes in lower case with hyphens. */
+export const PROBLEMS = {
+  INVALID_REQUEST: { status: 400, title: 'Bad Request' },
+  UNAUTHORIZED: { status: 401, title: 'Unauthorized' },
+  FORBIDDEN: { status: 403, title: 'Forbidden' },
+  NOT_FOUND: { status: 404, title: 'Not Found' },
+  METHOD_NOT_ALLOWED: { status: 405, title: 'Method Not Allowed' },
+  NOT_ACCEPTABLE: { status: 406, title: 'Not Acceptable' },
+  CONFLICT: { status: 409, title: 'Conflict' },
+  READINESS_FAILED: { status: 409, title: 'Readiness checks failed' },
+  PRECONDITION_FAILED: { status: 412, title: 'Precondition Failed' },
+  TOO_LARGE: { status: 413, title: 'Content Too Large' },
+  UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported Media Type' },
+  CHANGE_REFUSED: { status: 422, title: 'The change breaks the contract' },
+  CENSUS_REFUSED: { status: 422, title: 'The census breaks the contract' },
+  RUN_REFUSED: { status: 422, title: 'The payroll run cannot be computed' },
+  ROWS_REFUSED: { status: 422, title: 'The file contains invalid rows' },
+  SETTINGS_REFUSED: { status: 422, title: 'The settings are invalid' },
+  TOO_MANY_ATTEMPTS: { status: 429, title: 'Too Many Requests' },
+  INTERNAL: { status: 500, title: 'Internal Server Error' },
+  UNAVAILABLE: { status: 503, title: 'Service Unavailable' },
 } as const;
-export type RefusalCode = keyof typeof REFUSALS;
+export type ProblemCode = keyof typeof PROBLEMS;
 
-/** An error response. Its texts contain no value of the request, so they can be shown and logged. */
-export class Refusal extends Error {
-  readonly code: RefusalCode;
-  readonly errors: readonly Problem[];
-  /** The number of all problems, which may be more than `errors` holds. */
-  readonly errorCount: number;
-  readonly headers: Readonly<Record<string, string>>;
+/** An error whose code is a problem type. Its message becomes the detail. */
+export type Refusal = AppError<ProblemCode>;
 
-  constructor(
-    code: RefusalCode,
-    detail: string,
-    more: { errors?: readonly Problem[]; errorCount?: number; headers?: Record<string, string> } = {},
-  ) {
-    super(detail);
-    this.code = code;
-    this.errors = more.errors ?? [];
-    this.errorCount = more.errorCount ?? this.errors.length;
-    this.headers = more.headers ?? {};
-  }
+/** The problem type of the other codes. Without an entry a code is INTERNAL. */
+const PROBLEM_OF: Partial<Record<ErrorCode, ProblemCode>> = {
+  OVERLOADED: 'UNAVAILABLE',
+  THREAD_SILENT: 'UNAVAILABLE',
+  LOCK_TIMEOUT: 'UNAVAILABLE',
+  ROLLED_BACK: 'UNAVAILABLE',
+  CONNECTION_LOST: 'UNAVAILABLE',
+  NOT_DURABLE: 'UNAVAILABLE',
+  DATABASE_DAMAGED: 'UNAVAILABLE',
+  DATA_KEY_MISSING: 'UNAVAILABLE',
+  DECRYPTION_FAILED: 'UNAVAILABLE',
+  HASH_KEY_GONE: 'UNAVAILABLE',
+};
+
+/** Returns the problem type of a code. */
+export function problemCodeOf(code: ErrorCode): ProblemCode {
+  return code in PROBLEMS ? (code as ProblemCode) : (PROBLEM_OF[code] ?? 'INTERNAL');
+}
+
+/** Returns the name of a problem type as URNs and the reference show it. */
+export function problemName(code: ProblemCode): string {
+  return code.toLowerCase().replaceAll('_', '-');
 }
 
 /** Problems named in `detail`; `errors` names all of them. */
@@ -52,24 +60,27 @@ const NAMED_IN_DETAIL = 3;
 
 /** Returns the refusal of a request that breaks rules. */
 export function invalid(errors: readonly Problem[]): Refusal {
-  return broken('invalid-request', errors);
+  return broken('INVALID_REQUEST', errors);
 }
 
 /** Returns a refusal that names each field and rule; a problem of the whole body has the path `body`. */
 export function broken(
-  code: RefusalCode,
-  errors: readonly Problem[],
-  errorCount: number = errors.length,
+  code: ProblemCode,
+  problems: readonly Problem[],
+  problemCount: number = problems.length,
 ): Refusal {
-  const named = errors.map((problem) => (problem.path === '' ? { ...problem, path: 'body' } : problem));
+  const named = problems.map((problem) => (problem.path === '' ? { ...problem, path: 'body' } : problem));
   const first = named.slice(0, NAMED_IN_DETAIL).map(describe).join('; ');
-  const left = errorCount - NAMED_IN_DETAIL;
-  return new Refusal(code, left > 0 ? `${first}; and ${left} more` : first, { errors: named, errorCount });
+  const left = problemCount - NAMED_IN_DETAIL;
+  return new AppError(code, left > 0 ? `${first}; and ${left} more` : first, {
+    problems: named,
+    problemCount,
+  });
 }
 
 /** Returns the refusal of an unknown id, without repeating the id. */
 export function notFound(what: string): Refusal {
-  return new Refusal('not-found', `There is no ${what} with this ID.`);
+  return new AppError('NOT_FOUND', `There is no ${what} with this ID.`);
 }
 
 /** The body of every refusal. */
@@ -92,23 +103,38 @@ export const ProblemDetails = Type.Object(
 );
 export type ProblemDetails = Static<typeof ProblemDetails>;
 
+function typeOf(code: ProblemCode): string {
+  return `urn:benefits-sidecar:problem:${problemName(code)}`;
+}
+
 export const PROBLEM_TYPE = 'application/problem+json';
 
-export function problemOf({ code, message, errors, errorCount }: Refusal): ProblemDetails {
-  const { status, title } = REFUSALS[code];
+export function problemOf({ code, message, problems, problemCount }: Refusal): ProblemDetails {
+  const { status, title } = PROBLEMS[code];
   return {
-    type: `urn:benefits-sidecar:problem:${code}`,
+    type: typeOf(code),
     title,
     status,
     ...(message !== '' && { detail: message }),
-    ...(errors.length > 0 && { errors: [...errors] }),
-    ...(errorCount > errors.length && { error_count: errorCount }),
+    ...(problems.length > 0 && { errors: [...problems] }),
+    ...(problemCount > problems.length && { error_count: problemCount }),
   };
+}
+
+const details = compile(ProblemDetails);
+
+/** Returns the error of a response body. */
+export function errorOfProblem(body: unknown): Refusal {
+  if (!details.accepts(body)) return new AppError('INTERNAL', '');
+  const { type, detail = '', errors: problems = [], error_count: problemCount = problems.length } = body;
+  const codes = Object.keys(PROBLEMS) as ProblemCode[];
+  const code = codes.find((candidate) => typeOf(candidate) === type) ?? 'INTERNAL';
+  return new AppError(code, detail, { problems, problemCount });
 }
 
 export function sendRefusal(reply: FastifyReply, refusal: Refusal): FastifyReply {
   return reply
-    .code(REFUSALS[refusal.code].status)
+    .code(PROBLEMS[refusal.code].status)
     .headers(refusal.headers)
     .type(PROBLEM_TYPE)
     .send(JSON.stringify(problemOf(refusal)));

@@ -1,16 +1,16 @@
 /** Every declared route of the listener: the source of the scopes, the 405 responses and the reference. */
 import type { RouteOptions } from 'fastify';
 import type { RouteScope } from './auth.ts';
-import type { RefusalCode } from './problem.ts';
+import type { ProblemCode } from './problem.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The errors that only some routes return. Those of every route are added automatically. */
-    refuses?: readonly RefusalCode[];
+    refuses?: readonly ProblemCode[];
   }
   interface FastifySchema {
     /** For the reference: every refusal that the route may return. */
-    'x-refuses'?: readonly RefusalCode[];
+    'x-refuses'?: readonly ProblemCode[];
   }
 }
 
@@ -58,17 +58,17 @@ function securityOf(scope: RouteScope, { description = '' }: { description?: str
   };
 }
 
-function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): RefusalCode[] {
+function refusalsOf({ config, schema }: RouteOptions, scope: RouteScope): ProblemCode[] {
   const checked =
     schema?.params !== undefined || schema?.querystring !== undefined || schema?.body !== undefined;
   return [
-    ...(checked ? (['invalid-request'] as const) : []),
-    ...(scope === 'public' ? [] : (['unauthorized', 'too-many-attempts'] as const)),
-    ...(scope === 'public' || scope === 'any' ? [] : (['forbidden'] as const)),
-    ...(schema?.body === undefined ? [] : (['too-large', 'unsupported-media-type'] as const)),
+    ...(checked ? (['INVALID_REQUEST'] as const) : []),
+    ...(scope === 'public' ? [] : (['UNAUTHORIZED', 'TOO_MANY_ATTEMPTS'] as const)),
+    ...(scope === 'public' || scope === 'any' ? [] : (['FORBIDDEN'] as const)),
+    ...(schema?.body === undefined ? [] : (['TOO_LARGE', 'UNSUPPORTED_MEDIA_TYPE'] as const)),
     ...(config?.refuses ?? []),
-    'internal',
-    ...(scope === 'public' ? [] : (['unavailable'] as const)),
+    'INTERNAL',
+    ...(scope === 'public' ? [] : (['UNAVAILABLE'] as const)),
   ];
 }
 

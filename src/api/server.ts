@@ -7,6 +7,7 @@ import fastify, {
   type FastifyRequest,
   type FastifyServerOptions,
 } from 'fastify';
+import { AppError } from '../errors.ts';
 import {
   endSlowBodies,
   hasSeveralHosts,
@@ -23,7 +24,7 @@ import { logRefusal, refusalOf } from './failure.ts';
 import { collectRoutes, referenceRoutes } from './openapi.ts';
 import type { ApiParts } from './parts.ts';
 import { shedLoad } from './pressure.ts';
-import { Refusal, sendRefusal } from './problem.ts';
+import { type Refusal, sendRefusal } from './problem.ts';
 import { createRouteTable, type RouteTable } from './route-table.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { censusSyncRoutes } from './routes/census-syncs.ts';
@@ -103,7 +104,7 @@ export function createApi(parts: ApiParts): Api {
   shedLoad(app, parts);
   app.register(fastifyCookie);
   app.addHook('onRequest', async ({ raw }) => {
-    if (hasSeveralHosts(raw)) throw new Refusal('invalid-request', 'Send exactly one Host header.');
+    if (hasSeveralHosts(raw)) throw new AppError('INVALID_REQUEST', 'Send exactly one Host header.');
   });
   // The framework would read the body of a request to an unknown path first, which needs no token.
   app.addHook('onRequest', async (request) => {
@@ -181,9 +182,9 @@ async function protect(_request: FastifyRequest, reply: FastifyReply): Promise<v
 function noRoute(table: RouteTable, { url, method }: FastifyRequest): Refusal {
   const methods = table.methodsOf(url.replace(/[?#].*$/s, ''));
   if (methods.length === 0 || methods.includes(method))
-    return new Refusal('not-found', 'This path does not exist. See /openapi.json.');
+    return new AppError('NOT_FOUND', 'This path does not exist. See /openapi.json.');
   const allow = [...new Set(methods)].sort().join(', ');
-  return new Refusal('method-not-allowed', `this path has no ${method}: it has ${allow}`, {
+  return new AppError('METHOD_NOT_ALLOWED', `this path has no ${method}: it has ${allow}`, {
     headers: { allow },
   });
 }

@@ -1,7 +1,8 @@
 /** Checks the parts of a request against the route's schemas, with the contract's error messages. */
 import type { FastifySchemaCompiler } from 'fastify';
 import type { TSchema } from 'typebox';
-import { compile, fieldPath, givenFieldPath, type Problem } from '../contract/check.ts';
+import { compile, fieldPath, givenFieldPath } from '../contract/check.ts';
+import type { Problem } from '../errors.ts';
 import { invalid } from './problem.ts';
 
 type Part = Readonly<Record<string, unknown>>;

@@ -1,11 +1,12 @@
 import type { Clock } from '../clock.ts';
 import type { Db, Trx } from '../database/tables.ts';
+import { AppError, isAppError } from '../errors.ts';
 import { pathSegment } from '../outbox/client.ts';
 import { SLOW_RETRY_MS } from '../outbox/retry.ts';
 import type { Claim, Disposition, NotNow, Prepared, Sender, Timeouts } from '../outbox/sender.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
-import { type CensusSource, SourceFailed } from './source.ts';
+import type { CensusSource } from './source.ts';
 import { currentCensus, openChunks, recordUpload, type StagedCensus, uploadBody } from './staged.ts';
 import { type Staged, stageCensus } from './staging.ts';
 import * as progress from './sync-progress.ts';
@@ -29,15 +30,6 @@ type CensusSending = {
   /** CENSUS_MAX_AGE: an older staged census is not uploaded. */
   maxAgeMs: number;
 };
-
-/** The census was replaced while it was sent, and the next attempt uploads the new one; or it is damaged. */
-class CensusCut extends Error {
-  readonly code = 'CENSUS_CUT';
-
-  constructor() {
-    super('the staged census lacks a part: if this stays, bring it again');
-  }
-}
 
 /**
  * Creates the sender of census uploads: for push the staged census if it is fresh, else one fetched for the
@@ -131,7 +123,10 @@ export function createCensusSender(sending: CensusSending): Sender {
         left -= chunk.length;
         yield chunk;
       }
-      if (left > 0) throw new CensusCut();
+      // The census was replaced meanwhile, and the next attempt uploads the new one; or it is damaged.
+      if (left > 0) {
+        throw new AppError('CENSUS_CUT', 'the staged census lacks a part: if this stays, bring it again');
+      }
     } catch (error) {
       const reason = whyUnopened(error);
       if (reason !== null) unopened.set(claim, reason);
@@ -165,7 +160,7 @@ export function createCensusSender(sending: CensusSending): Sender {
       const content = await from.fetch(employerId, signal);
       staged = await stageCensus(sending, employerId, content, { uploading: claim.requestId, signal });
     } catch (error) {
-      if (!(error instanceof SourceFailed)) throw error;
+      if (!isAppError(error, 'CENSUS_SOURCE_FAILED')) throw error;
       return putOff(claim, error.message);
     }
     if (!staged.ok) return refused(claim, staged);
@@ -184,7 +179,7 @@ function putOff(claim: Claim, reason: string): NotNow {
 
 /** Returns null for any other error: only these messages are known to hold no census data. */
 function whyUnopened(error: unknown): string | null {
-  if (error instanceof CensusCut) return error.message;
+  if (isAppError(error, 'CENSUS_CUT')) return error.message;
   const trouble = keyErrorMessage(error);
   return trouble === null ? null : `the staged census cannot be decrypted: ${trouble}`;
 }

@@ -1,8 +1,10 @@
 import { type Organization, organization as organizationChecker } from '../contract/census.ts';
-import { PROBLEMS_MAX, type Problem } from '../contract/check.ts';
+import { PROBLEMS_MAX } from '../contract/check.ts';
 import { type Employee, employee as employeeChecker } from '../contract/employee.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
-import { slices, Unreadable, unreadable } from '../formats/bytes.ts';
+import type { Problem } from '../errors.ts';
+import { isAppError } from '../errors.ts';
+import { slices, unreadable } from '../formats/bytes.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
 import {
   CENSUS_BYTES_MAX,
@@ -50,7 +52,7 @@ export async function checkCensus(
     }
     check.end();
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
+    if (!isAppError(error, 'UNREADABLE')) throw error;
     check.add(error.problems);
   }
   return check.report;

@@ -1,7 +1,8 @@
 /** Reads a census in CSV or JSON piece by piece. */
-import { givenFieldPath, type Problem } from '../contract/check.ts';
+import { givenFieldPath } from '../contract/check.ts';
 import { Employee } from '../contract/employee.ts';
 import { parseJson } from '../contract/json.ts';
+import type { Problem } from '../errors.ts';
 import { csvRecords, type Header, type RowKind, readHeader } from '../formats/csv.ts';
 import { type JsonPiece, jsonPieces as listPieces } from '../formats/json-list.ts';
 

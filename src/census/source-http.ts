@@ -1,7 +1,8 @@
 import { Agent, type Dispatcher } from 'undici';
+import { AppError } from '../errors.ts';
 import { failureCode, pathSegment } from '../outbox/client.ts';
 import type { CensusContent } from './reading.ts';
-import { type CensusSource, SourceFailed } from './source.ts';
+import type { CensusSource } from './source.ts';
 
 /** Payroll's endpoint is near; if it does not accept the connection, it is down. */
 const CONNECT_MS = 10_000;
@@ -21,7 +22,8 @@ export function createHttpSource(url: string, token: string | null, version: str
   return {
     async fetch(employerId, signal) {
       const segment = pathSegment(employerId);
-      if (segment === null) throw new SourceFailed('The employer ID cannot be part of a URL.');
+      if (segment === null)
+        throw new AppError('CENSUS_SOURCE_FAILED', 'The employer ID cannot be part of a URL.');
       const { origin, pathname, search } = new URL(url.replaceAll('{employer_id}', segment));
       let answer: Dispatcher.ResponseData;
       try {
@@ -51,7 +53,7 @@ export function createHttpSource(url: string, token: string | null, version: str
         };
       }
       answer.body.on('error', () => {}).destroy();
-      throw new SourceFailed(refusal);
+      throw new AppError('CENSUS_SOURCE_FAILED', refusal);
     },
   };
 }
@@ -88,6 +90,6 @@ async function* contentOf({ body }: Dispatcher.ResponseData): AsyncGenerator<Uin
   }
 }
 
-function brokenOff(error: unknown): SourceFailed {
-  return new SourceFailed(`the census source cannot be reached: ${failureCode(error)}`);
+function brokenOff(error: unknown): AppError {
+  return new AppError('CENSUS_SOURCE_FAILED', `the census source cannot be reached: ${failureCode(error)}`);
 }

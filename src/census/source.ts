@@ -3,12 +3,13 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import type { Census } from '../contract/census.ts';
 import type { Employee } from '../contract/employee.ts';
+import { AppError, isAppError } from '../errors.ts';
 import type { CensusContent } from './reading.ts';
 
 /** Where a census is fetched from when the service requests one. With `push` there is no source. */
 export type CensusSource = {
   /**
-   * Starts reading an employer's newest census. Throws `SourceFailed` if there is none; so may the content,
+   * Starts reading an employer's newest census. Throws CENSUS_SOURCE_FAILED if there is none; so may the content,
    * if it breaks off.
    */
   fetch(employerId: string, signal: AbortSignal): Promise<CensusContent>;
@@ -17,11 +18,6 @@ export type CensusSource = {
 /** The kinds of sources: none, a folder, an address, a function of the embedding program. */
 export const CENSUS_FROM = ['push', 'dir', 'http', 'function'] as const;
 export type CensusFrom = (typeof CENSUS_FROM)[number];
-
-/** The source returned no census. The message names the cause and the fix, but no path and no data. */
-export class SourceFailed extends Error {
-  readonly code = 'CENSUS_SOURCE_FAILED';
-}
 
 /** The contract's upload with our own `pay_group` and `effective_on`, which are not uploaded. */
 export type GivenCensus = Omit<Census, 'employees'> & {
@@ -75,13 +71,19 @@ async function* received(ask: Ask, employerId: string, signal: AbortSignal): Asy
       const answered = once(port, 'message', { signal: ended });
       port.postMessage('next');
       const [part] = (await answered) as [Part];
-      if ('failed' in part) throw new SourceFailed(`the census function ${part.failed}`);
+      if ('failed' in part) throw new AppError('CENSUS_SOURCE_FAILED', `the census function ${part.failed}`);
       if ('end' in part) return;
       yield part.bytes;
     }
   } catch (error) {
-    if (late.aborted) throw new SourceFailed(`the census function took over ${WHOLE_MS / 60_000} minutes`);
-    throw signal.aborted ? new SourceFailed('the census function was not waited for: a stop') : error;
+    if (late.aborted)
+      throw new AppError(
+        'CENSUS_SOURCE_FAILED',
+        `the census function took over ${WHOLE_MS / 60_000} minutes`,
+      );
+    throw signal.aborted
+      ? new AppError('CENSUS_SOURCE_FAILED', 'the census function was not waited for: a stop')
+      : error;
   } finally {
     port.close();
   }
@@ -110,7 +112,9 @@ async function nextOf(parts: AsyncIterator<Uint8Array>): Promise<Part> {
     // Copied before the transfer: the buffer may be shared.
     return done === true ? { end: true } : { bytes: new Uint8Array(value) };
   } catch (error) {
-    return { failed: error instanceof SourceFailed ? error.message : `failed: ${codeOrName(error)}` };
+    return {
+      failed: isAppError(error, 'CENSUS_SOURCE_FAILED') ? error.message : `failed: ${codeOrName(error)}`,
+    };
   }
 }
 
@@ -121,11 +125,13 @@ async function* partsOf(
 ): AsyncGenerator<Uint8Array> {
   // The caller's code may be untyped, so its result is checked.
   const given: unknown = await read(employerId, { signal });
-  if (given === null || given === undefined) throw new SourceFailed('has no census for this employer');
-  if (typeof given !== 'object') throw new SourceFailed(NEITHER);
+  if (given === null || given === undefined)
+    throw new AppError('CENSUS_SOURCE_FAILED', 'has no census for this employer');
+  if (typeof given !== 'object') throw new AppError('CENSUS_SOURCE_FAILED', NEITHER);
   if (!(Symbol.asyncIterator in given)) return yield* jsonOf(given);
   for await (const part of given as AsyncIterable<unknown>) {
-    if (!(part instanceof Uint8Array)) throw new SourceFailed('gave a part that is not bytes');
+    if (!(part instanceof Uint8Array))
+      throw new AppError('CENSUS_SOURCE_FAILED', 'gave a part that is not bytes');
     yield part;
   }
 }
@@ -133,7 +139,7 @@ async function* partsOf(
 /** Yields the census as JSON in parts. */
 function* jsonOf(given: object): Generator<Uint8Array> {
   const { employees, ...rest } = given as Partial<GivenCensus>;
-  if (!Array.isArray(employees)) throw new SourceFailed(NEITHER);
+  if (!Array.isArray(employees)) throw new AppError('CENSUS_SOURCE_FAILED', NEITHER);
   yield Buffer.from('{"employees":[');
   for (let at = 0; at < employees.length; at += EMPLOYEES_A_PART) {
     const rows = JSON.stringify(employees.slice(at, at + EMPLOYEES_A_PART)).slice(1, -1);

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
 import type { Organization } from '../contract/census.ts';
-import type { Problem } from '../contract/check.ts';
 import { insertMany } from '../database/bulk.ts';
 import { isUnavailable } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import type { Problem } from '../errors.ts';
 import { employerSubject, lockSubject } from '../outbox/queue.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import { type Hasher, openHasher } from '../security/hashing.ts';

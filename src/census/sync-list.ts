@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely';
 import { ago } from '../checks.ts';
-import type { Problem } from '../contract/check.ts';
 import { maskSsnsIn } from '../contract/employee.ts';
 import type { CensusSyncTable, Db, SyncState } from '../database/tables.ts';
+import type { Problem } from '../errors.ts';
 import { readContents } from '../outbox/requests.ts';
 import type { Encryptor } from '../security/encryption.ts';
 
@@ -96,7 +96,7 @@ export async function findSync(
 
 /**
  * Returns the first 4 KiB of the response that rejected a sync's upload, with SSNs masked, or null. The
- * caller records the read first (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
+ * caller records the read first (pii-reads.ts in security). Throws DATA_KEY_MISSING or DECRYPTION_FAILED.
  */
 export async function readSyncAnswer(db: Db, encryptor: Encryptor, syncId: string): Promise<string | null> {
   const row = await db

@@ -1,7 +1,7 @@
 /** Updates the syncs that wait for an upload, by the upload's request id. */
 import type { Updateable } from 'kysely';
-import type { Problem } from '../contract/check.ts';
 import type { CensusSyncTable, Db, SyncState, Trx } from '../database/tables.ts';
+import type { Problem } from '../errors.ts';
 
 /** Returns when the newest of the upload's syncs was requested, or null if none waits for it. */
 export async function wantedSince(db: Db | Trx, requestId: string): Promise<string | null> {

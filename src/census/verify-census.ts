@@ -5,7 +5,8 @@
 import { sql } from 'kysely';
 import { pagesOf, type Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { DataKeyMissing, DecryptionFailed, type Encryptor } from '../security/encryption.ts';
+import { isAppError } from '../errors.ts';
+import type { Encryptor } from '../security/encryption.ts';
 import { bodyPart, END } from './chunks.ts';
 import { openChunks } from './staged.ts';
 
@@ -67,7 +68,7 @@ async function bytesOf(db: Db, encryptor: Encryptor, censusId: string): Promise<
       bytes += bodyPart(chunk, plain).length;
     }
   } catch (error) {
-    if (error instanceof DataKeyMissing || error instanceof DecryptionFailed) return null;
+    if (isAppError(error, 'DATA_KEY_MISSING') || isAppError(error, 'DECRYPTION_FAILED')) return null;
     throw error;
   }
   return bytes;

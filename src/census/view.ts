@@ -1,5 +1,5 @@
 /** Checks and syncs of censuses as the API and the command line show them. */
-import type { Problem } from '../contract/check.ts';
+import type { Problem } from '../errors.ts';
 import type { Compared } from './diff.ts';
 import type { CensusSync } from './sync-list.ts';
 

@@ -5,9 +5,9 @@ import { InvalidArgumentError, Option } from 'commander';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { isDay, toInstant } from '../contract/instant.ts';
 import { parseJson } from '../contract/json.ts';
+import { AppError } from '../errors.ts';
 import { type Columns, ROW_TYPES, type RowFormat, type Rows, readRows } from '../formats/rows.ts';
 import { pathSegment } from '../outbox/client.ts';
-import { CommandFailed, WrongUsage } from './failure.ts';
 import { printable } from './output.ts';
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: 86_400_000 };
@@ -65,7 +65,8 @@ export function jsonOption(): Option {
 /** Returns an employer id that fits into the address of the service, which its census is uploaded to. */
 export function employerId(text: string): string {
   if (pathSegment(text) !== null && [...text].length <= ID_MAX_CHARACTERS) return text;
-  throw new WrongUsage(
+  throw new AppError(
+    'WRONG_USAGE',
     `--employer must be an id of 1 to ${ID_MAX_CHARACTERS} characters that are valid in a URL`,
   );
 }
@@ -73,11 +74,11 @@ export function employerId(text: string): string {
 /** The limit of the API. */
 const REASON_MAX_CHARACTERS = 500;
 
-/** Returns a reason without surrounding blanks. Throws `WrongUsage` if it is empty or too long. */
+/** Returns a reason without surrounding blanks. Throws WRONG_USAGE if it is empty or too long. */
 export function reasonOf(text: string): string {
   const reason = text.trim();
   if (reason !== '' && reason.length <= REASON_MAX_CHARACTERS) return reason;
-  throw new WrongUsage(`--reason must say why, in at most ${REASON_MAX_CHARACTERS} characters`);
+  throw new AppError('WRONG_USAGE', `--reason must say why, in at most ${REASON_MAX_CHARACTERS} characters`);
 }
 
 /** The limit of the API for the body of a run or a setting. */
@@ -88,9 +89,9 @@ export async function readJsonFile(path: string): Promise<unknown> {
   const name = printable(path);
   const { size } = await stat(path);
   if (size > JSON_BYTES_MAX)
-    throw new CommandFailed(`${name} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
+    throw new AppError('COMMAND_FAILED', `${name} is larger than ${JSON_BYTES_MAX / 1024 / 1024} MiB`);
   const parsed = parseJson((await readFile(path, 'utf8')).replace(/^\uFEFF/, ''));
-  if (!parsed.ok) throw new CommandFailed(`${name} ${parsed.reason}`);
+  if (!parsed.ok) throw new AppError('COMMAND_FAILED', `${name} ${parsed.reason}`);
   return parsed.value;
 }
 
@@ -112,10 +113,10 @@ export async function findRowsFile(path: string): Promise<RowsFile> {
   const extension = /\.([a-z]+)$/i.exec(path)?.[1]?.toLowerCase();
   const format = ROW_FORMATS.find((name) => name === extension);
   if (format === undefined)
-    throw new WrongUsage('rows are in a .csv, .json or .ndjson file: its name tells how');
+    throw new AppError('WRONG_USAGE', 'rows are in a .csv, .json or .ndjson file: its name tells how');
   const found = await stat(path);
   if (!found.isFile())
-    throw new CommandFailed(`${printable(path)} is not a file: give a .csv, .json or .ndjson`);
+    throw new AppError('COMMAND_FAILED', `${printable(path)} is not a file: give a .csv, .json or .ndjson`);
   const read: RowsFile['read'] = (onBytes = () => {}) => counted(createReadStream(path), onBytes);
   return {
     size: found.size,

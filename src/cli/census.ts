@@ -13,9 +13,9 @@ import { requestSyncManually } from '../census/syncs.ts';
 import { type Findings, viewComparison, viewFindings, viewSync } from '../census/view.ts';
 import { readCensus, readDataKeys, readReadinessLimits } from '../config.ts';
 import { describe } from '../contract/check.ts';
-import { codeOf } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError, codeOf } from '../errors.ts';
 import { ELEMENT_BYTES_MAX } from '../formats/bytes.ts';
 import { employerSubject } from '../outbox/queue.ts';
 import { readReadiness } from '../readiness/report.ts';
@@ -24,7 +24,6 @@ import { recordPiiRead } from '../security/pii-reads.ts';
 import type { Caller } from '../security/tokens.ts';
 import { employerId, employerOption, jsonOption } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
-import { CommandFailed, WrongUsage } from './failure.ts';
 import { counted, type Output, printable, printPairs, printTable } from './output.ts';
 
 export function addCensusCommands(program: Command, act: Act): void {
@@ -68,9 +67,10 @@ export function addCensusCommands(program: Command, act: Act): void {
 async function openCensusFile(path: string): Promise<CensusContent> {
   const [, stem, ending] = /^(.*)\.(json|csv)$/i.exec(path) ?? [];
   if (stem === undefined || ending === undefined) {
-    throw new WrongUsage('a census is a .json or .csv file: its name tells how it is read');
+    throw new AppError('WRONG_USAGE', 'a census is a .json or .csv file: its name tells how it is read');
   }
-  if (!(await stat(path)).isFile()) throw new CommandFailed(`${path} is not a file: give a .json or .csv`);
+  if (!(await stat(path)).isFile())
+    throw new AppError('COMMAND_FAILED', `${path} is not a file: give a .json or .csv`);
   const content = createReadStream(path);
   if (ending.toLowerCase() === 'json') return { format: 'json', content };
   return { format: 'csv', content, organization: await readOrganization(stem) };
@@ -81,7 +81,8 @@ async function readOrganization(stem: string): Promise<Buffer | null> {
   const path = `${stem}.organization.json`;
   try {
     const { size } = await stat(path);
-    if (size > ELEMENT_BYTES_MAX) throw new CommandFailed(`${path} is too large to be one organization`);
+    if (size > ELEMENT_BYTES_MAX)
+      throw new AppError('COMMAND_FAILED', `${path} is too large to be one organization`);
     return await readFile(path);
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return null;

@@ -4,7 +4,7 @@ import { readDatabaseUrl, readEnvironment } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
 import type { Db } from '../database/tables.ts';
 import type { Environment } from '../environment.ts';
-import { CommandFailed } from './failure.ts';
+import { AppError } from '../errors.ts';
 import type { Output } from './output.ts';
 
 /**
@@ -51,7 +51,7 @@ export function aborted(signal: AbortSignal): Promise<void> {
 
 /**
  * Opens the configured database for one command and closes it afterward, also while `serve` runs. Throws if there
- * is no database, so a command started in the wrong folder creates none, and throws `SchemaRefused` for a database
+ * is no database, so a command started in the wrong folder creates none, and throws SCHEMA_REFUSED for a database
  * of another release or environment.
  */
 export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promise<R>): Promise<R> {
@@ -62,7 +62,8 @@ export async function withDatabase<R>({ env }: Context, work: (db: Db) => Promis
     import('../database/migrate.ts'),
   ]);
   if (engineOfUrl(url) === 'sqlite' && !existsSync(sqlitePath(url))) {
-    throw new CommandFailed(
+    throw new AppError(
+      'COMMAND_FAILED',
       `there is no database at ${sqlitePath(url)}: check DATABASE_URL, or run "benefits-sidecar migrate" to make it`,
     );
   }

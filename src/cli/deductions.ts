@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { LINES_OF_COVERAGE } from '../contract/deduction.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError } from '../errors.ts';
 import { deductionCursor, viewDeduction, viewStartDecision, viewVersion } from '../ledger/deduction-view.ts';
 import { type DeductionState, listDeductions, type VersionState, versionsOf } from '../ledger/deductions.ts';
 import { decideStart } from '../ledger/start-decisions.ts';
@@ -17,7 +18,6 @@ import {
   wholeNumber,
 } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
-import { CommandFailed, WrongUsage } from './failure.ts';
 import { type Cell, notePage, printable, printTable } from './output.ts';
 
 export function addDeductionCommands(program: Command, act: Act): void {
@@ -78,7 +78,7 @@ async function deductionsList(context: Context, options: ListOptions): Promise<n
   const { out, now } = context;
   const { employer, employee, matched, on, knownAt, lineOfCoverage, taxability, limit, json } = options;
   if (lineOfCoverage !== undefined && !(LINES_OF_COVERAGE as readonly string[]).includes(lineOfCoverage)) {
-    throw new WrongUsage(`--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
+    throw new AppError('WRONG_USAGE', `--line-of-coverage must be one of ${LINES_OF_COVERAGE.join(', ')}`);
   }
   const after = deductionCursor.decode(options.cursor);
   const filter = {
@@ -136,7 +136,8 @@ function deductionsVersions(
   return withDatabase(context, async (db) => {
     const states = await allVersionsOf(db, deductionId, now().toISOString().slice(0, 10));
     if (states.length === 0) {
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         `there is no deduction ${printable(deductionId)}: "benefits-sidecar deductions list" shows those there are`,
       );
     }
@@ -198,9 +199,12 @@ async function deductionsDecide(
   return withDatabase(context, async (db) => {
     const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
     if (decided.outcome === 'unknown')
-      throw new CommandFailed(`${printable(deductionId)} has no version ${version}`);
+      throw new AppError('COMMAND_FAILED', `${printable(deductionId)} has no version ${version}`);
     if (decided.outcome === 'not-undecided')
-      throw new CommandFailed(`version ${version} of ${printable(deductionId)} needs no decision`);
+      throw new AppError(
+        'COMMAND_FAILED',
+        `version ${version} of ${printable(deductionId)} needs no decision`,
+      );
     if (json) out.json(viewStartDecision(decided.row));
     else out.print(`${decision}: version ${version} of ${printable(deductionId)}`);
     return 0;

@@ -2,6 +2,7 @@
 import { type Command, Option } from 'commander';
 import type { Db, EventState } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError } from '../errors.ts';
 import { eventCursor, viewEvent, viewWholeEvent } from '../inbox/event-view.ts';
 import {
   BODY_DROPPED,
@@ -15,7 +16,6 @@ import { type Reprocessed, reprocessAll } from '../inbox/reprocess-all.ts';
 import { type Kept, shownBody } from '../inbox/stored-body.ts';
 import { cursorOption, instant, jsonOption, limitOption, reasonOf, truth } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
-import { CommandFailed, WrongUsage } from './failure.ts';
 import {
   counted,
   notePage,
@@ -128,8 +128,9 @@ function eventsShow(context: Context, eventId: string, { json }: { json?: true }
   });
 }
 
-function unknownEvent(eventId: string): CommandFailed {
-  return new CommandFailed(
+function unknownEvent(eventId: string): AppError {
+  return new AppError(
+    'COMMAND_FAILED',
     `there is no event ${printable(eventId)}: "benefits-sidecar events list" shows those that came`,
   );
 }
@@ -155,7 +156,10 @@ async function eventsReprocess(context: Context, ids: string[], options: Reproce
   const asked = filterOf(options);
   const byFilter = Object.values(asked).some((value) => value !== undefined);
   if (byFilter === ids.length > 0) {
-    throw new WrongUsage('give either event ids, or at least one of --state, --type, --from and --until');
+    throw new AppError(
+      'WRONG_USAGE',
+      'give either event ids, or at least one of --state, --type, --from and --until',
+    );
   }
   return withDatabase(context, async (db) => {
     const progress = await showProgress(out, 'events put back to pending', byFilter ? null : ids.length);
@@ -182,7 +186,7 @@ function reprocessEach(db: Db, ids: readonly string[], progress: Progress): Prom
     for (const [index, id] of ids.entries()) {
       const found = await reprocessEvent(trx, id);
       if (found === 'unknown') throw unknownEvent(id);
-      if (found === 'body dropped') throw new CommandFailed(`${printable(id)}: ${BODY_DROPPED}`);
+      if (found === 'body dropped') throw new AppError('COMMAND_FAILED', `${printable(id)}: ${BODY_DROPPED}`);
       progress.set(index + 1);
     }
     return { reprocessed: ids.length, withoutBody: 0 };
@@ -200,7 +204,8 @@ async function eventsDismiss(
     const found = await transact(db, (trx) => dismissEvent(trx, eventId, why, now().toISOString()));
     if (found === 'unknown') throw unknownEvent(eventId);
     if (found === 'nothing to dismiss') {
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         `${printable(eventId)} needs no dismissal: it is neither quarantined nor in a conflict or tie`,
       );
     }

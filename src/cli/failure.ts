@@ -1,44 +1,30 @@
 /** Failures in one line: what happened and what to do next. */
-import { describe, type Problem } from '../contract/check.ts';
+import { describe } from '../contract/check.ts';
 import type { Environment } from '../environment.ts';
+import type { Problem } from '../errors.ts';
+import { AppError, isAppError } from '../errors.ts';
 import { type Output, printable } from './output.ts';
 
 /**
- * Input that can't be used: each problem names its field or row, and nothing was changed. `problems` may be the
- * first of `problemCount`.
+ * Returns the error of input that can't be used: each problem names its field or row, and nothing was changed.
+ * `problems` may be the first of `problemCount`.
  */
-export class Refused extends Error {
-  readonly code = 'REFUSED';
-  readonly problems: readonly Problem[];
-  readonly problemCount: number;
-  constructor(what: string, problems: readonly Problem[], problemCount: number = problems.length) {
-    super(`${what} is refused, and nothing was changed`);
-    this.problems = problems;
-    this.problemCount = problemCount;
-  }
+export function inputRefused(what: string, problems: readonly Problem[], problemCount?: number): AppError {
+  const details = { problems, ...(problemCount !== undefined && { problemCount }) };
+  return new AppError('INPUT_REFUSED', `${what} is refused, and nothing was changed`, details);
 }
 
 /** Returns one line for each problem of the error. */
 function problemLines(error: unknown): string[] {
-  const { problems = [], problemCount = problems.length } = (error ?? {}) as Partial<Refused>;
-  const left = problemCount - problems.length;
-  return [...problems.map(describe), ...(left > 0 ? [`… and ${left} more`] : [])];
-}
-
-/** The command was called wrongly; exit code 2. */
-export class WrongUsage extends Error {
-  readonly code = 'WRONG_USAGE';
-}
-
-/** The command failed. The message states why and what to do. */
-export class CommandFailed extends Error {
-  readonly code = 'COMMAND_FAILED';
+  if (!isAppError(error)) return [];
+  const left = error.problemCount - error.problems.length;
+  return [...error.problems.map(describe), ...(left > 0 ? [`… and ${left} more`] : [])];
 }
 
 /** For `.catch`: replaces the error with this message if the command was stopped. */
 export function ifStopped(signal: AbortSignal, message: string): (error: unknown) => never {
   return (error) => {
-    throw signal.aborted ? new CommandFailed(message) : error;
+    throw signal.aborted ? new AppError('COMMAND_FAILED', message) : error;
   };
 }
 

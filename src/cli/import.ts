@@ -2,16 +2,16 @@
 import type { Command } from 'commander';
 import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { readDatabaseUrl } from '../config.ts';
-import { codeOf } from '../database/errors.ts';
 import { holdServeLock } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
+import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { IMPORT_COLUMNS, importDeductions } from '../inbox/import.ts';
 import { hasPendingEvents } from '../inbox/inbox.ts';
 import { silentLog } from '../telemetry/log.ts';
 import { findRowsFile, jsonOption, ROWS_FILE, type RowsFile } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
-import { Refused } from './failure.ts';
+import { inputRefused } from './failure.ts';
 import { adding, counted, showProgress } from './output.ts';
 
 export function addImportCommands(program: Command, act: Act): void {
@@ -37,7 +37,7 @@ async function importFile(context: Context, path: string, { json }: { json?: tru
   const file = await findRowsFile(path);
   return withDatabase(context, async (db) => {
     const imported = await read(context, db, file);
-    if (!imported.ok) throw new Refused('the file', imported.problems, imported.problem_count);
+    if (!imported.ok) throw inputRefused('the file', imported.problems, imported.problem_count);
     const applied = await applyUnlessServed(context, db);
     const { rows, stored } = imported;
     if (json) out.json({ rows, imported: stored, applied });

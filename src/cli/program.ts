@@ -2,10 +2,11 @@
 import { Command, CommanderError } from 'commander';
 import { systemClock } from '../clock.ts';
 import type { Environment } from '../environment.ts';
+import { isAppError } from '../errors.ts';
 import { releaseYoungGenerations } from '../runtime/young-generation.ts';
 import { VERSION } from '../version.ts';
 import { type Act, type Context, catchSignals, type Input } from './context.ts';
-import { printFailure, WrongUsage } from './failure.ts';
+import { printFailure } from './failure.ts';
 import { createOutput, printable, type Stream } from './output.ts';
 
 type AddCommands = (program: Command, act: Act) => void;
@@ -70,7 +71,7 @@ export async function run(
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : USAGE;
     printFailure(out, env, error);
-    return error instanceof WrongUsage ? USAGE : FAILED;
+    return isAppError(error, 'WRONG_USAGE') ? USAGE : FAILED;
   }
 }
 

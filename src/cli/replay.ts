@@ -5,12 +5,11 @@ import type { Command } from 'commander';
 import { Agent, request } from 'undici';
 import type { Clock } from '../clock.ts';
 import { type Listener, readReceiver, readWebhookSecrets } from '../config.ts';
-import { codeOf } from '../database/errors.ts';
+import { AppError, codeOf } from '../errors.ts';
 import { type Fixture, loadFixtures } from '../simulator/events.ts';
 import { signEvent } from '../simulator/sign.ts';
 import { address, jsonOption, wholeNumber } from './arguments.ts';
 import type { Act, Context } from './context.ts';
-import { CommandFailed } from './failure.ts';
 import { printable, showProgress } from './output.ts';
 
 /** More events would only wait in the receiver's queue. */
@@ -51,12 +50,14 @@ const ADVICE: Readonly<Record<string, string>> = {
 export async function replay(context: Context, paths: string[], options: Options): Promise<number> {
   const { env, out, now, stopped } = context;
   if (env.BENEFITS_ENVIRONMENT?.trim() === 'live' && options.force !== true) {
-    throw new CommandFailed(
+    throw new AppError(
+      'COMMAND_FAILED',
       'BENEFITS_ENVIRONMENT is live, and replayed events stay in its ledger permanently: use a sandbox, or --force',
     );
   }
   const [secret] = readWebhookSecrets(env);
-  if (secret === undefined) throw new CommandFailed('WEBHOOK_SECRETS has no secret to sign with');
+  if (secret === undefined)
+    throw new AppError('COMMAND_FAILED', 'WEBHOOK_SECRETS has no secret to sign with');
   const url = options.url ?? `${addressToReach(readReceiver(env))}/webhooks`;
   const events = paths.flatMap((path) => loadFixtures(path));
   const signal = stopped();

@@ -13,7 +13,7 @@ import {
 import { putSchedules, readSchedules, type Schedule, schedulesOf } from '../payroll/settings/schedules.ts';
 import { employerId, employerOption, jsonOption, readJsonFile } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
-import { Refused } from './failure.ts';
+import { inputRefused } from './failure.ts';
 import { type Output, printTable } from './output.ts';
 
 type Setting<Body, Stored> = {
@@ -21,7 +21,7 @@ type Setting<Body, Stored> = {
   readonly description: string;
   readonly put: string;
   readonly show: string;
-  /** Throws `Refused`. */
+  /** Throws INPUT_REFUSED. */
   parse(body: unknown): Body;
   write(trx: Trx, employerId: string, body: Body, now: string): Promise<void>;
   read(db: Db, employerId: string): Promise<Stored>;
@@ -95,7 +95,7 @@ const SCHEDULE: Setting<Schedule[], Schedule[]> = {
   show: 'as they were put',
   parse(body) {
     const parsed = schedulesOf(body);
-    if (!parsed.ok) throw new Refused('the pay schedule', parsed.problems);
+    if (!parsed.ok) throw inputRefused('the pay schedule', parsed.problems);
     return parsed.schedules;
   },
   write: putSchedules,
@@ -126,7 +126,7 @@ const POLICY: Setting<Policy, PolicyVersion[]> = {
   show: 'all versions, the newest effective_from first',
   parse(body) {
     const parsed = policyOf(body);
-    if (!parsed.ok) throw new Refused('the payroll policy', parsed.problems);
+    if (!parsed.ok) throw inputRefused('the payroll policy', parsed.problems);
     return parsed.policy;
   },
   write: (trx, id, policy, now) => putPolicy(trx, id, policy, { now, by: null }),
@@ -159,7 +159,7 @@ const CODES: Setting<PayrollCode[], PayrollCode[]> = {
   show: 'as they were put',
   parse(body) {
     const parsed = codesOf(body);
-    if (!parsed.ok) throw new Refused('the list of payroll codes', parsed.problems);
+    if (!parsed.ok) throw inputRefused('the list of payroll codes', parsed.problems);
     return parsed.codes;
   },
   write: putCodes,

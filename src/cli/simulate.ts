@@ -5,8 +5,9 @@ import { join, resolve } from 'node:path';
 import { type Command, InvalidArgumentError } from 'commander';
 import { readBenefits, readWebhookSecrets } from '../config.ts';
 import { type Environment, given } from '../environment.ts';
+import { AppError, isAppError } from '../errors.ts';
 import { CONTROL_PATH } from '../simulator/control.ts';
-import { FaultRefused, parseFault } from '../simulator/faults.ts';
+import { parseFault } from '../simulator/faults.ts';
 import { type Delivery, RETRY_DELAYS_MS } from '../simulator/provider.ts';
 import type { ReceivedRequest } from '../simulator/record.ts';
 import { isScenario, SCENARIOS, type ScenarioName } from '../simulator/scenarios.ts';
@@ -14,7 +15,6 @@ import { type Simulator, startSimulator } from '../simulator/simulator.ts';
 import { DEFAULT_EMPLOYER_IDS, type World } from '../simulator/world.ts';
 import { address, several, wholeNumber } from './arguments.ts';
 import { type Act, aborted, type Context } from './context.ts';
-import { WrongUsage } from './failure.ts';
 import { type Output, printable, printTable } from './output.ts';
 import { addressToReach, untilItListens } from './replay.ts';
 
@@ -47,7 +47,7 @@ function fault(text: string): string {
     parseFault(text);
     return text;
   } catch (error) {
-    if (error instanceof FaultRefused) throw new InvalidArgumentError(error.message);
+    if (isAppError(error, 'FAULT_REFUSED')) throw new InvalidArgumentError(error.message);
     throw error;
   }
 }
@@ -79,7 +79,7 @@ export async function simulate(context: Context, options: Options): Promise<numb
   if (options.scenario === 'list') return listScenarios(out);
   const scenario = options.scenario === undefined ? null : scenarioOf(options.scenario);
   if (scenario !== null && options.fault !== undefined) {
-    throw new WrongUsage('give either --fault or --scenario: a scenario sets faults of its own');
+    throw new AppError('WRONG_USAGE', 'give either --fault or --scenario: a scenario sets faults of its own');
   }
   const signal = stopped();
   const { seed, port, employees, employer = DEFAULT_EMPLOYER_IDS, fault: faults = [] } = options;
@@ -127,7 +127,10 @@ function listScenarios(out: Output): number {
 
 function scenarioOf(name: string): ScenarioName {
   if (isScenario(name)) return name;
-  throw new WrongUsage(`--scenario must be list, or one of ${Object.keys(SCENARIOS).join(', ')}`);
+  throw new AppError(
+    'WRONG_USAGE',
+    `--scenario must be list, or one of ${Object.keys(SCENARIOS).join(', ')}`,
+  );
 }
 
 /** Plays a scenario until its end or the signal; closing the simulator ends it. */

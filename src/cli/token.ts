@@ -1,10 +1,10 @@
 /** The commands of API tokens. */
 import type { Command } from 'commander';
 import { transact } from '../database/transaction.ts';
+import { AppError } from '../errors.ts';
 import { createToken, listTokens, revokeToken, SCOPES, type TokenSummary } from '../security/tokens.ts';
 import { jsonOption, period } from './arguments.ts';
 import { type Act, type Context, withDatabase } from './context.ts';
-import { CommandFailed } from './failure.ts';
 import { counted, printable, printTable } from './output.ts';
 
 export function addTokenCommands(program: Command, act: Act): void {
@@ -97,7 +97,8 @@ function tokenRevoke(context: Context, idOrName: string, { json }: { json?: true
     if (revoked === 0) {
       // A token pasted here by mistake must not be repeated in a log.
       const named = idOrName.startsWith('bsc_') ? 'a token is no name' : printable(idOrName);
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         `no token to revoke (${named}): give an id or a name of "benefits-sidecar token list" that is not revoked yet`,
       );
     }

@@ -4,11 +4,11 @@
  */
 
 import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { json } from 'node:stream/consumers';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import createFetchClient from 'openapi-fetch';
 import { BACKGROUND_HEADER, FORGERY_HEADER } from '../api/auth.ts';
-import type { ProblemDetails } from '../api/problem.ts';
+import { errorOfProblem, type Refusal } from '../api/problem.ts';
 import type { Client } from '../client.ts';
 import type { paths } from '../client-types.ts';
 
@@ -50,22 +50,27 @@ export function identityOf({ headers, session }: FastifyRequest): Record<string,
   );
 }
 
-/** The API rejected a call. Pages show its problem details. */
-export class ApiRefusal extends Error {
-  readonly problem: ProblemDetails;
-  constructor(problem: ProblemDetails) {
-    super(problem.detail ?? problem.title);
-    this.problem = problem;
-  }
+const rejected = new WeakSet<Error>();
+
+/** Returns the error of a call that the API rejected, from its problem details. */
+export function rejectedByApi(problem: unknown): Refusal {
+  const error = errorOfProblem(problem);
+  rejected.add(error);
+  return error;
 }
 
-/** Returns the data of a response. Throws `ApiRefusal`. */
+/** Returns whether the API rejected a call with this error, and so has logged it. */
+export function isRejectedByApi(error: unknown): error is Refusal {
+  return rejected.has(error as Error);
+}
+
+/** Returns the data of a response. Throws the error of a rejected call. */
 export function need<T>(result: { data?: T; error?: unknown; response: Response }): T {
-  if (result.error !== undefined) throw new ApiRefusal(result.error as ProblemDetails);
+  if (result.error !== undefined) throw rejectedByApi(result.error);
   return result.data as T;
 }
 
-/** Returns the data of a response, or null for an unknown id. Throws `ApiRefusal`. */
+/** Returns the data of a response, or null for an unknown id. Throws the error of a rejected call. */
 export function found<T>(result: { data?: T; error?: unknown; response: Response }): T | null {
   return result.response.status === 404 ? null : need(result);
 }
@@ -82,7 +87,7 @@ function stringsOf(headers: Readonly<Record<string, unknown>>): [string, string]
 
 /**
  * Streams a response that is too large to hold. The stream has backpressure, and ends with an error when the response
- * is cut off, so a truncated file is noticed. Throws `ApiRefusal`.
+ * is cut off, so a truncated file is noticed. Throws the error of a rejected call.
  */
 export async function streamFromApi(
   app: FastifyInstance,
@@ -99,6 +104,6 @@ export async function streamFromApi(
   const stream = response.stream();
   // The user left; stop producing.
   stream.once('close', () => response.raw.res.destroy());
-  if (response.statusCode >= 400) throw new ApiRefusal(JSON.parse(await text(stream)) as ProblemDetails);
+  if (response.statusCode >= 400) throw rejectedByApi(await json(stream));
   return { stream, headers: response.headers };
 }

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { knowPerson } from '../api/auth.ts';
 import { logRefusal, refusalOf } from '../api/failure.ts';
 import { type ProblemDetails, problemOf } from '../api/problem.ts';
-import { ApiRefusal } from './api-client.ts';
+import { isRejectedByApi } from './api-client.ts';
 import { empty } from './elements/facts.ts';
 import { type Html, html, renderPart } from './html.ts';
 import { type ConsoleParts, PAGE_POLICY, sendPage } from './page.ts';
@@ -16,7 +16,7 @@ export function sendError(
   parts: ConsoleParts,
   error: unknown,
 ): FastifyReply {
-  const problem = error instanceof ApiRefusal ? error.problem : loggedProblem(request, parts, error);
+  const problem = isRejectedByApi(error) ? problemOf(error) : loggedProblem(request, parts, error);
   const byHtmx = request.headers['hx-request'] === 'true';
   // An event stream cannot be redirected to the sign-in page.
   if (problem.status === 401 && request.headers.accept === 'text/event-stream') return reply.code(401).send();

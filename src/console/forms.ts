@@ -6,8 +6,9 @@ import formbody from '@fastify/formbody';
 import multipart, { type Multipart, type MultipartFile } from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { RouteScope } from '../api/auth.ts';
-import { type ProblemDetails, Refusal } from '../api/problem.ts';
-import { ApiRefusal, identityOf } from './api-client.ts';
+import type { Refusal } from '../api/problem.ts';
+import { AppError, isAppError } from '../errors.ts';
+import { identityOf, rejectedByApi } from './api-client.ts';
 import { count } from './elements/format.ts';
 import type { Html } from './html.ts';
 import { type Act, type ConsoleParts, type Done, sendPart, visitOf } from './page.ts';
@@ -22,8 +23,8 @@ export async function readForms(app: FastifyInstance): Promise<void> {
   app.addHook('preValidation', async ({ body, headers }) => {
     if (!headers['content-type']?.startsWith('application/x-www-form-urlencoded')) return;
     if (Object.values((body ?? {}) as object).flat().length > FORM_FIELDS_MAX) {
-      throw new Refusal(
-        'too-large',
+      throw new AppError(
+        'TOO_LARGE',
         `Nothing was saved: a form has at most ${count(FORM_FIELDS_MAX)} fields.`,
       );
     }
@@ -43,7 +44,7 @@ export type Upload = Act & {
   readonly small: Readonly<Record<string, Buffer>>;
   readonly filename: string;
   readonly file: Readable;
-  /** Sends a body to the API as this user and returns the JSON response. Throws `ApiRefusal`. */
+  /** Sends a body to the API as this user and returns the JSON response. Throws the error of a rejected call. */
   send(call: FileCall): Promise<unknown>;
 };
 
@@ -99,23 +100,23 @@ export function upload(
 }
 
 async function readUpload(request: FastifyRequest, name: string) {
-  if (!request.isMultipart()) throw new Refusal('unsupported-media-type', 'This form must include a file.');
+  if (!request.isMultipart()) throw new AppError('UNSUPPORTED_MEDIA_TYPE', 'This form must include a file.');
   const form: Record<string, string> = {};
   const small: Record<string, Buffer> = {};
   for await (const part of request.parts() as AsyncIterable<Multipart>) {
     if (part.type === 'field') {
-      if (part.valueTruncated) throw new Refusal('too-large', 'A field of the form is too long.');
+      if (part.valueTruncated) throw new AppError('TOO_LARGE', 'A field of the form is too long.');
       if (typeof part.value === 'string' && part.value !== '') form[part.fieldname] = part.value;
     } else if (isEmptyField(part)) part.file.resume();
     else if (part.fieldname === name) return { form, small, part };
     else small[part.fieldname] = await readSmall(part.file);
   }
-  throw new Refusal('invalid-request', 'Choose a file first.');
+  throw new AppError('INVALID_REQUEST', 'Choose a file first.');
 }
 
 /** A form that ends early is the client's error: its connection broke. */
 function rethrowCutOff(error: unknown): never {
-  const isKnown = error instanceof Refusal || (error as { statusCode?: number }).statusCode !== undefined;
+  const isKnown = isAppError(error) || (error as { statusCode?: number }).statusCode !== undefined;
   throw isKnown ? error : cutOff();
 }
 
@@ -128,8 +129,8 @@ async function* withCutOff(file: Readable): AsyncGenerator<Buffer> {
 }
 
 function cutOff(): Refusal {
-  return new Refusal(
-    'invalid-request',
+  return new AppError(
+    'INVALID_REQUEST',
     'The upload was interrupted and nothing was saved. Upload the file again.',
   );
 }
@@ -145,8 +146,8 @@ async function readSmall(file: Readable): Promise<Buffer> {
   for await (const part of file as AsyncIterable<Buffer>) {
     bytes += part.length;
     if (bytes > SMALL_FILE_BYTES_MAX) {
-      throw new Refusal(
-        'too-large',
+      throw new AppError(
+        'TOO_LARGE',
         `The organization file is larger than ${SMALL_FILE_BYTES_MAX / 1024 / 1024} MiB. Check that it is the right file.`,
       );
     }
@@ -164,6 +165,6 @@ async function sendToApi(app: FastifyInstance, request: FastifyRequest, call: Fi
     payload: body,
   });
   const json: unknown = JSON.parse(response.payload);
-  if (response.statusCode >= 400) throw new ApiRefusal(json as ProblemDetails);
+  if (response.statusCode >= 400) throw rejectedByApi(json);
   return json;
 }

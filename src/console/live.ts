@@ -3,7 +3,7 @@ import { PassThrough, type Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { createAuthorize } from '../api/auth.ts';
-import { Refusal } from '../api/problem.ts';
+import { isAppError } from '../errors.ts';
 import type { ConsoleParts } from './page.ts';
 
 const LIVE_PATH = '/live';
@@ -39,7 +39,7 @@ export function liveRoute(app: FastifyInstance, { db, now, firstToken, readActiv
         return true;
       } catch (error) {
         // A database error must not end the stream; only a rejected session does.
-        return !(error instanceof Refusal);
+        return !isAppError(error, 'UNAUTHORIZED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS');
       }
     });
     // Many open pages are not an error, so nothing is thrown or logged.

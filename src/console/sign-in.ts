@@ -1,8 +1,9 @@
 /** Signs people in with an API token, and out. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { sessionCookies, sessionInCookie } from '../api/auth.ts';
-import { REFUSALS, Refusal } from '../api/problem.ts';
+import { PROBLEMS } from '../api/problem.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError } from '../errors.ts';
 import { beginSession, endSession, SESSION_MS } from '../security/sessions.ts';
 import { authenticate } from '../security/tokens.ts';
 import { type Html, html } from './html.ts';
@@ -37,8 +38,8 @@ export function signInRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const caller = isSameOrigin(request) ? await authenticate(db, given, now(), firstToken) : null;
     if (caller === null) {
       const problem = 'This token is unknown, expired or revoked.';
-      const refusal = app.failedAttempt(request, new Refusal('unauthorized', problem));
-      const { status } = REFUSALS[refusal.code];
+      const refusal = app.failedAttempt(request, new AppError('UNAUTHORIZED', problem));
+      const { status } = PROBLEMS[refusal.code];
       if (status === 401) log.warn({ route: `POST ${SIGN_IN_PATH}`, status }, 'a caller was refused');
       const page = signInPage(next, problem);
       return sendPage(request, withReferrer(reply.headers(refusal.headers)), parts, { ...page, status });

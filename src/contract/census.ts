@@ -8,7 +8,6 @@ const Contact = Type.Object(
   { first_name: Type.String(), last_name: Type.String(), email },
   { additionalProperties: false },
 );
-type Contact = Static<typeof Contact>;
 
 export const contact = compile(Contact);
 

@@ -3,12 +3,8 @@ import { Compile, type Validator } from 'typebox/compile';
 import type { TLocalizedValidationError, TValidationError } from 'typebox/error';
 import Format from 'typebox/format';
 import { Settings } from 'typebox/system';
+import type { Problem } from '../errors.ts';
 import { dayOf, toInstant } from './instant.ts';
-
-/**
- * A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value.
- */
-export type Problem = { path: string; rule: string };
 
 export type Checker<T> = {
   /** The JSON Schema, with the texts of its rules as annotations. */

@@ -45,6 +45,5 @@ export type EventType = (typeof EVENT_TYPES)[number];
 
 /** The data of both census events. Unknown fields are accepted. */
 const SyncData = Type.Object({ employer_id: identifier });
-type SyncData = Static<typeof SyncData>;
 
 export const syncData = compile(SyncData);

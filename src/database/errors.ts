@@ -1,58 +1,24 @@
+import { AppError, codeOf, isAppError } from '../errors.ts';
 /**
  * Classifies database errors. After an error of the engine, the event or request that was being handled is retried.
  * After an error of the content, it is not.
  */
 
-/** The write lock was not available in time. Nothing was written. */
-export class LockTimeout extends Error {
-  readonly code = 'LOCK_TIMEOUT';
-  constructor(waitedMs: number) {
-    super(`another connection held the database's write lock for ${waitedMs} ms; nothing was written`);
-  }
+export function rolledBack(): AppError {
+  return new AppError(
+    'ROLLED_BACK',
+    'the database rolled the transaction back because of an error before; nothing was written',
+  );
 }
 
-/** `db` was used inside a transaction instead of its `trx`, where it would wait forever or read old rows. */
-export class UsedOutsideTransaction extends Error {
-  readonly code = 'USED_OUTSIDE_TRANSACTION';
-  constructor() {
-    super('the database was used inside a transaction: pass on its trx instead');
-  }
+export function databaseDamaged(path: string, how: string): AppError {
+  return new AppError(
+    'DATABASE_DAMAGED',
+    `${path} was changed by something other than this program and is ${how}: check the disk and what else writes there, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences`,
+  );
 }
 
-/** The engine ended the transaction because of an error that the work caught. Nothing was written. */
-export class RolledBack extends Error {
-  readonly code = 'ROLLED_BACK';
-  constructor() {
-    super('the database rolled the transaction back because of an error before; nothing was written');
-  }
-}
-
-/** The engine would acknowledge a commit that is not on its disk. */
-export class NotDurable extends Error {
-  readonly code = 'NOT_DURABLE';
-}
-
-/** A file of the database was truncated or overwritten while it was open. */
-export class DatabaseDamaged extends Error {
-  readonly code = 'DATABASE_DAMAGED';
-  constructor(path: string, how: string) {
-    super(
-      `${path} was changed by something other than this program and is ${how}: check the disk and what else writes there, start again and run "benefits-sidecar verify"; restore a backup only if it reports differences`,
-    );
-  }
-}
-
-/** The server is unreachable, or the connection was lost. The result of a commit in flight is unknown. */
-export class ConnectionLost extends Error {
-  readonly code = 'CONNECTION_LOST';
-  constructor(cause: unknown) {
-    // A host with several addresses fails with one error for all of them, which has a code and no message.
-    const said = cause instanceof Error ? cause.message || codeOf(cause) : '';
-    super(`the database server cannot be reached: ${said || 'no response'}`, { cause });
-  }
-}
-
-const OWN = [LockTimeout, RolledBack, ConnectionLost, NotDurable, DatabaseDamaged];
+const OWN = ['LOCK_TIMEOUT', 'ROLLED_BACK', 'CONNECTION_LOST', 'NOT_DURABLE', 'DATABASE_DAMAGED'] as const;
 
 // After a failed write or fsync the state of the file cache is unknown, and a damaged file must not be written
 // further: the process ends and the next start recovers from the log.
@@ -85,7 +51,7 @@ export function isFatal(error: unknown): boolean {
 
 /** Returns true if the engine failed for a reason other than the content. */
 export function isUnavailable(error: unknown): boolean {
-  if (OWN.some((kind) => error instanceof kind)) return true;
+  if (isAppError(error, ...OWN)) return true;
   if (isOfPostgres(error)) return !OF_CONTENT.test(codeOf(error));
   return UNAVAILABLE.test(codeOf(error));
 }
@@ -119,10 +85,4 @@ export function isOfPostgres(error: unknown): error is { code: string; severity:
 /** Returns true if another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
   return codeOf(error).startsWith('SQLITE_BUSY');
-}
-
-/** Returns the code of an error, which is safe to log, or '' if it has none. */
-export function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : '';
 }

@@ -5,7 +5,7 @@
  */
 import { closeSync, fstatSync, openSync, readSync, realpathSync, statSync } from 'node:fs';
 import type BetterSqlite3 from 'better-sqlite3';
-import { DatabaseDamaged } from './errors.ts';
+import { databaseDamaged } from './errors.ts';
 import { SUFFIX } from './files.ts';
 
 // https://sqlite.org/fileformat2.html#walformat
@@ -43,7 +43,7 @@ export class FileGuard {
     this.#pageBytes = handle.pragma('page_size', { simple: true }) as number;
   }
 
-  /** Throws `DatabaseDamaged` unless the log has every committed frame. The caller holds the write lock. */
+  /** Throws DATABASE_DAMAGED unless the log has every committed frame. The caller holds the write lock. */
   assertLog(): void {
     const header = this.#read(0, HEADER_BYTES);
     const { frames } = this.#count();
@@ -55,7 +55,7 @@ export class FileGuard {
 
   /**
    * Returns whether the frames that a checkpoint would copy into the file can be read; false may also mean that the log
-   * is just starting over. Throws `DatabaseDamaged` when one of them is missing. Needs no lock.
+   * is just starting over. Throws DATABASE_DAMAGED when one of them is missing. Needs no lock.
    */
   canCopy(): boolean {
     const header = this.#read(0, HEADER_BYTES);
@@ -78,7 +78,7 @@ export class FileGuard {
     return true;
   }
 
-  /** Throws `DatabaseDamaged` when the log that was checked by `assertLog` lost a frame before or during the commit. */
+  /** Throws DATABASE_DAMAGED when the log that was checked by `assertLog` lost a frame before or during the commit. */
   assertCommitted(): void {
     const { header, frames } = this.#before;
     const now = this.#read(0, HEADER_BYTES);
@@ -91,13 +91,13 @@ export class FileGuard {
   }
 
   /**
-   * Throws `DatabaseDamaged` when pages are missing at the end of the database file: a page is in the file or in one of
+   * Throws DATABASE_DAMAGED when pages are missing at the end of the database file: a page is in the file or in one of
    * the log's frames that are not copied yet. Comparing with an earlier size instead would mistake a vacuum for damage.
    */
   assertFile(): void {
     // A checkpoint between two of its reads would look like damage, and takes longer than all of them.
     if (Array.from({ length: READS_MOST }).every(() => this.#isFileShort())) {
-      throw new DatabaseDamaged(this.#path, 'shorter than its contents');
+      throw databaseDamaged(this.#path, 'shorter than its contents');
     }
   }
 
@@ -156,7 +156,7 @@ export class FileGuard {
   }
 
   #damaged(how: string): never {
-    throw new DatabaseDamaged(`${this.#path}${SUFFIX.log}`, how);
+    throw databaseDamaged(`${this.#path}${SUFFIX.log}`, how);
   }
 }
 

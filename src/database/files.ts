@@ -1,7 +1,7 @@
 /** Replaces files so that a crash leaves either the old one or the new one, complete. */
 import { closeSync, copyFileSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { codeOf } from './errors.ts';
+import { codeOf } from '../errors.ts';
 
 /** The suffixes of the files next to a database. */
 export const SUFFIX = {

@@ -1,6 +1,7 @@
 /** Opens SQLite handles with a write-ahead log, durable commits, and no blocking wait for locks. */
 import BetterSqlite3 from 'better-sqlite3';
-import { isBusy, NotDurable } from './errors.ts';
+import { AppError } from '../errors.ts';
+import { isBusy } from './errors.ts';
 
 /** How long opening blocks for a process that creates the file or recovers its log, which takes milliseconds. */
 const OPEN_WAIT_MS = 3_000;
@@ -56,7 +57,8 @@ export function assertDurable(handle: BetterSqlite3.Database): void {
   const journal = handle.pragma('journal_mode', { simple: true });
   const synchronous = handle.pragma('synchronous', { simple: true });
   if (journal !== 'wal' || synchronous !== 2) {
-    throw new NotDurable(
+    throw new AppError(
+      'NOT_DURABLE',
       `the database is not durable: journal_mode=${journal}, synchronous=${synchronous}; it needs wal and 2 (FULL). ` +
         'Put the file on a local disk whose file system supports shared memory.',
     );

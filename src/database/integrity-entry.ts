@@ -1,6 +1,6 @@
 /** The entry of a thread that has SQLite check each table with its indexes. A large one can take a minute. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { codeOf } from './errors.ts';
+import { codeOf } from '../errors.ts';
 import { openReader } from './handle.ts';
 
 /** The findings of a table; empty if it is intact. `done` marks the last table. */

@@ -1,12 +1,13 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { sql } from 'kysely';
+import { codeOf, isAppError } from '../errors.ts';
 import type { Verifying } from './difference.ts';
 import { engineOf, withoutTimeLimit } from './engine.ts';
-import { codeOf, isFatal } from './errors.ts';
+import { isFatal } from './errors.ts';
 import type { TableChecked } from './integrity-entry.ts';
 import { fileOf } from './open.ts';
-import { compareSchema, SchemaNotComparable } from './schema-check.ts';
+import { compareSchema } from './schema-check.ts';
 import type { Db, Tables } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -46,7 +47,7 @@ async function checkSchemaObjects(db: Db, { report }: Verifying): Promise<Engine
     const said = differences.map(({ object, rule }) => `${object} ${rule}`);
     return answer(name, said, 'it is what the migrations create');
   } catch (error) {
-    if (error instanceof SchemaNotComparable) return { name, result: 'unasked', says: error.message };
+    if (isAppError(error, 'SCHEMA_NOT_COMPARABLE')) return { name, result: 'unasked', says: error.message };
     if (!isFatal(error)) throw error;
     const rule = `cannot be read (${codeOf(error)})`;
     report({ table: 'migrations', id: '-', field: 'schema', rule });

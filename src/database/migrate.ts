@@ -1,16 +1,12 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { CompiledQuery } from 'kysely';
+import { AppError } from '../errors.ts';
 import { engineOf, lockName, tableExists, withoutTimeLimit } from './engine.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
 export type Environment = 'sandbox' | 'live';
-
-/** The database must not be used as it is. The message states why and what to do. */
-export class SchemaRefused extends Error {
-  readonly code = 'SCHEMA_REFUSED';
-}
 
 export type Migration = { number: number; name: string; text: string; hash: string };
 
@@ -23,7 +19,7 @@ export const MIGRATIONS_TABLE =
 /**
  * Applies all due migrations in one transaction, and records the environment of a new database. Concurrent starts wait
  * for each other. Returns the names of the applied migrations.
- * Throws `SchemaRefused` as `checkSchema` does.
+ * Throws SCHEMA_REFUSED as `checkSchema` does.
  */
 export function migrate(db: Db, environment: Environment, now: Date, folder = FOLDER): Promise<string[]> {
   return transact(db, async (trx) => {
@@ -47,14 +43,15 @@ export function migrate(db: Db, environment: Environment, now: Date, folder = FO
 }
 
 /**
- * Throws `SchemaRefused` when the database is not the one that this code and configuration expect: migrations
+ * Throws SCHEMA_REFUSED when the database is not the one that this code and configuration expect: migrations
  * are due, it is newer than the code, a migration's text was edited, or it belongs to the other environment.
  */
 export async function checkSchema(db: Db, environment: Environment, folder = FOLDER): Promise<void> {
   const exists = await tableExists(db, 'migrations');
   const due = exists ? await dueMigrations(db, folder) : knownMigrations(db, folder);
   if (due.length > 0) {
-    throw new SchemaRefused(
+    throw new AppError(
+      'SCHEMA_REFUSED',
       `the database lacks ${due.length} migration(s) of this release, from ${due[0]?.name}: make a backup, then run "benefits-sidecar migrate" with DATABASE_URL set to it, or start this release's "serve"; an older release does not start on it after that`,
     );
   }
@@ -62,19 +59,19 @@ export async function checkSchema(db: Db, environment: Environment, folder = FOL
 }
 
 /**
- * Returns the number of migrations that a database lacks. Throws `SchemaRefused` if it is not a database of this
+ * Returns the number of migrations that a database lacks. Throws SCHEMA_REFUSED if it is not a database of this
  * program, is newer than the code, has an edited migration, or belongs to the other environment.
  */
 export async function countDue(db: Db, environment: Environment, folder = FOLDER): Promise<number> {
   if (!(await tableExists(db, 'migrations')) || !(await tableExists(db, 'instance'))) {
-    throw new SchemaRefused('it is no database of benefits-sidecar: check the path');
+    throw new AppError('SCHEMA_REFUSED', 'it is no database of benefits-sidecar: check the path');
   }
   const due = await dueMigrations(db, folder);
   await assertEnvironment(db, environment);
   return due.length;
 }
 
-/** Returns the migrations that a database has. Throws `SchemaRefused` as `checkSchema` does. */
+/** Returns the migrations that a database has. Throws SCHEMA_REFUSED as `checkSchema` does. */
 export async function appliedMigrations(db: Db): Promise<Migration[]> {
   const due = await dueMigrations(db, FOLDER);
   const known = knownMigrations(db, FOLDER);
@@ -87,12 +84,14 @@ async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
   for (const { number, name, hash } of applied) {
     const migration = known[number - 1];
     if (migration === undefined) {
-      throw new SchemaRefused(
+      throw new AppError(
+        'SCHEMA_REFUSED',
         `the database has migration ${name}, which this release does not know: it was made by a newer one, so start that`,
       );
     }
     if (migration.hash !== hash) {
-      throw new SchemaRefused(
+      throw new AppError(
+        'SCHEMA_REFUSED',
         `migration ${migration.name} is not the text that was applied here: restore the released file`,
       );
     }
@@ -103,7 +102,8 @@ async function dueMigrations(db: Db | Trx, folder: URL): Promise<Migration[]> {
 async function assertEnvironment(db: Db | Trx, environment: Environment): Promise<void> {
   const instance = await db.selectFrom('instance').select('environment').executeTakeFirstOrThrow();
   if (instance.environment !== environment) {
-    throw new SchemaRefused(
+    throw new AppError(
+      'SCHEMA_REFUSED',
       `the database belongs to ${instance.environment}, but BENEFITS_ENVIRONMENT is ${environment}: give each environment a database of its own`,
     );
   }

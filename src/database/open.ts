@@ -2,8 +2,8 @@ import { chmodSync, closeSync, existsSync, mkdirSync, openSync, realpathSync } f
 import { dirname, resolve } from 'node:path';
 import BetterSqlite3 from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
+import { AppError, codeOf } from '../errors.ts';
 import { engineOf, engineOfUrl } from './engine.ts';
-import { codeOf } from './errors.ts';
 import { SUFFIX } from './files.ts';
 import { openPostgres } from './postgres.ts';
 import { openSqlite } from './sqlite.ts';
@@ -58,15 +58,10 @@ export function abandon(db: Db): void {
 /** Locks held until released. A handle without a reference is garbage-collected, which releases its lock. */
 const held = new Set<BetterSqlite3.Database>();
 
-/** Another process serves this database. */
-export class AlreadyServed extends Error {
-  readonly code = 'ALREADY_SERVED';
-}
-
 /**
  * Keeps a second `serve` off the same file until the returned function is called or the process ends. The lock is an
  * exclusive transaction on an empty file next to it, which SIGKILL releases too, so it never goes stale. Throws
- * `AlreadyServed` if another process holds it. On PostgreSQL any number may serve, so it does nothing.
+ * ALREADY_SERVED if another process holds it. On PostgreSQL any number may serve, so it does nothing.
  */
 export function holdServeLock(databaseUrl: string): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
@@ -79,7 +74,10 @@ export function holdServeLock(databaseUrl: string): () => void {
   } catch (error) {
     lock.close();
     if (codeOf(error) !== 'SQLITE_BUSY') throw error;
-    throw new AlreadyServed(`another process already serves ${path}: stop it, or take another database`);
+    throw new AppError(
+      'ALREADY_SERVED',
+      `another process already serves ${path}: stop it, or take another database`,
+    );
   }
   held.add(lock);
   return () => {

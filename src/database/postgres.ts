@@ -14,15 +14,9 @@ import {
   type QueryResult,
 } from 'kysely';
 import type { Pool, PoolClient, QueryConfig, QueryResult as Result } from 'pg';
+import { AppError, codeOf } from '../errors.ts';
 import { NO_TIME_LIMIT } from './engine.ts';
-import {
-  ConnectionLost,
-  isOfPostgres,
-  isPreparedElsewhere,
-  isStalePlan,
-  NotDurable,
-  RolledBack,
-} from './errors.ts';
+import { isOfPostgres, isPreparedElsewhere, isStalePlan, rolledBack } from './errors.ts';
 import { assertOutsideTransaction } from './transaction.ts';
 
 /**
@@ -166,7 +160,7 @@ class Connection implements DatabaseConnection {
     try {
       const { command } = await this.#run(() => this.#client.query(how));
       // A transaction in which a statement failed is rolled back by its commit, which then succeeds.
-      if (how === 'commit' && command !== 'COMMIT') throw new RolledBack();
+      if (how === 'commit' && command !== 'COMMIT') throw rolledBack();
     } catch (error) {
       // The server ended the transaction with the connection, so report the error that caused the rollback.
       if (how === 'commit' || !this.#broken) throw error;
@@ -215,7 +209,8 @@ class Connection implements DatabaseConnection {
     );
     const { fsync, commit } = rows[0] as { fsync: string; commit: string };
     if (fsync !== 'on' || commit === 'off') {
-      throw new NotDurable(
+      throw new AppError(
+        'NOT_DURABLE',
         `the database is not durable: fsync=${fsync}, synchronous_commit=${commit}; it needs fsync=on, and synchronous_commit on, local or stronger`,
       );
     }
@@ -263,7 +258,14 @@ class StatementNames {
   }
 }
 
-/** Returns the server's own error, or `ConnectionLost` if it did not respond. */
+/** Returns the server's own error, or CONNECTION_LOST if it did not respond. */
 function reached(error: unknown): unknown {
-  return isOfPostgres(error) ? error : new ConnectionLost(error);
+  if (isOfPostgres(error)) return error;
+  // A host with several addresses fails with one error for all of them, which has a code and no message.
+  const reason = error instanceof Error ? error.message || codeOf(error) : '';
+  return new AppError(
+    'CONNECTION_LOST',
+    `the database server cannot be reached: ${reason || 'no response'}`,
+    { cause: error },
+  );
 }

@@ -1,5 +1,6 @@
 /** Notices that the files of a SQLite database were replaced or removed under the process that serves it. */
 import { statSync } from 'node:fs';
+import { AppError } from '../errors.ts';
 import { engineOfUrl } from './engine.ts';
 import { SUFFIX } from './files.ts';
 import { sqliteFile } from './open.ts';
@@ -9,21 +10,11 @@ const EVERY_MS = 1_000;
 /** The database and the files that SQLite keeps next to it while it is open. */
 const ENDS = ['', SUFFIX.log, SUFFIX.memory] as const;
 
-/** New data may go to an unlinked file that disappears with the process. */
-export class DatabaseReplaced extends Error {
-  readonly code = 'DATABASE_REPLACED';
-  constructor(path: string) {
-    super(
-      `${path} was replaced or removed while it was served: what came since may be in no file. Put the right one there and start: readiness says whether to replay, and from when`,
-    );
-  }
-}
-
 /**
  * Checks each second whether the files are still the open ones, and calls `replaced` once if not. The database must be
  * open. Returns a function that stops it. Does nothing on PostgreSQL.
  */
-export function watchFiles(databaseUrl: string, replaced: (error: DatabaseReplaced) => void): () => void {
+export function watchFiles(databaseUrl: string, replaced: (error: AppError) => void): () => void {
   if (engineOfUrl(databaseUrl) === 'postgres') return () => {};
   const paths = ENDS.map((end) => `${sqliteFile(databaseUrl)}${end}`);
   const first = paths.map(identity);
@@ -31,7 +22,13 @@ export function watchFiles(databaseUrl: string, replaced: (error: DatabaseReplac
     const index = paths.findIndex((path, nth) => first[nth] !== null && identity(path) !== first[nth]);
     if (index === -1) return;
     clearInterval(timer);
-    replaced(new DatabaseReplaced(paths[index] as string));
+    // New data may go to an unlinked file that disappears with the process.
+    replaced(
+      new AppError(
+        'DATABASE_REPLACED',
+        `${paths[index]} was replaced or removed while it was served: what came since may be in no file. Put the right one there and start: readiness says whether to replay, and from when`,
+      ),
+    );
   }, EVERY_MS);
   return () => clearInterval(timer);
 }

@@ -1,8 +1,8 @@
 import BetterSqlite3 from 'better-sqlite3';
 import { CompiledQuery, sql } from 'kysely';
+import { AppError, codeOf } from '../errors.ts';
 import { engineOf, withoutTimeLimit } from './engine.ts';
-import { codeOf } from './errors.ts';
-import { appliedMigrations, MIGRATIONS_TABLE, SchemaRefused, statements } from './migrate.ts';
+import { appliedMigrations, MIGRATIONS_TABLE, statements } from './migrate.ts';
 import type { Db, Trx } from './tables.ts';
 import { transact } from './transaction.ts';
 
@@ -17,24 +17,22 @@ export type SchemaDifference = { object: string; rule: string };
 /** `on` is the table that the object belongs to. */
 type SchemaObject = { name: string; on: string; definition: string };
 
-/** The engine does not let this user create the schema to compare with. The message names the missing right. */
-export class SchemaNotComparable extends Error {}
-
 /** Named in the error; `verify` lists all of them. */
 const NAMED = 3;
 
-/** Throws `SchemaRefused` if the schema differs from the one that the applied migrations create. */
+/** Throws SCHEMA_REFUSED if the schema differs from the one that the applied migrations create. */
 export async function assertSchemaUnaltered(db: Db): Promise<void> {
   const differences = await compareSchema(db);
   if (differences.length === 0) return;
   const named = differences.slice(0, NAMED).map(({ object, rule }) => `${object} ${rule}`);
   const left = differences.length - named.length;
-  throw new SchemaRefused(
+  throw new AppError(
+    'SCHEMA_REFUSED',
     `its schema was altered: ${named.join('; ')}${left > 0 ? `; and ${left} more` : ''}`,
   );
 }
 
-/** Returns every difference. Throws `SchemaNotComparable` where the engine does not allow the comparison. */
+/** Returns every difference. Throws SCHEMA_NOT_COMPARABLE where the engine does not allow the comparison. */
 export async function compareSchema(db: Db): Promise<SchemaDifference[]> {
   const texts = (await appliedMigrations(db)).flatMap(({ text }) => statements(text));
   const migration = [MIGRATIONS_TABLE, ...texts];
@@ -60,22 +58,14 @@ const SQLITE_OBJECTS = `
 const READ_ONLY = '25006';
 const NOT_ALLOWED = '42501';
 
-/** Thrown to roll back the transaction, so that the expected schema is gone after it. */
-class Compared extends Error {
-  readonly differences: SchemaDifference[];
-  constructor(differences: SchemaDifference[]) {
-    super('compared');
-    this.differences = differences;
-  }
-}
-
 /**
  * Creates the expected schema next to the other one, in a transaction that is rolled back. The same server describes
  * both, so its version does not matter.
  */
 async function comparePostgres(db: Db, migration: readonly string[]): Promise<SchemaDifference[]> {
+  let differences: SchemaDifference[] | null = null;
   try {
-    return await transact(db, async (trx) => {
+    return await transact(db, async (trx): Promise<never> => {
       await withoutTimeLimit(trx);
       const { rows } = await sql<{ name: string }>`select current_schema() as name`.execute(trx);
       const found = await postgresObjects(trx, rows[0]?.name ?? 'public');
@@ -83,15 +73,20 @@ async function comparePostgres(db: Db, migration: readonly string[]): Promise<Sc
       await sql`set local search_path = benefits_sidecar_expected`.execute(trx);
       for (const statement of migration) await trx.executeQuery(CompiledQuery.raw(statement));
       const expected = await postgresObjects(trx, 'benefits_sidecar_expected');
-      throw new Compared(differencesOf(expected, found));
+      differences = differencesOf(expected, found);
+      // Rolls back, so that the expected schema is gone.
+      throw new Error('compared');
     });
   } catch (error) {
-    if (error instanceof Compared) return error.differences;
+    if (differences !== null) return differences;
     if (codeOf(error) === NOT_ALLOWED) {
-      throw new SchemaNotComparable('this user may not create a schema (GRANT CREATE ON DATABASE)');
+      throw new AppError(
+        'SCHEMA_NOT_COMPARABLE',
+        'this user may not create a schema (GRANT CREATE ON DATABASE)',
+      );
     }
     if (codeOf(error) === READ_ONLY)
-      throw new SchemaNotComparable('the server is read-only: ask its primary');
+      throw new AppError('SCHEMA_NOT_COMPARABLE', 'the server is read-only: ask its primary');
     throw error;
   }
 }

@@ -15,8 +15,9 @@ import {
   SqliteIntrospector,
   SqliteQueryCompiler,
 } from 'kysely';
+import { AppError } from '../errors.ts';
 import { EachRow } from './each-row.ts';
-import { isBusy, isFatal, LockTimeout, RolledBack } from './errors.ts';
+import { isBusy, isFatal, rolledBack } from './errors.ts';
 import { FileGuard } from './file-guard.ts';
 import { openReader, openWriter } from './handle.ts';
 import { assertOutsideTransaction } from './transaction.ts';
@@ -136,7 +137,12 @@ class ImmediateDriver implements Driver {
         return;
       } catch (error) {
         if (!isBusy(error)) throw error;
-        if (performance.now() > deadline) throw new LockTimeout(LOCK_WAIT_MS);
+        if (performance.now() > deadline) {
+          throw new AppError(
+            'LOCK_TIMEOUT',
+            `another connection held the database's write lock for ${LOCK_WAIT_MS} ms; nothing was written`,
+          );
+        }
         await delay(LOCK_RETRY_MS);
       }
     }
@@ -144,7 +150,7 @@ class ImmediateDriver implements Driver {
 
   async #end(connection: Connection, how: 'commit' | 'rollback'): Promise<void> {
     try {
-      if (!this.#writer.inTransaction) throw new RolledBack();
+      if (!this.#writer.inTransaction) throw rolledBack();
       if (how === 'commit') this.#writing.watch(() => this.#guard.assertLog());
       this.#writing.run(how, []);
       // Nothing is acknowledged that is in a damaged log.
@@ -185,7 +191,7 @@ class Connection implements DatabaseConnection {
   async executeQuery<R>(query: CompiledQuery): Promise<QueryResult<R>> {
     // SQLite rolls a transaction back on some errors, such as a full disk. If the work caught the error and continued,
     // each further statement would commit alone.
-    if (this.writes && !this.#runner.inTransaction) throw new RolledBack();
+    if (this.writes && !this.#runner.inTransaction) throw rolledBack();
     return this.#runner.run(query.sql, query.parameters);
   }
 

@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isWorthAnotherTry, UsedOutsideTransaction } from './errors.ts';
+import { AppError } from '../errors.ts';
+import { isWorthAnotherTry } from './errors.ts';
 import type { Db, Trx } from './tables.ts';
 
 /** The work inside a transaction, and whether the transaction is still open: work that it started may outlive it. */
@@ -15,7 +16,7 @@ let retried = 0;
  * Runs `work` in one transaction, which on SQLite holds the write lock from its start, and commits when it returns.
  * `work` must do nothing slow: no network call, no timer. Work that it starts without awaiting must not use the
  * database before the transaction ends. It runs a second time after a conflict with another transaction, such as a
- * deadlock. Throws what `work` or the engine throws, after rolling back, and `LockTimeout` if SQLite's lock is not
+ * deadlock. Throws what `work` or the engine throws, after rolling back, and LOCK_TIMEOUT if SQLite's lock is not
  * available.
  */
 export async function transact<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
@@ -45,7 +46,11 @@ async function once<R>(db: Db, work: (trx: Trx) => Promise<R>): Promise<R> {
 
 /** Throws when called inside the work of a transaction, where only its `trx` may be used. */
 export function assertOutsideTransaction(): void {
-  if (inside.getStore()?.open) throw new UsedOutsideTransaction();
+  if (!inside.getStore()?.open) return;
+  throw new AppError(
+    'USED_OUTSIDE_TRANSACTION',
+    'the database was used inside a transaction: pass on its trx instead',
+  );
 }
 
 /** Commits a write, which a full or read-only disk refuses. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { Clock } from '../clock.ts';
-import type { Problem } from '../contract/check.ts';
 import { insertMany, isOneOf } from '../database/bulk.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import type { Problem } from '../errors.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { type EncryptedBody, employeeSubject, encryptBody, enqueueMany, placeOf } from '../outbox/queue.ts';
 import { type Fingerprint, fingerprintsOf } from '../outbox/requests.ts';

@@ -1,6 +1,7 @@
-import type { Problem } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
-import { codeOf, isFatal } from '../database/errors.ts';
+import { isFatal } from '../database/errors.ts';
+import type { Problem } from '../errors.ts';
+import { codeOf } from '../errors.ts';
 import { CHANGE_KINDS } from '../outbox/manual.ts';
 import type { Log } from '../telemetry/log.ts';
 import {

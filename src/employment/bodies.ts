@@ -17,7 +17,7 @@ export type ChangeBody = {
 
 /**
  * Returns the contents of a change, or null if there is none with this id. The caller records the read first
- * (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
+ * (pii-reads.ts in security). Throws DATA_KEY_MISSING or DECRYPTION_FAILED.
  */
 export async function readBody(db: Db, encryptor: Encryptor, changeId: string): Promise<ChangeBody | null> {
   const contents = await readContents(db, encryptor, changeId);

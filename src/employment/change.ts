@@ -1,5 +1,5 @@
 /** Checks employment changes and compares them. Pure. */
-import { type Checker, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
+import { type Checker, PROBLEMS_MAX } from '../contract/check.ts';
 import {
   type CompensationChange,
   compensationChange,
@@ -10,6 +10,7 @@ import {
   type Termination,
   termination,
 } from '../contract/employment.ts';
+import type { Problem } from '../errors.ts';
 import { splitEffectiveOn } from '../ledger/effective-on.ts';
 import type { ChangeKind } from '../outbox/manual.ts';
 

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Problem } from '../contract/check.ts';
+import { AppError, type Problem } from '../errors.ts';
 
 /**
  * One list element or CSV record. Real ones have less than a thousand bytes; one is held in memory as a
@@ -9,18 +9,13 @@ export const ELEMENT_BYTES_MAX = 1024 * 1024;
 
 export const TOO_LARGE = `must be at most ${ELEMENT_BYTES_MAX / 1024 / 1024} MiB`;
 
-/** The rest cannot be read. Its problems hold no values. */
-export class Unreadable extends Error {
-  readonly code = 'UNREADABLE';
-  readonly problems: readonly Problem[];
-  constructor(problems: readonly Problem[]) {
-    super(problems.map(({ rule }) => rule).join('; '));
-    this.problems = problems;
-  }
+/** Returns the error of content whose rest cannot be read. */
+export function unreadable(path: string, rule: string): AppError<'UNREADABLE'> {
+  return unreadableFor([{ path, rule }]);
 }
 
-export function unreadable(path: string, rule: string): Unreadable {
-  return new Unreadable([{ path, rule }]);
+export function unreadableFor(problems: readonly Problem[]): AppError<'UNREADABLE'> {
+  return new AppError('UNREADABLE', problems.map(({ rule }) => rule).join('; '), { problems });
 }
 
 /** Bytes per tick of the event loop: a few milliseconds. */
@@ -29,7 +24,7 @@ const SLICE_BYTES = 64 * 1024;
 export const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 
 /**
- * Yields the bytes in slices, one per tick of the event loop, without a byte order mark. Throws `Unreadable`
+ * Yields the bytes in slices, one per tick of the event loop, without a byte order mark. Throws UNREADABLE
  * above the limit, and the signal's reason when it aborts.
  */
 export async function* slices(
@@ -66,7 +61,7 @@ async function* withoutMark(content: AsyncIterable<Uint8Array>): AsyncGenerator<
 }
 
 /**
- * Yields the same bytes. Throws `Unreadable` for invalid UTF-8, which readers would silently replace with
+ * Yields the same bytes. Throws UNREADABLE for invalid UTF-8, which readers would silently replace with
  * U+FFFD.
  */
 export async function* validUtf8(content: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

@@ -1,7 +1,7 @@
 import { pipeline, Readable } from 'node:stream';
 import { type CsvError, parse } from 'csv-parse';
 import type { TSchema } from 'typebox';
-import type { Problem } from '../contract/check.ts';
+import type { Problem } from '../errors.ts';
 import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
 
 /** One record: its cells, and the line of the file on which it ends, counting from 1. */
@@ -14,7 +14,7 @@ const CARRIAGE_RETURN = 0x0d;
 
 /**
  * Yields the records of a CSV (RFC 4180, UTF-8), the header first, without empty lines. `here` returns the
- * current path for errors. Throws `Unreadable`, and what the content throws.
+ * current path for errors. Throws UNREADABLE, and what the content throws.
  */
 export async function* csvRecords(
   content: AsyncIterable<Uint8Array>,
@@ -44,7 +44,7 @@ export async function* csvRecords(
 }
 
 /**
- * Yields the same bytes. Throws `Unreadable` for a header with semicolons, which spreadsheets of many
+ * Yields the same bytes. Throws UNREADABLE for a header with semicolons, which spreadsheets of many
  * countries write: a row would become one column. Holds the first line back, so that no other error comes
  * first.
  */
@@ -113,7 +113,7 @@ export type Header = {
 };
 
 /**
- * Checks a header and returns how to convert its rows to objects. Throws `Unreadable` if it has more columns
+ * Checks a header and returns how to convert its rows to objects. Throws UNREADABLE if it has more columns
  * than any such table.
  */
 export function readHeader(names: readonly string[], kind: RowKind): Header {

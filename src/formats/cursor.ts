@@ -2,22 +2,16 @@
 import type { Static, TSchema } from 'typebox';
 import Type from 'typebox';
 import { compile } from '../contract/check.ts';
+import { AppError } from '../errors.ts';
 
 type Cursor<Position> = {
   /** Null when the list ended. */
   encode(position: Position | null): string | null;
-  /** Throws `InvalidCursor` for a text that this list did not make. */
+  /** Throws INVALID_REQUEST for a text that this list did not make. */
   decode(text: string | undefined): Position | undefined;
 };
 
-export class InvalidCursor extends Error {
-  readonly code = 'INVALID_CURSOR';
-  readonly rule = 'must be the next_cursor of a page of this list, unchanged';
-  constructor() {
-    super();
-    this.message = `cursor: ${this.rule}`;
-  }
-}
+const RULE = 'must be the next_cursor of a page of this list, unchanged';
 
 /** Creates the cursors of one list. Each contains `list`, so that a list rejects the cursors of another. */
 export function cursorOf<const S extends TSchema>(list: string, position: S): Cursor<Static<S>> {
@@ -29,7 +23,9 @@ export function cursorOf<const S extends TSchema>(list: string, position: S): Cu
       if (text === undefined) return undefined;
       const value = parse(text);
       if (ofList.accepts(value) && ofPosition.accepts(value.at) && isStorable(value.at)) return value.at;
-      throw new InvalidCursor();
+      throw new AppError('INVALID_REQUEST', `cursor: ${RULE}`, {
+        problems: [{ path: 'cursor', rule: RULE }],
+      });
     },
   };
 }

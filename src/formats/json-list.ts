@@ -1,7 +1,9 @@
 import { Tokenizer, TokenType } from '@streamparser/json';
-import { givenFieldPath, type Problem } from '../contract/check.ts';
+import { givenFieldPath } from '../contract/check.ts';
 import { type ParsedJson, parseJson } from '../contract/json.ts';
-import { ELEMENT_BYTES_MAX, TOO_LARGE, Unreadable, unreadable, validUtf8 } from './bytes.ts';
+import type { Problem } from '../errors.ts';
+import { isAppError } from '../errors.ts';
+import { ELEMENT_BYTES_MAX, TOO_LARGE, unreadable, validUtf8 } from './bytes.ts';
 
 /** The most fields in the outermost object. Names are kept to detect duplicates. */
 const FIELDS_MAX = 100;
@@ -18,7 +20,7 @@ export type JsonPiece =
 /**
  * Splits a JSON list into its elements and the fields around it, in any order, from a stream. The tokenizer
  * finds where each starts and ends; each is then parsed by the contract's strict parser, which rejects
- * duplicate fields. Throws `Unreadable`, and what the content throws.
+ * duplicate fields. Throws UNREADABLE, and what the content throws.
  */
 export async function* jsonPieces(
   content: AsyncIterable<Uint8Array>,
@@ -77,8 +79,7 @@ function createCutter(list: List): { write(slice: Uint8Array): JsonPiece[]; end(
     try {
       work();
     } catch (error) {
-      if (error instanceof Unreadable) throw error;
-      if (error instanceof WrongShape) throw unreadable('', shapeRule(list));
+      if (isAppError(error, 'UNREADABLE')) throw error;
       throw unreadable(here(), `is not valid JSON near byte ${lastToken}`);
     }
     return pieces;
@@ -135,15 +136,12 @@ type Shape = {
 };
 
 type Outline = {
-  /** Throws `WrongShape` or `BadGrammar`. */
+  /** Throws UNREADABLE for another shape, and any other error for invalid JSON. */
   take(token: Token): void;
   readonly isEnded: boolean;
   /** Whether an element of the list is next or is being read. */
   readonly inList: boolean;
 };
-
-class WrongShape extends Error {}
-class BadGrammar extends Error {}
 
 type State =
   | 'root'
@@ -174,7 +172,7 @@ function createOutline(
   let isList = false;
 
   const expect = (good: boolean): void => {
-    if (!good) throw new BadGrammar();
+    if (!good) throw new Error('invalid JSON');
   };
   const close = (): void => {
     state = inList && !isBare ? 'after list' : 'ended';
@@ -196,7 +194,7 @@ function createOutline(
   const steps: Record<State, (token: Token) => void> = {
     root({ token }) {
       isBare = orBare && token === TokenType.LEFT_BRACKET;
-      if (!isBare && token !== TokenType.LEFT_BRACE) throw new WrongShape();
+      if (!isBare && token !== TokenType.LEFT_BRACE) throw unreadable('', shapeRule({ list, orBare }));
       inList = isBare;
       state = isBare ? 'element or end' : 'name or end';
     },
@@ -256,7 +254,7 @@ const LINE_FEED = 0x0a;
 
 /**
  * Yields the values of newline-delimited JSON, each parsed by the contract's strict parser, without blank
- * lines. `here` returns the current path for errors. Throws `Unreadable`, and what the content throws.
+ * lines. `here` returns the current path for errors. Throws UNREADABLE, and what the content throws.
  */
 export async function* ndjsonValues(
   content: AsyncIterable<Uint8Array>,

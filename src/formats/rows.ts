@@ -1,7 +1,9 @@
 /** Rows of a table that payroll sends as a file or a body: CSV, a JSON list, or newline-delimited JSON. */
-import { givenFieldPath, PROBLEMS_MAX, type Problem } from '../contract/check.ts';
+import { givenFieldPath, PROBLEMS_MAX } from '../contract/check.ts';
 import type { ParsedJson } from '../contract/json.ts';
-import { slices, Unreadable } from './bytes.ts';
+import type { Problem } from '../errors.ts';
+import { isAppError } from '../errors.ts';
+import { slices, unreadableFor } from './bytes.ts';
 import { asWritten, type CsvRecord, csvRecords } from './csv.ts';
 import { jsonPieces, ndjsonValues } from './json-list.ts';
 
@@ -41,7 +43,7 @@ export function formatOf(contentType: string): RowFormat | null {
 
 /**
  * Reads a table row by row in constant memory. An unreadable row is a problem, and reading continues. A
- * required column must exist; the caller checks whether rows fill it. Throws `Unreadable` if nothing more can
+ * required column must exist; the caller checks whether rows fill it. Throws UNREADABLE if nothing more can
  * be read, such as for a wrong header, and what the content throws.
  */
 export async function* readRows(
@@ -63,7 +65,7 @@ async function* csvRows(bytes: AsyncIterable<Uint8Array>, columns: Columns): Asy
     if (header === null) {
       header = record.cells.map((cell) => cell.trim());
       const problems = headerProblems(header, columns);
-      if (problems.length > 0) throw new Unreadable(problems);
+      if (problems.length > 0) throw unreadableFor(problems);
     } else {
       yield csvRow(record, header, pathOf(columns, rows));
       rows += 1;
@@ -217,7 +219,7 @@ export async function* readableRows(
     }
     if (given === 0) problems.add({ path: list, rule: 'must have at least 1 element' });
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
+    if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);
   }
   if (some.length > 0) yield some;

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../clock.ts';
 import { type Engine, engineOf } from '../database/engine.ts';
-import { codeOf, isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
+import { isFatal, isStatementTimeout, isUnavailable } from '../database/errors.ts';
 import { createNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { codeOf } from '../errors.ts';
 import type { IncomingDeduction } from '../ledger/fold.ts';
 import { lockLedger } from '../ledger/position.ts';
 import { eventsInLedger, recordDeductions } from '../ledger/record.ts';

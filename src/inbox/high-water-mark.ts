@@ -5,11 +5,11 @@
  */
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { engineOf } from '../database/engine.ts';
-import { codeOf } from '../database/errors.ts';
 import { SUFFIX } from '../database/files.ts';
 import { type Newest, type NewestEvent, readNewest } from '../database/newest.ts';
 import { sqliteFile } from '../database/open.ts';
 import type { Db } from '../database/tables.ts';
+import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 
 export type Mark = Pick<Newest, 'position' | 'seq' | 'received_at'>;

@@ -1,12 +1,13 @@
 /** Imports the deductions that the service sent before the sidecar existed, from a file, as events. */
 import { createHash } from 'node:crypto';
-import type { Problem } from '../contract/check.ts';
 import { Deduction, deduction } from '../contract/deduction.ts';
 import { DEDUCTION_UPDATED, envelope } from '../contract/events.ts';
 import { toInstant } from '../contract/instant.ts';
 import { isOneOf } from '../database/bulk.ts';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import type { Problem } from '../errors.ts';
+import { AppError } from '../errors.ts';
 import {
   type Columns,
   createProblems,
@@ -37,14 +38,6 @@ const ROWS_AT_ONCE = 250;
 /** `stored`: events that are new and now pending; the others were imported before. */
 export type Imported = { ok: true; rows: number; stored: number } | RowsRefused;
 
-/** The file changed after it was checked. The rows stored so far are valid. */
-export class FileChanged extends Error {
-  readonly code = 'FILE_CHANGED';
-  constructor() {
-    super('the file changed while it was read: import it again');
-  }
-}
-
 /** A row as an event. Equal rows have equal bodies, and so the same id. */
 type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string | null };
 
@@ -52,7 +45,7 @@ type RowEvent = Arrival & { path: string; deductionId: string; createdAt: string
  * Checks every row, then stores each as a pending event for the apply loop. `open` starts reading the rows
  * from the beginning: they are read twice, so that a wrong row rejects the file before anything is stored.
  * Rows that were imported before change nothing. `now` is the time of receipt, and the event time of rows
- * without `created_at`. Throws `FileChanged` and what the content throws.
+ * without `created_at`. Throws FILE_CHANGED and what the content throws.
  */
 export async function importDeductions(db: Db, open: () => Rows, now: string): Promise<Imported> {
   const problems = createProblems();
@@ -88,7 +81,8 @@ async function store(db: Db, rows: Rows, digest: string, now: string): Promise<n
     // Let other work run: a file may have a million rows.
     await new Promise(setImmediate);
   }
-  if (!problems.isEmpty || read.digest('hex') !== digest) throw new FileChanged();
+  if (!problems.isEmpty || read.digest('hex') !== digest)
+    throw new AppError('FILE_CHANGED', 'the file changed while it was read: import it again');
   return stored;
 }
 

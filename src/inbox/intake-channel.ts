@@ -1,9 +1,9 @@
 /** Moves verified deliveries from the receiver thread to the main thread, which stores them. */
+import { AppError } from '../errors.ts';
 import type { Arrival } from './inbox.ts';
 
-/** The event was not stored, so the sender must retry. */
-export class NotStored extends Error {
-  readonly code = 'NOT_STORED';
+export function notStored(): AppError {
+  return new AppError('NOT_STORED', 'not stored');
 }
 
 /** Several deliveries in one message. Their bytes are one buffer, which is transferred instead of copied. */
@@ -17,7 +17,7 @@ export type IntakeBatch = {
 };
 
 export type IntakeChannel = {
-  /** Resolves when the event is on disk. Throws `NotStored`. */
+  /** Resolves when the event is on disk. Throws NOT_STORED. */
   accept(arrival: Arrival): Promise<void>;
   /** Settles the deliveries of a batch. `unstored` holds the indexes of those that were not stored. */
   finish(batch: number, unstored: readonly number[]): void;
@@ -49,7 +49,7 @@ export function createIntakeChannel(send: (batch: IntakeBatch) => void): IntakeC
     finish(batch, unstored) {
       const deliveries = inFlight.get(batch) ?? [];
       inFlight.delete(batch);
-      for (const index of unstored) deliveries[index]?.reject(new NotStored());
+      for (const index of unstored) deliveries[index]?.reject(notStored());
       // Resolving a rejected promise has no effect.
       for (const { resolve } of deliveries) resolve();
     },

@@ -1,11 +1,12 @@
 import type { Clock } from '../clock.ts';
 import { engineOf } from '../database/engine.ts';
-import { codeOf, isFatal } from '../database/errors.ts';
+import { isFatal } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
+import { codeOf } from '../errors.ts';
 import type { Log } from '../telemetry/log.ts';
 import { rateLimited } from '../telemetry/rate-limited-log.ts';
 import { type Arrival, type Stored, storeBatch } from './inbox.ts';
-import { NotStored } from './intake-channel.ts';
+import { notStored } from './intake-channel.ts';
 
 /** Events in one commit: enough to share its fsync, few enough that the event loop is not held for long. */
 const BATCH_EVENTS = 256;
@@ -18,7 +19,7 @@ const FLUSHES = { sqlite: 1, postgres: 2 };
 const WAITING_BYTES = 64 * 1024 * 1024;
 
 export type Intake = {
-  /** Resolves when the event is on disk. Throws `NotStored`: then it must not be acknowledged. */
+  /** Resolves when the event is on disk. Throws NOT_STORED: then it must not be acknowledged. */
   accept(arrival: Arrival): Promise<void>;
 };
 
@@ -65,7 +66,7 @@ export function createIntake(options: {
       // Deliveries that arrived during that time would fail too, or wait for the lock just as long.
       batch.push(...waiting.splice(0));
       refused({ code: codeOf(error), count: batch.length });
-      for (const one of batch) one.reject(new NotStored());
+      for (const one of batch) one.reject(notStored());
       if (isFatal(error)) onFatal(error);
     } finally {
       for (const one of batch) waitingBytes -= one.arrival.body.length;
@@ -83,7 +84,7 @@ export function createIntake(options: {
 
   return {
     accept(arrival) {
-      if (waitingBytes + arrival.body.length > WAITING_BYTES) return Promise.reject(new NotStored());
+      if (waitingBytes + arrival.body.length > WAITING_BYTES) return Promise.reject(notStored());
       waitingBytes += arrival.body.length;
       return new Promise((resolve, reject) => {
         waiting.push({ arrival, resolve, reject });

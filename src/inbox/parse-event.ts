@@ -1,4 +1,4 @@
-import { describe, type Problem } from '../contract/check.ts';
+import { describe } from '../contract/check.ts';
 import { type Deduction, deduction } from '../contract/deduction.ts';
 import {
   CENSUS_SYNC_COMPLETE,
@@ -10,6 +10,7 @@ import {
 } from '../contract/events.ts';
 import { ID_MAX_CHARACTERS } from '../contract/fields.ts';
 import { parseJson } from '../contract/json.ts';
+import type { Problem } from '../errors.ts';
 
 /** The request of an event, or why it has none. Reasons contain fields and rules, never values. */
 export type Meaning =

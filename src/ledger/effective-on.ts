@@ -3,9 +3,9 @@
  * to the contract's fields; it is never sent to the benefits service. Pure.
  */
 import Type from 'typebox';
-import type { Problem } from '../contract/check.ts';
 import { day } from '../contract/fields.ts';
 import { isDay } from '../contract/instant.ts';
+import type { Problem } from '../errors.ts';
 
 export const EffectiveOn = Type.Optional(
   Type.Unsafe<string>({

@@ -8,6 +8,7 @@ import { countDue, type Environment } from '../database/migrate.ts';
 import { type Newest, readNewest } from '../database/newest.ts';
 import { openSqlite } from '../database/sqlite.ts';
 import type { Db, Tables } from '../database/tables.ts';
+import { AppError } from '../errors.ts';
 
 /** Pages copied per tick of the event loop: 4 MiB, a few milliseconds. */
 const PAGES_AT_ONCE = 1_024;
@@ -17,17 +18,12 @@ const PAGES_AT_ONCE = 1_024;
  */
 const UNSYNCED_BYTES = 16 * 1024 * 1024;
 
-/** The backup failed or is incomplete, and nothing was left behind. The message states what to do. */
-export class BackupFailed extends Error {
-  readonly code = 'BACKUP_FAILED';
-}
-
 export type BackedUp = { bytes: number; newest: Newest };
 
 /**
  * Writes a copy of the database to a file, which appears under its name once it is complete, synced and checked. The
  * pages are copied in one read transaction while others write, so the copy shows one instant. Calls `copied` with the
- * bytes copied and their total. Throws `BackupFailed`, what the engine throws, and the signal's reason when it aborts.
+ * bytes copied and their total. Throws BACKUP_FAILED, what the engine throws, and the signal's reason when it aborts.
  */
 export async function backUp(
   path: string,
@@ -92,10 +88,10 @@ async function check(partial: string, environment: Environment): Promise<Newest>
   });
 }
 
-/** Throws `BackupFailed` if the engine finds a damaged page or, with `integrity_check`, a wrong index. */
+/** Throws BACKUP_FAILED if the engine finds a damaged page or, with `integrity_check`, a wrong index. */
 export function assertWhole(handle: BetterSqlite3.Database, how: 'quick_check' | 'integrity_check'): void {
   const found = handle.pragma(`${how}(1)`, { simple: true }) as string;
-  if (found !== 'ok') throw new BackupFailed(`it is damaged: ${found}`);
+  if (found !== 'ok') throw new AppError('BACKUP_FAILED', `it is damaged: ${found}`);
 }
 
 /** Opens a file as a database that no other process uses, and closes it again. */

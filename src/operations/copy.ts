@@ -4,15 +4,11 @@ import { createHash } from 'node:crypto';
 import { sql } from 'kysely';
 import { insertMany } from '../database/bulk.ts';
 import { lockAllTables, moveSequences, tableExists, withoutTimeLimit } from '../database/engine.ts';
-import { codeOf, isUnavailable } from '../database/errors.ts';
+import { isUnavailable } from '../database/errors.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError, codeOf } from '../errors.ts';
 import { countRows } from '../security/rotation.ts';
-
-/** The copy was refused or broke off. The target is unchanged, and the message states what to do. */
-export class CopyRefused extends Error {
-  readonly code = 'COPY_REFUSED';
-}
 
 type Table = keyof Tables & string;
 type Row = Record<string, unknown>;
@@ -77,7 +73,7 @@ export type Copied = { tables: number; rows: number };
 /**
  * Copies every row in one transaction of the target, then reads the target and compares row counts and SHA-256 hashes
  * before it commits. Both databases must have this release's schema and one environment, and no other process may write
- * to them. Calls `copied` with the number of rows written. Throws `CopyRefused` if the target is not empty, or if it
+ * to them. Calls `copied` with the number of rows written. Throws COPY_REFUSED if the target is not empty, or if it
  * returns other rows than were written.
  */
 export function copyDatabase(from: Db, to: Db, copied: (rows: number) => void): Promise<Copied> {
@@ -115,7 +111,8 @@ async function write(target: Trx, table: Table, page: readonly Row[]): Promise<v
     await insertMany(target, table, columns, rows);
   } catch (error) {
     if (isUnavailable(error) || codeOf(error) === '') throw error;
-    throw new CopyRefused(
+    throw new AppError(
+      'COPY_REFUSED',
       `the target refuses a row of table ${table} (${codeOf(error)}): nothing was copied`,
       { cause: error },
     );
@@ -134,13 +131,14 @@ function tables(): Table[] {
   return (Object.keys(KEYS) as Table[]).filter((table) => KEYS[table] !== null);
 }
 
-/** Throws `CopyRefused` if a table has rows. Tables that a due migration creates may be missing. */
+/** Throws COPY_REFUSED if a table has rows. Tables that a due migration creates may be missing. */
 export async function assertEmpty(target: Db | Trx): Promise<void> {
   for (const table of tables()) {
     if (OF_ONE_ROW.has(table) || !(await tableExists(target, table))) continue;
     const found = await sql`select 1 from ${sql.table(table)} limit 1`.execute(target);
     if (found.rows.length > 0) {
-      throw new CopyRefused(
+      throw new AppError(
+        'COPY_REFUSED',
         `the target is not empty: its table ${table} has rows. Copy into a database that never served`,
       );
     }
@@ -155,7 +153,8 @@ async function assertSame(target: Trx, table: Table, rows: number, sent: string)
     count += page.length;
   }
   if (count === rows && found.digest('hex') === sent) return;
-  throw new CopyRefused(
+  throw new AppError(
+    'COPY_REFUSED',
     `table ${table} does not say back what was written (${count} of ${rows} rows): nothing was copied`,
   );
 }

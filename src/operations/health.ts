@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts';
-import { ConnectionLost, codeOf, LockTimeout } from '../database/errors.ts';
 import type { Db } from '../database/tables.ts';
 import { probeCommit } from '../database/transaction.ts';
+import { codeOf, isAppError } from '../errors.ts';
 
 /** How long a result is reused: readyz is public, and each check is a commit. */
 const REUSED_MS = 1_000;
@@ -37,7 +37,7 @@ const CODES: readonly (readonly [RegExp, NotReady])[] = [
 
 /** Returns why the process cannot commit, from an error of the engine. */
 export function reasonOf(error: unknown): NotReady {
-  if (error instanceof LockTimeout) return 'locked';
-  if (error instanceof ConnectionLost) return 'unreachable';
+  if (isAppError(error, 'LOCK_TIMEOUT')) return 'locked';
+  if (isAppError(error, 'CONNECTION_LOST')) return 'unreachable';
   return CODES.find(([code]) => code.test(codeOf(error)))?.[1] ?? 'failed';
 }

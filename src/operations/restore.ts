@@ -11,15 +11,10 @@ import {
 } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
 import BetterSqlite3 from 'better-sqlite3';
-import { codeOf } from '../database/errors.ts';
 import { keepAs, moveInto, removeWithSuffixes, SUFFIX, syncFile } from '../database/files.ts';
 import { setShrinkable } from '../database/shrink.ts';
+import { AppError, codeOf } from '../errors.ts';
 import { foldLog } from './backup.ts';
-
-/** Nothing was replaced. The message states why and what to do. */
-export class RestoreRefused extends Error {
-  readonly code = 'RESTORE_REFUSED';
-}
 
 /** The size of one read and write. */
 const CHUNK_BYTES = 1024 * 1024;
@@ -95,7 +90,7 @@ export function keptName(path: string, now: Date): string {
 /**
  * Replaces the database with the prepared file, and keeps the old one as `kept`, if there is one. A complete database
  * exists even if the process dies at any point: the log of the old one is folded into its file, it gets its second
- * name, and one rename replaces it. Throws `RestoreRefused` if another process has the old one open.
+ * name, and one rename replaces it. Throws RESTORE_REFUSED if another process has the old one open.
  */
 export function replaceDatabase(path: string, kept: string | null): void {
   const [prepared] = preparedNames(path);
@@ -114,7 +109,7 @@ function closeOld(path: string, kept: string): void {
     foldLog(path);
   } catch (error) {
     if (/^SQLITE_(BUSY|LOCKED)/.test(codeOf(error))) {
-      throw new RestoreRefused(`another process has ${path} open: end it, and restore again`);
+      throw new AppError('RESTORE_REFUSED', `another process has ${path} open: end it, and restore again`);
     }
     // The file can't be read, which may be why it is replaced. Keep its log as it is.
     for (const end of [SUFFIX.log, SUFFIX.journal]) {

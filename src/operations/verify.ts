@@ -2,10 +2,11 @@
 import { ENCRYPTED_CHUNKS } from '../census/chunks.ts';
 import { verifyCensuses, verifySyncs } from '../census/verify-census.ts';
 import type { Verifying } from '../database/difference.ts';
-import { codeOf, isFatal } from '../database/errors.ts';
+import { isFatal } from '../database/errors.ts';
 import { checkEngine, type EngineCheck } from '../database/integrity.ts';
 import type { Db } from '../database/tables.ts';
 import { verifyFacts } from '../employment/verify-facts.ts';
+import { codeOf } from '../errors.ts';
 import { newestSeq } from '../inbox/inbox.ts';
 import { verifyConflicts, verifyEventsWithoutVersion, verifySeqs } from '../inbox/verify-events.ts';
 import { type Verified, verifyVersions } from '../inbox/verify-versions.ts';

@@ -1,6 +1,7 @@
-import { codeOf, isFatal } from '../database/errors.ts';
+import { isFatal } from '../database/errors.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { codeOf } from '../errors.ts';
 import { keyErrorMessage } from '../security/hashing.ts';
 import type { Log } from '../telemetry/log.ts';
 import { HEARTBEAT_MS, heartbeat } from './claims.ts';

@@ -13,7 +13,7 @@ const KEEP_ALIVE_MS = 10_000;
 export type BenefitsClient = {
   /** Never throws; errors are outcomes. */
   post(post: Post, signal: AbortSignal): Promise<Outcome>;
-  /** Reads the key from its file again, if it has one. Throws `ConfigError` if the file is unreadable. */
+  /** Reads the key from its file again, if it has one. Throws CONFIG if the file is unreadable. */
   refreshKey(): void;
   close(): Promise<void>;
 };
@@ -135,7 +135,7 @@ const NOT_SENT: ReadonlySet<string> = new Set([
   // Our own body could not be decrypted or ended early: the service received an incomplete request, which it
   // cannot apply.
   'DATA_KEY_MISSING',
-  'SEAL_BROKEN',
+  'DECRYPTION_FAILED',
   'CENSUS_CUT',
 ]);
 

@@ -66,7 +66,7 @@ type Contents = { kind: RequestKind; state: RequestState; body: Buffer | null; r
 
 /**
  * Returns what is stored of a request, or null if there is none with this id. The caller records the read first
- * (pii-reads.ts in security). Throws `DataKeyMissing` or `DecryptionFailed`.
+ * (pii-reads.ts in security). Throws DATA_KEY_MISSING or DECRYPTION_FAILED.
  */
 export async function readContents(
   db: Db,

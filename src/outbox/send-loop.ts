@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { setImmediate as immediately } from 'node:timers/promises';
 import { tryLockNames } from '../database/engine.ts';
-import { codeOf, isFatal } from '../database/errors.ts';
+import { isFatal } from '../database/errors.ts';
 import { createNotifier } from '../database/notifier.ts';
 import type { Db, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { codeOf } from '../errors.ts';
 import type { Encryptor } from '../security/encryption.ts';
 import type { Log } from '../telemetry/log.ts';
 import { type Attempted, createAttempt } from './attempt.ts';

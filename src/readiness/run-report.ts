@@ -29,7 +29,7 @@ export function unknownChecks(ids: readonly string[]): string[] {
 
 type ComputedRun = Pick<RunQuestion, 'runId' | 'basis' | 'summary'>;
 
-/** Computes a run and returns its readiness. `runId` is null for a run that is not stored. Throws `RunRefused`. */
+/** Computes a run and returns its readiness. `runId` is null for a run that is not stored. Throws RUN_REFUSED. */
 export async function readinessOfRun(
   db: Db,
   run: StatedRun,
@@ -67,7 +67,7 @@ export type Finalization = {
 
 /**
  * Finalizes an open run if it is ready or its failures are accepted. The checks see the very lines that become final.
- * Throws `RunRefused`.
+ * Throws RUN_REFUSED.
  */
 export function finalizeChecked(
   db: Db,

@@ -3,19 +3,21 @@ import { EventEmitter } from 'node:events';
 import type { CensusFunction } from '../census/source.ts';
 import { completeSyncs, requestSync } from '../census/syncs.ts';
 import { type Clock, systemClock } from '../clock.ts';
-import { type Config, ConfigError, plainHttpVariables } from '../config.ts';
+import { type Config, plainHttpVariables } from '../config.ts';
 import { engineOfUrl } from '../database/engine.ts';
-import { codeOf, isFatal } from '../database/errors.ts';
+import { isFatal } from '../database/errors.ts';
 import { checkSchema, migrate } from '../database/migrate.ts';
 import { abandon, holdServeLock, openDatabase } from '../database/open.ts';
 import { watchFiles } from '../database/same-file.ts';
 import { makeShrinkable } from '../database/shrink.ts';
 import type { Db } from '../database/tables.ts';
+import { configError } from '../environment.ts';
+import { codeOf } from '../errors.ts';
 import { createApplyLoop } from '../inbox/apply.ts';
 import { detectDataLoss } from '../inbox/data-loss.ts';
 import { keepHighWaterMark } from '../inbox/high-water-mark.ts';
 import { createIntake } from '../inbox/intake.ts';
-import { NotStored } from '../inbox/intake-channel.ts';
+import { notStored } from '../inbox/intake-channel.ts';
 import type { Downstream, Receiver, ReceiverConfig } from '../inbox/receiver.ts';
 import { createRefusals } from '../inbox/refusals.ts';
 import { createReadiness } from '../operations/health.ts';
@@ -57,7 +59,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
   const now = systemClock;
   const isSqlite = engineOfUrl(config.databaseUrl) === 'sqlite';
   if (census !== null && config.census.source.kind !== 'push') {
-    throw new ConfigError('CENSUS_SOURCE', 'must be push where a function gives the census');
+    throw configError('CENSUS_SOURCE', 'must be push where a function gives the census');
   }
   for (const reason of plainHttpVariables(config)) {
     log.warn({ reason }, 'the address is plain http: keys and personal data cross the network unencrypted');
@@ -107,8 +109,7 @@ export async function createSidecar(config: Config, options: SidecarOptions): Pr
     });
     const whyNotReady = createReadiness(db, now);
     const downstream: Downstream = {
-      accept: (arrival) =>
-        storing.signal.aborted ? Promise.reject(new NotStored()) : intake.accept(arrival),
+      accept: (arrival) => (storing.signal.aborted ? Promise.reject(notStored()) : intake.accept(arrival)),
       refused: refusals.count,
       dropped: (count) => log.warn({ count }, 'connections were dropped: the public listener is full'),
       isAlive: async () => true,

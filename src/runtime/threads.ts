@@ -7,6 +7,7 @@ import { extname } from 'node:path';
 import { MessageChannel, type MessagePort, parentPort, Worker } from 'node:worker_threads';
 import { answerCensus, type CensusFunction } from '../census/source.ts';
 import type { Config } from '../config.ts';
+import { AppError, type PostedError, postedError, receivedError } from '../errors.ts';
 import { type IntakeBatch, storeIntakeBatch } from '../inbox/intake-channel.ts';
 import type { Downstream, Receiver, ReceiverConfig, ReceiverCounts } from '../inbox/receiver.ts';
 import type { RefusalCause } from '../inbox/signature.ts';
@@ -39,11 +40,8 @@ export type FromReceiver =
   | Request<'ready'>;
 
 /** The messages that every worker sends and receives. */
-type FromWorker = { type: 'listening'; address: string } | { type: 'failed'; error: Failure };
+type FromWorker = { type: 'listening'; address: string } | { type: 'failed'; error: PostedError };
 type ToWorker = { type: 'stop' };
-
-/** An Error loses its code when it is posted to another thread. */
-type Failure = { message: string; code?: string; address?: string; port?: number };
 
 /** `applies`: the thread runs the apply loop. `hasCensusFunction`: censuses come from the embedding program. */
 export type ApiThreadData = { config: Config; applies: boolean; hasCensusFunction: boolean };
@@ -147,7 +145,7 @@ function startThread<To, From>(
   worker.on('message', (message: From | FromWorker) => {
     if (isFromWorker(message)) {
       if (message.type === 'listening') listening.resolve(message.address);
-      else fail(Object.assign(new Error(message.error.message), message.error));
+      else fail(receivedError(message.error));
     } else on.receive(message);
   });
   worker.on('error', (error) => fail(error instanceof Error ? error : new Error(`${name} failed`)));
@@ -193,7 +191,7 @@ export function runWorker<To, From>(start: (main: MainThread<From>) => Promise<S
   const port = parentPort as MessagePort;
   const send = (message: From | FromWorker, transfer: readonly (ArrayBuffer | MessagePort)[] = []): void =>
     port.postMessage(message, transfer);
-  const failed = (error: unknown): void => send({ type: 'failed', error: failureOf(error) });
+  const failed = (error: unknown): void => send({ type: 'failed', error: postedError(error) });
   const starting = start({ send, failed });
   port.on('message', async (message: To | ToWorker) => {
     const started = await starting.catch(() => null);
@@ -210,16 +208,6 @@ export function runWorker<To, From>(start: (main: MainThread<From>) => Promise<S
   );
 }
 
-function failureOf(error: unknown): Failure {
-  const { message = 'unknown error', code, address, port } = (error ?? {}) as Partial<Failure>;
-  return {
-    message,
-    ...(code !== undefined && { code }),
-    ...(address !== undefined && { address }),
-    ...(port !== undefined && { port }),
-  };
-}
-
 /**
  * Requests a value from another thread. `send` passes on the port for the response. Throws an error with the code
  * THREAD_SILENT if there is no response in time.
@@ -231,7 +219,10 @@ export async function request<T>(send: (port: MessagePort) => void): Promise<T> 
     const [response] = await once(port1, 'message', { signal: AbortSignal.timeout(RESPOND_WITHIN_MS) });
     return response as T;
   } catch {
-    throw Object.assign(new Error('a thread of this process did not respond'), { code: 'THREAD_SILENT' });
+    throw new AppError(
+      'THREAD_SILENT',
+      `a thread of this process did not answer within ${RESPOND_WITHIN_MS} ms`,
+    );
   } finally {
     port1.close();
   }

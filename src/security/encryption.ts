@@ -4,6 +4,7 @@
  */
 import { createCipheriv, createDecipheriv, createSecretKey, randomBytes } from 'node:crypto';
 import type { DataKey } from '../config.ts';
+import { AppError } from '../errors.ts';
 
 /** Where a value is stored. It is authenticated data, so a value moved to another row cannot be decrypted. */
 export type Place = { readonly table: string; readonly row: string; readonly column: string };
@@ -14,28 +15,17 @@ export type StoredValue = { readonly encrypted: Buffer; readonly place: Place };
 export type Encryptor = {
   /** Encrypts under the first key. */
   encrypt(plain: Uint8Array, place: Place): Buffer;
-  /** Throws `DataKeyMissing` or `DecryptionFailed`, whose messages contain nothing of the value. */
+  /** Throws DATA_KEY_MISSING or DECRYPTION_FAILED, whose messages contain nothing of the value. */
   decrypt(encrypted: Uint8Array, place: Place): Buffer;
   /** The id of the key that encrypts. */
   readonly keyId: string;
 };
 
-/** The value was encrypted with a key that DATA_KEYS does not have. */
-export class DataKeyMissing extends Error {
-  readonly code = 'DATA_KEY_MISSING';
-  readonly keyId: string;
-  constructor(keyId: string) {
-    super(`DATA_KEYS has no key ${keyId}, which a stored value was sealed with: add it after the first one`);
-    this.keyId = keyId;
-  }
-}
-
-/** The value is not what was encrypted for this place. */
-export class DecryptionFailed extends Error {
-  readonly code = 'SEAL_BROKEN';
-  constructor(place: Place) {
-    super(`${place.table}.${place.column} of ${place.row} is not what was sealed there: restore a backup`);
-  }
+export function decryptionFailed(place: Place): AppError {
+  return new AppError(
+    'DECRYPTION_FAILED',
+    `${place.table}.${place.column} of ${place.row} is not what was sealed there: restore a backup`,
+  );
 }
 
 const CIPHER = 'aes-256-gcm';
@@ -58,8 +48,12 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
 
   const find = (keyId: string) => {
     const key = keys.get(keyId);
-    if (key === undefined) throw new DataKeyMissing(keyId);
-    return key;
+    if (key !== undefined) return key;
+    throw new AppError(
+      'DATA_KEY_MISSING',
+      `DATA_KEYS has no key ${keyId}, which a stored value was sealed with: add it after the first one`,
+      { subject: keyId },
+    );
   };
 
   return {
@@ -81,7 +75,7 @@ export function createEncryptor(dataKeys: readonly DataKey[]): Encryptor {
       try {
         cipher.final();
       } catch {
-        throw new DecryptionFailed(place);
+        throw decryptionFailed(place);
       }
       return plain;
     },
@@ -104,7 +98,7 @@ export function headerOf(keyId: string, format = FORMAT): Buffer {
 function split(encrypted: Uint8Array, place: Place, least: number) {
   const bytes = Buffer.from(encrypted.buffer, encrypted.byteOffset, encrypted.byteLength);
   const end = HEADER_FIXED_BYTES + (bytes[1] ?? 0);
-  if (bytes[0] !== FORMAT || bytes.length < end + least) throw new DecryptionFailed(place);
+  if (bytes[0] !== FORMAT || bytes.length < end + least) throw decryptionFailed(place);
   return {
     keyId: bytes.toString('utf8', HEADER_FIXED_BYTES, end),
     header: bytes.subarray(0, end),

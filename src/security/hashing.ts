@@ -6,9 +6,9 @@
 import { createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
+import { AppError, isAppError } from '../errors.ts';
 import {
-  DataKeyMissing,
-  DecryptionFailed,
+  decryptionFailed,
   type Encryptor,
   headerOf,
   type Place,
@@ -23,24 +23,12 @@ export type Hasher = {
   /** Returns the hash of a value at a place. */
   hash(plain: Uint8Array, place: Place): Buffer;
   /**
-   * Returns whether a hash is that of this value. Throws `HashKeyGone`, and `DecryptionFailed` for what is no hash.
+   * Returns whether a hash is that of this value. Throws HASH_KEY_GONE, and DECRYPTION_FAILED for bytes that are no hash.
    */
   isHashOf(hash: Uint8Array, plain: Uint8Array, place: Place): boolean;
   /** Returns a short hash of `FINGERPRINT_BYTES`, for where there are many. */
   fingerprint(plain: string, place: Place): Buffer;
 };
-
-/** The hash was made with a key that this database no longer has. */
-class HashKeyGone extends Error {
-  readonly code = 'HASH_KEY_GONE';
-  readonly keyId: string;
-  constructor(keyId: string) {
-    super(
-      `a stored hash was made with hash key ${keyId}, which the database has no longer: restore a backup`,
-    );
-    this.keyId = keyId;
-  }
-}
 
 /** Two values of one place collide once in 2^64; a collision hides one change. */
 export const FINGERPRINT_BYTES = 8;
@@ -57,7 +45,7 @@ const opened = new WeakMap<Db, WeakMap<Encryptor, Promise<Hasher>>>();
 
 /**
  * Returns the hasher of a database. The first call creates its key; concurrent first calls agree on one. Call
- * it outside a transaction. Throws `DataKeyMissing` or `DecryptionFailed` if the key cannot be decrypted, and
+ * it outside a transaction. Throws DATA_KEY_MISSING or DECRYPTION_FAILED if the key cannot be decrypted, and
  * database errors; the next call tries again.
  */
 export function openHasher(db: Db, encryptor: Encryptor): Promise<Hasher> {
@@ -126,9 +114,14 @@ function createHasher(keyId: string, key: KeyObject): Hasher {
     hash: (plain, place) => Buffer.concat([header, hmac(plain, place)]),
     isHashOf(hash, plain, place) {
       const end = 2 + (hash[1] ?? 0);
-      if (hash[0] !== FORMAT || hash.length !== end + HASH_BYTES) throw new DecryptionFailed(place);
+      if (hash[0] !== FORMAT || hash.length !== end + HASH_BYTES) throw decryptionFailed(place);
       const madeWith = Buffer.from(hash.subarray(2, end)).toString('utf8');
-      if (madeWith !== keyId) throw new HashKeyGone(madeWith);
+      if (madeWith !== keyId) {
+        throw new AppError(
+          'HASH_KEY_GONE',
+          `a stored hash was made with hash key ${madeWith}, which the database has no longer: restore a backup`,
+        );
+      }
       return timingSafeEqual(hash.subarray(end), hmac(plain, place));
     },
     fingerprint(plain, { table, row, column }) {
@@ -144,6 +137,5 @@ function createHasher(keyId: string, key: KeyObject): Hasher {
  * Null for any other error, whose message may contain anything.
  */
 export function keyErrorMessage(error: unknown): string | null {
-  const known = [DataKeyMissing, DecryptionFailed, HashKeyGone].some((kind) => error instanceof kind);
-  return known ? (error as Error).message : null;
+  return isAppError(error, 'DATA_KEY_MISSING', 'DECRYPTION_FAILED', 'HASH_KEY_GONE') ? error.message : null;
 }

@@ -97,16 +97,12 @@ export function endSlowBodies(server: Server, slowest = SLOWEST, checkMs = RATE_
       else if (performance.now() - before.at >= slowest.withinMs) {
         measure(request, socket);
         if (socket.bytesRead - before.bytes < slowest.bytes)
-          server.emit('clientError', new TooSlow(), socket);
+          server.emit('clientError', { code: 'ERR_HTTP_REQUEST_TIMEOUT' }, socket);
       }
     }
   }, checkMs);
   checking.unref();
   server.once('close', () => clearInterval(checking));
-}
-
-class TooSlow extends Error {
-  readonly code = 'ERR_HTTP_REQUEST_TIMEOUT';
 }
 
 /** Returns whether the request has several `Host` headers, which proxies read differently (RFC 9112, 3.2). */
@@ -120,7 +116,7 @@ const PROTOCOL_ERRORS: Readonly<Record<string, string>> = {
 };
 
 /** Responds to a request that isn't HTTP, or is too slow or too large to be read, and closes the connection. */
-export function refuseProtocol(error: Error & { code?: string }, socket: Socket): void {
+export function refuseProtocol(error: { code?: string }, socket: Socket): void {
   const status = (error.code && PROTOCOL_ERRORS[error.code]) || '400 Bad Request';
   // A response that has begun can't be followed by another one.
   const { _httpMessage: open } = socket as { _httpMessage?: { headersSent: boolean } | null };

@@ -6,15 +6,8 @@ import { type RawBuilder, sql } from 'kysely';
 import { unlessLocked } from '../database/engine.ts';
 import type { Db, Tables, Trx } from '../database/tables.ts';
 import { transact } from '../database/transaction.ts';
-import {
-  DataKeyMissing,
-  DecryptionFailed,
-  type Encryptor,
-  HEADER_BYTES_MAX,
-  headerOf,
-  keyIdOf,
-  type Place,
-} from './encryption.ts';
+import { isAppError } from '../errors.ts';
+import { type Encryptor, HEADER_BYTES_MAX, headerOf, keyIdOf, type Place } from './encryption.ts';
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -116,8 +109,8 @@ function encryptAgain(encryptor: Encryptor, old: Buffer, place: Place): Buffer |
   try {
     return encryptor.encrypt(encryptor.decrypt(old, place), place);
   } catch (error) {
-    if (error instanceof DataKeyMissing) return 'key-missing';
-    if (error instanceof DecryptionFailed) return 'broken';
+    if (isAppError(error, 'DATA_KEY_MISSING')) return 'key-missing';
+    if (isAppError(error, 'DECRYPTION_FAILED')) return 'broken';
     throw error;
   }
 }

@@ -4,6 +4,7 @@
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Db, Trx } from '../database/tables.ts';
+import { AppError } from '../errors.ts';
 
 /** The scopes that a token may have. `all` includes every other scope, also future ones. */
 export const SCOPES = [
@@ -38,11 +39,6 @@ export type TokenSummary = Caller & {
   readonly revokedAt: string | null;
 };
 
-/** The token cannot be created as requested; the message states what to change. */
-class TokenRefused extends Error {
-  readonly code = 'TOKEN_REFUSED';
-}
-
 const TOKEN_BYTES = 32;
 /** A prefix for secret scanners, then 32 bytes in base64url. */
 const TOKEN = /^bsc_[A-Za-z0-9_-]{43}$/;
@@ -54,7 +50,7 @@ const NAME = /^[A-Za-z0-9][A-Za-z0-9 ._@-]{0,63}$/;
 const FIRST_TOKEN = 'API_TOKEN';
 
 /**
- * Creates a token and returns it; it is never shown again. Throws `TokenRefused` for an unknown or missing
+ * Creates a token and returns it; it is never shown again. Throws TOKEN_REFUSED for an unknown or missing
  * scope, an invalid name, or a past expiry.
  */
 export async function createToken(
@@ -64,7 +60,10 @@ export async function createToken(
   assertName(name);
   const known = knownScopes(scopes);
   if (expiresAt !== null && expiresAt <= now) {
-    throw new TokenRefused(`the token would have expired already, at ${expiresAt.toISOString()}`);
+    throw new AppError(
+      'TOKEN_REFUSED',
+      `the token would have expired already, at ${expiresAt.toISOString()}`,
+    );
   }
   const tokenId = `tok_${randomBytes(ID_BYTES).toString('hex')}`;
   const token = `bsc_${randomBytes(TOKEN_BYTES).toString('base64url')}`;
@@ -153,7 +152,7 @@ export async function listTokens(db: Db): Promise<TokenSummary[]> {
 
 /**
  * Revokes the token with this id, or the only valid one with this name, permanently. Returns how many it
- * revoked. Throws `TokenRefused` if several have the name: during a rotation the new one must stay.
+ * revoked. Throws TOKEN_REFUSED if several have the name: during a rotation the new one must stay.
  */
 export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promise<number> {
   const found = await trx
@@ -165,7 +164,8 @@ export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promis
     .execute();
   const ids = found.map((token) => token.token_id);
   if (ids.length > 1) {
-    throw new TokenRefused(
+    throw new AppError(
+      'TOKEN_REFUSED',
       `${ids.length} valid tokens have this name: revoke one by its id, ${ids.join(' or ')}`,
     );
   }
@@ -180,7 +180,8 @@ export async function revokeToken(trx: Trx, idOrName: string, now: Date): Promis
 
 function assertName(name: string): void {
   if (!NAME.test(name) || name.startsWith('tok_') || name === FIRST_TOKEN) {
-    throw new TokenRefused(
+    throw new AppError(
+      'TOKEN_REFUSED',
       `a token's name has 1 to 64 letters, digits, spaces and . _ @ -, starts with a letter or digit, and is neither ${FIRST_TOKEN} nor an id`,
     );
   }
@@ -190,7 +191,7 @@ function knownScopes(asked: readonly string[]): Scope[] {
   const unknown = asked.filter((scope) => !isScope(scope));
   if (unknown.length === 0 && asked.length > 0) return SCOPES.filter((scope) => asked.includes(scope));
   const problem = asked.length === 0 ? 'a token needs a scope' : `unknown scope ${unknown.join(', ')}`;
-  throw new TokenRefused(`${problem}: the scopes are ${SCOPES.join(', ')}`);
+  throw new AppError('TOKEN_REFUSED', `${problem}: the scopes are ${SCOPES.join(', ')}`);
 }
 
 /** A scope stored by a later release is ignored. */

@@ -1,7 +1,8 @@
 /** Decrypts all encrypted values: a value that was altered, or moved to another row, fails. */
 import type { Verifying } from '../database/difference.ts';
 import type { Db } from '../database/tables.ts';
-import { DataKeyMissing, DecryptionFailed, type Encryptor } from './encryption.ts';
+import { isAppError } from '../errors.ts';
+import type { Encryptor } from './encryption.ts';
 import { type EncryptedColumn, pagesOfEncrypted } from './rotation.ts';
 
 export type EncryptedVerified = {
@@ -29,9 +30,10 @@ export async function verifyEncrypted(
           encryptor.decrypt(value, place);
           opened += 1;
         } catch (error) {
-          if (error instanceof DataKeyMissing) {
-            unopened.set(error.keyId, (unopened.get(error.keyId) ?? 0) + 1);
-          } else if (error instanceof DecryptionFailed) {
+          if (isAppError(error, 'DATA_KEY_MISSING')) {
+            const keyId = error.subject ?? '';
+            unopened.set(keyId, (unopened.get(keyId) ?? 0) + 1);
+          } else if (isAppError(error, 'DECRYPTION_FAILED')) {
             report({
               table: column.table,
               id: place.row,

@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import Type, { type Static } from 'typebox';
 import { compile } from '../contract/check.ts';
+import { isAppError } from '../errors.ts';
 import type { DestinationState } from './destinations.ts';
-import { FaultRefused, type FaultState } from './faults.ts';
+import type { FaultState } from './faults.ts';
 import type { Delivery } from './provider.ts';
 import type { ReceivedRequest } from './record.ts';
 import { isScenario, type ScenarioName, type ScenarioState } from './scenarios.ts';
@@ -49,7 +50,7 @@ type ControlState = {
 
 type Control = {
   state(): ControlState;
-  /** Throws `FaultRefused` for an invalid fault. */
+  /** Throws FAULT_REFUSED for an invalid fault. */
   setFaults(texts: readonly string[]): void;
   setApiKey(apiKey: string): void;
   signWith(secrets: readonly string[]): void;
@@ -80,7 +81,7 @@ export function addControl(app: FastifyInstance, control: Control): void {
     try {
       if (faults !== undefined) control.setFaults(faults);
     } catch (error) {
-      if (!(error instanceof FaultRefused)) throw error;
+      if (!isAppError(error, 'FAULT_REFUSED')) throw error;
       return refuse(reply, 422, NOT_UNDERSTOOD, { faults: error.message });
     }
     if (apiKey !== undefined) control.setApiKey(apiKey);

@@ -7,9 +7,10 @@ import Fastify, {
   type FastifyRequest,
 } from 'fastify';
 import { census } from '../contract/census.ts';
-import type { Checker, Problem } from '../contract/check.ts';
+import type { Checker } from '../contract/check.ts';
 import { compensationChange, demographic, newHire, termination } from '../contract/employment.ts';
 import { parseJson } from '../contract/json.ts';
+import type { Problem } from '../errors.ts';
 import { CONTROL_PATH } from './control.ts';
 import type { Fault, Faults, RequestFault } from './faults.ts';
 import type { Timer } from './provider.ts';

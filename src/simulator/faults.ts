@@ -1,3 +1,5 @@
+import { AppError } from '../errors.ts';
+
 /**
  * The simulator's deliberate faults, in the syntax of flags and the control endpoint:
  * `NAME[=VALUE][:COUNT][@ID]`. Faults are counted ("the next three requests"), never random, so that runs can
@@ -55,7 +57,7 @@ export type FaultState = { fault: string; met: number; left: number | null };
 type Met = { fault: Fault | null; delayMs: number; ignoresKeys: boolean };
 
 export type Faults = {
-  /** Replaces all faults. Throws `FaultRefused`, and then changes nothing. */
+  /** Replaces all faults. Throws FAULT_REFUSED, and then changes nothing. */
   set(texts: readonly string[]): void;
   states(): FaultState[];
   /** Counts a request about any of these employers and employees. */
@@ -63,11 +65,6 @@ export type Faults = {
   /** Counts a delivery. Returns the fault's value, or null. */
   meetDelivery(name: DeliveryFault): number | null;
 };
-
-/** The text is not a fault; the message describes the syntax. */
-export class FaultRefused extends Error {
-  readonly code = 'FAULT_REFUSED';
-}
 
 export function createFaults(texts: readonly string[] = []): Faults {
   let entries: { text: string; fault: Fault; met: number }[] = [];
@@ -112,17 +109,21 @@ const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000 }
 /** More at once would be a load test. */
 const NUMBER_MOST = 1_000;
 
-/** Parses `NAME[=VALUE][:COUNT][@ID]`. Throws `FaultRefused`. */
+/** Parses `NAME[=VALUE][:COUNT][@ID]`. Throws FAULT_REFUSED. */
 export function parseFault(text: string): Fault {
   const [, name = '', value, count, id] = TEXT.exec(text) ?? [];
   if (!isName(name)) {
-    throw new FaultRefused(
+    throw new AppError(
+      'FAULT_REFUSED',
       `It must be NAME[=VALUE][:COUNT][@ID], NAME one of ${Object.keys(FAULTS).join(', ')}.`,
     );
   }
   const kind: FaultKind = FAULTS[name];
   if (id !== undefined && kind.meets === 'delivery') {
-    throw new FaultRefused(`${name} takes no @ID: it concerns events, not the requests of an employee.`);
+    throw new AppError(
+      'FAULT_REFUSED',
+      `${name} takes no @ID: it concerns events, not the requests of an employee.`,
+    );
   }
   return { name, value: readValue(name, kind, value), times: readTimes(name, count), id: id ?? null };
 }
@@ -134,16 +135,16 @@ function isName(text: string): text is FaultName {
 function readValue(name: FaultName, kind: FaultKind, text: string | undefined): number {
   if (text === undefined) {
     if (kind.usual !== null) return kind.usual;
-    throw new FaultRefused(`${name} needs a value, such as ${name}=200ms.`);
+    throw new AppError('FAULT_REFUSED', `${name} needs a value, such as ${name}=200ms.`);
   }
   switch (kind.value) {
     case 'none':
-      throw new FaultRefused(`${name} takes no value; a count is written ${name}:3.`);
+      throw new AppError('FAULT_REFUSED', `${name} takes no value; a count is written ${name}:3.`);
     case 'duration':
       return durationOf(name, text);
     case 'status':
       if (/^5\d\d$/.test(text)) return Number(text);
-      throw new FaultRefused(`${name} takes a status of 500 to 599, such as ${name}=503.`);
+      throw new AppError('FAULT_REFUSED', `${name} takes a status of 500 to 599, such as ${name}=503.`);
     case 'number':
       return wholeNumber(text, 2, NUMBER_MOST, `${name} takes a number of 2 to ${NUMBER_MOST}.`);
   }
@@ -153,7 +154,7 @@ function durationOf(name: FaultName, text: string): number {
   const [, count, unit = ''] = /^(\d{1,7})(ms|s|m)$/.exec(text) ?? [];
   const ms = Number(count) * (UNIT_MS[unit] ?? Number.NaN);
   if (ms > 0 && ms <= DURATION_MOST_MS) return ms;
-  throw new FaultRefused(`${name} takes a time of at most an hour, such as 200ms, 2s or 1m.`);
+  throw new AppError('FAULT_REFUSED', `${name} takes a time of at most an hour, such as 200ms, 2s or 1m.`);
 }
 
 function readTimes(name: FaultName, text: string | undefined): number | null {
@@ -164,7 +165,7 @@ function readTimes(name: FaultName, text: string | undefined): number | null {
 function wholeNumber(text: string, least: number, most: number, refusal: string): number {
   const number = /^\d{1,7}$/.test(text) ? Number(text) : Number.NaN;
   if (number >= least && number <= most) return number;
-  throw new FaultRefused(refusal);
+  throw new AppError('FAULT_REFUSED', refusal);
 }
 
 function request<V extends FaultKind['value']>(value: V, usual: number | null, about: string) {

@@ -63,7 +63,7 @@ export type Simulator = Enrolments &
     requests(): ReceivedRequest[];
     /** The employees reported by censuses and employment changes, by employee id. */
     employeesOf(employerId: string): ReadonlyMap<string, KnownEmployee>;
-    /** Replaces all faults; hanging requests are reset. Throws `FaultRefused` for an invalid fault. */
+    /** Replaces all faults; hanging requests are reset. Throws FAULT_REFUSED for an invalid fault. */
     setFaults(texts: readonly string[]): void;
     faults(): FaultState[];
     /** Changes the valid API key. */

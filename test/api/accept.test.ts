@@ -28,7 +28,7 @@ t.test('the response has the type that the client prefers', async (t) => {
 t.test('an unavailable type is rejected with the available ones', async (t) => {
   for (const header of ['text/html', 'application/xml', 'text/csv;q=0', 'csv', 'text/csv;q=x', ',']) {
     t.throws(() => negotiated(header, OFFERED), {
-      code: 'not-acceptable',
+      code: 'NOT_ACCEPTABLE',
       message: 'this route answers application/json, text/csv, application/x-ndjson',
     });
   }

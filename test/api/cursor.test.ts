@@ -33,7 +33,7 @@ t.test('an invalid cursor is rejected by the name of the parameter', async (t) =
     'a prototype': Buffer.from('{"__proto__":{"list":"fruits"}}').toString('base64url'),
   };
   for (const [name, given] of Object.entries(foreign)) {
-    t.throws(() => cursor.decode(given), { code: 'INVALID_CURSOR', message: /^cursor: / }, name);
+    t.throws(() => cursor.decode(given), { code: 'INVALID_REQUEST', message: /^cursor: / }, name);
   }
 });
 

@@ -1,12 +1,12 @@
 import t from 'tap';
-import { LockTimeout } from '../../src/database/errors.ts';
+import { AppError } from '../../src/errors.ts';
 import { start } from './start.ts';
 
 const SSN = '123-45-6789';
 
 t.test('an unavailable database is 503 with Retry-After', async (t) => {
   const full = Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' });
-  for (const error of [new LockTimeout(3_000), full]) {
+  for (const error of [new AppError('LOCK_TIMEOUT', 'locked'), full]) {
     const { call, logged } = await start(t, { whyNotReady: () => Promise.reject(error) });
     const { status, headers, json } = await call({ url: '/readyz' });
     t.equal(status, 503);
@@ -29,7 +29,7 @@ t.test(
     t.match(logged, [
       {
         level: 'error',
-        fields: { status: 500, code: 'internal', cause: /^RangeError at .*failure\.test\.ts:\d+$/ },
+        fields: { status: 500, code: 'INTERNAL', cause: /^RangeError at .*failure\.test\.ts:\d+$/ },
       },
     ]);
     t.notMatch(text + JSON.stringify(logged), SSN);

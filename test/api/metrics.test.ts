@@ -1,7 +1,7 @@
 import t from 'tap';
 import { RUN_ROUTES } from '../../src/api/server.ts';
-import { ConnectionLost } from '../../src/database/errors.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { AppError } from '../../src/errors.ts';
 import { acceptLosses } from '../../src/inbox/data-loss.ts';
 import { read } from '../support/scrape.ts';
 import { type Running, start } from './start.ts';
@@ -54,7 +54,7 @@ t.test('work on runs is counted by kind, and each kind is a declared route', asy
 t.test(
   'a scrape fails when the receiver thread does not respond, instead of leaving its counts out',
   async (t) => {
-    const silent = Object.assign(new Error('no response'), { code: 'THREAD_SILENT' });
+    const silent = new AppError('THREAD_SILENT', 'a thread of this process did not answer within 2000 ms');
     const { call } = await start(t, { receiving: () => Promise.reject(silent) });
     for (const url of ['/metrics', '/v1/activity']) {
       const { status, json } = await call({ url });
@@ -76,7 +76,7 @@ t.test('while the database does not respond, the other metrics are exported', as
   const running = await start(t);
   const db = new Proxy(running.db, {
     get: (target, name) => {
-      if (name === 'selectFrom') throw new ConnectionLost(new Error('gone'));
+      if (name === 'selectFrom') throw new AppError('CONNECTION_LOST', 'gone');
       return Reflect.get(target, name);
     },
   });

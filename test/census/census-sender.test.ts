@@ -2,12 +2,13 @@ import type { ServerResponse } from 'node:http';
 import t, { type Test } from 'tap';
 import { createCensusSender } from '../../src/census/census-sender.ts';
 import type { CensusContent } from '../../src/census/reading.ts';
-import { type CensusSource, SourceFailed } from '../../src/census/source.ts';
+import type { CensusSource } from '../../src/census/source.ts';
 import { currentCensus, lastUpload } from '../../src/census/staged.ts';
 import { stageCensus } from '../../src/census/staging.ts';
 import { readSyncAnswer } from '../../src/census/sync-list.ts';
 import { completeSyncs, requestSync, requestSyncManually } from '../../src/census/syncs.ts';
 import { transact } from '../../src/database/transaction.ts';
+import { AppError } from '../../src/errors.ts';
 import { readCircuitBreaker } from '../../src/outbox/circuit-breaker.ts';
 import { createEncryptor } from '../../src/security/encryption.ts';
 import { scratch } from '../database/scratch.ts';
@@ -326,7 +327,9 @@ t.test('a chunk that cannot be decrypted is not reported as a missing response',
   await send();
   t.equal(received.length, 0);
   t.match(await syncs(), [{ state: 'requested', reason: /cannot be decrypted: census_chunks/ }]);
-  t.match(await requests(), [{ state: 'pending', reason: 'no answer: SEAL_BROKEN', unknown_outcome: 0 }]);
+  t.match(await requests(), [
+    { state: 'pending', reason: 'no answer: DECRYPTION_FAILED', unknown_outcome: 0 },
+  ]);
   t.equal(await complete(), 0, 'the service never received it');
 });
 
@@ -392,7 +395,7 @@ t.test(
   async (t) => {
     const { ask, send, syncs, requests, received, clock } = await setUp(t, {
       fetch: (n) => {
-        if (n < 2) throw new SourceFailed('the census source answered 500');
+        if (n < 2) throw new AppError('CENSUS_SOURCE_FAILED', 'the census source answered 500');
         return contentOf(good);
       },
     });
@@ -452,7 +455,7 @@ t.test('pull: an uploaded census completes the failed syncs', async (t) => {
 t.test('pull: an interrupted source leaves nothing staged', async (t) => {
   async function* breaking(): AsyncGenerator<Uint8Array> {
     yield Buffer.from(good.slice(0, 100));
-    throw new SourceFailed('the census source cannot be reached: ECONNRESET');
+    throw new AppError('CENSUS_SOURCE_FAILED', 'the census source cannot be reached: ECONNRESET');
   }
   const { db, ask, send, syncs } = await setUp(t, { fetch: () => ({ format: 'json', content: breaking() }) });
   await ask('event-1');

@@ -133,7 +133,7 @@ t.test('a chunk moved to another census cannot be decrypted', async (t) => {
     await trx.deleteFrom('census_chunks').where('census_id', '=', a).execute();
     await trx.updateTable('census_chunks').set({ census_id: a }).where('census_id', '=', b).execute();
   });
-  await t.rejects(uploadText(t, db), { code: 'SEAL_BROKEN' });
+  await t.rejects(uploadText(t, db), { code: 'DECRYPTION_FAILED' });
 });
 
 t.test('a census updates the roster, and the next one marks missing employees', async (t) => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { calendarOf, shareOf } from '../../src/cli/demo/expected-amounts.ts';
-import { firstDifference, StepFailed, waitFor } from '../../src/cli/demo/scene.ts';
+import { firstDifference, stepFailed, waitFor } from '../../src/cli/demo/scene.ts';
 import { PAY_FREQUENCIES } from '../../src/contract/employee.ts';
 import { schedulesOf } from '../../src/payroll/settings/schedules.ts';
 
@@ -54,5 +54,5 @@ t.test('a wait that times out names what was expected and found', async (t) => {
     (seen) => seen.includes('completed'),
     1,
   );
-  await t.rejects(waiting, new StepFailed('a sync, completed within 0.001 s', '["requested"]'));
+  await t.rejects(waiting, stepFailed('a sync, completed within 0.001 s', '["requested"]'));
 });

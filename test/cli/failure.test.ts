@@ -1,6 +1,6 @@
 import t from 'tap';
 import { describeFailure } from '../../src/cli/failure.ts';
-import { DatabaseDamaged } from '../../src/database/errors.ts';
+import { databaseDamaged } from '../../src/database/errors.ts';
 
 const coded = (code: string) => Object.assign(new Error('from the engine'), { code });
 
@@ -15,7 +15,7 @@ t.test(
         'SQLITE_IOERR_FSYNC',
         'SQLITE_IOERR',
       ].map(coded),
-      new DatabaseDamaged('/data/sidecar.db-wal', 'without its header'),
+      databaseDamaged('/data/sidecar.db-wal', 'without its header'),
     ];
     for (const failure of failures) {
       const line = describeFailure(failure);

@@ -1,12 +1,6 @@
 import t from 'tap';
-import {
-  codeOf,
-  isBusy,
-  isFatal,
-  isUnavailable,
-  LockTimeout,
-  RolledBack,
-} from '../../src/database/errors.ts';
+import { isBusy, isFatal, isUnavailable, rolledBack } from '../../src/database/errors.ts';
+import { AppError, codeOf } from '../../src/errors.ts';
 
 const engine = (code: string) => Object.assign(new Error('from the engine'), { code });
 
@@ -25,8 +19,8 @@ const MEANINGS: [unknown, { unavailable: boolean; fatal: boolean; busy: boolean 
   [engine('SQLITE_NOTADB'), { unavailable: true, fatal: true, busy: false }],
   [engine('SQLITE_CONSTRAINT_UNIQUE'), { unavailable: false, fatal: false, busy: false }],
   [engine('SQLITE_ERROR'), { unavailable: false, fatal: false, busy: false }],
-  [new LockTimeout(3_000), { unavailable: true, fatal: false, busy: false }],
-  [new RolledBack(), { unavailable: true, fatal: false, busy: false }],
+  [new AppError('LOCK_TIMEOUT', 'locked'), { unavailable: true, fatal: false, busy: false }],
+  [rolledBack(), { unavailable: true, fatal: false, busy: false }],
   [new TypeError('of the content'), { unavailable: false, fatal: false, busy: false }],
   [null, { unavailable: false, fatal: false, busy: false }],
 ];

@@ -1,6 +1,7 @@
 /** Parses complete tables from text and bytes. */
-import type { Problem } from '../../src/contract/check.ts';
-import { Unreadable } from '../../src/formats/bytes.ts';
+
+import type { Problem } from '../../src/errors.ts';
+import { isAppError } from '../../src/errors.ts';
 import { type Columns, type Fields, type RowFormat, readRows } from '../../src/formats/rows.ts';
 
 export const COLUMNS: Columns = { list: 'lines', required: ['employee_id', 'amount'], optional: ['note'] };
@@ -30,7 +31,7 @@ export async function readAll(
       else rows.push(row.fields);
     }
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
+    if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.push(...error.problems);
   }
   return { rows, problems };

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import t from 'tap';
-import { NotStored } from '../../src/inbox/intake-channel.ts';
+import { notStored } from '../../src/inbox/intake-channel.ts';
 import { signEvent } from '../../src/simulator/sign.ts';
 import { deliver, post, SECRET, send, startReceiver } from './deliver.ts';
 import { rawSocket, requestText, statusOf } from './raw-socket.ts';
@@ -115,11 +115,7 @@ t.test('nothing else is served, and no response has a body', async (t) => {
 });
 
 t.test('a delivery that cannot be stored gets 503 with Retry-After and no body', async (t) => {
-  const errors = [
-    new NotStored(),
-    new Error('secret detail'),
-    Object.assign(new Error(), { statusCode: 200 }),
-  ];
+  const errors = [notStored(), new Error('secret detail'), Object.assign(new Error(), { statusCode: 200 })];
   for (const error of errors) {
     const { port } = await startReceiver(t, { accept: () => Promise.reject(error) });
     const { status, headers, body } = await deliver(port, 'msg_1', BODY);

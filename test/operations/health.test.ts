@@ -1,5 +1,5 @@
 import t from 'tap';
-import { ConnectionLost, LockTimeout, NotDurable } from '../../src/database/errors.ts';
+import { AppError } from '../../src/errors.ts';
 import { createReadiness, reasonOf } from '../../src/operations/health.ts';
 import { scratch } from '../database/scratch.ts';
 
@@ -7,19 +7,19 @@ const coded = (code: string) => Object.assign(new Error('of the engine'), { code
 
 t.test('the reason why a process cannot commit is one of five words', (t) => {
   const cases: [unknown, string][] = [
-    [new LockTimeout(3_000), 'locked'],
+    [new AppError('LOCK_TIMEOUT', 'locked'), 'locked'],
     [coded('SQLITE_BUSY'), 'locked'],
     [coded('SQLITE_BUSY_SNAPSHOT'), 'locked'],
     [coded('SQLITE_FULL'), 'disk-full'],
     [coded('SQLITE_IOERR_SHMSIZE'), 'disk-full'],
     [coded('53100'), 'disk-full'],
-    [new ConnectionLost(new Error('ECONNREFUSED')), 'unreachable'],
+    [new AppError('CONNECTION_LOST', 'ECONNREFUSED'), 'unreachable'],
     [coded('57P03'), 'unreachable'],
     [coded('53300'), 'unreachable'],
     [coded('SQLITE_READONLY_DBMOVED'), 'read-only'],
     [coded('25006'), 'read-only'],
     [coded('SQLITE_IOERR_FSYNC'), 'failed'],
-    [new NotDurable('fsync is off'), 'failed'],
+    [new AppError('NOT_DURABLE', 'fsync is off'), 'failed'],
     [new Error('no code'), 'failed'],
     [null, 'failed'],
   ];

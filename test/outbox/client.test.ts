@@ -58,13 +58,13 @@ t.test('a stream that ends short or throws gets no response', async (t) => {
   }
   async function* broken(): AsyncGenerator<Buffer> {
     yield Buffer.from('{');
-    throw Object.assign(new Error('no chunk'), { code: 'SEAL_BROKEN' });
+    throw Object.assign(new Error('no chunk'), { code: 'DECRYPTION_FAILED' });
   }
   const sender = client(t, url);
   t.match(await sender.post({ ...post, body: { length: 7, chunks: short() } }, never), { answered: false });
   t.match(await sender.post({ ...post, body: { length: 7, chunks: broken() } }, never), {
     answered: false,
-    code: 'SEAL_BROKEN',
+    code: 'DECRYPTION_FAILED',
     sent: false,
   });
   t.equal(received.length, 0);

@@ -1,8 +1,9 @@
 /** The payroll policy of an employer, and the runs that inherit it. */
+
 import t, { type Test } from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { RunRefused } from '../../src/payroll/runs/basis.ts';
+import { isAppError } from '../../src/errors.ts';
 import { type CheckReadiness, finalizeRun } from '../../src/payroll/runs/finalize.ts';
 import { policyOf, putPolicy, readPolicies } from '../../src/payroll/settings/policy.ts';
 import { scratch } from '../database/scratch.ts';
@@ -94,7 +95,7 @@ t.test('an option that differs from the policy needs a reason, also after the po
       await view(db, 'r');
       return [];
     } catch (error) {
-      if (error instanceof RunRefused) return error.problems;
+      if (isAppError(error, 'RUN_REFUSED')) return error.problems;
       throw error;
     }
   };

@@ -2,7 +2,8 @@ import fc from 'fast-check';
 import t from 'tap';
 import type { Db } from '../../src/database/tables.ts';
 import { transact } from '../../src/database/transaction.ts';
-import { planWith, RunRefused, resolveBasis, runUnder, scheduleOf } from '../../src/payroll/runs/basis.ts';
+import { isAppError } from '../../src/errors.ts';
+import { planWith, resolveBasis, runUnder, scheduleOf } from '../../src/payroll/runs/basis.ts';
 import type { Run, StatedRun } from '../../src/payroll/runs/body.ts';
 import { codesOf, putCodes, readCodes } from '../../src/payroll/settings/codes.ts';
 import { putSchedules, readSchedules, schedulesOf } from '../../src/payroll/settings/schedules.ts';
@@ -192,7 +193,7 @@ async function refusal(db: Db, run: StatedRun): Promise<string> {
     await resolveBasis(db, null, run);
     return '';
   } catch (error) {
-    if (!(error instanceof RunRefused)) throw error;
+    if (!isAppError(error, 'RUN_REFUSED')) throw error;
     return error.problems.map(({ path, rule }) => `${path}: ${rule}`).join();
   }
 }

@@ -130,7 +130,7 @@ export function censusSyncRoutes(app: Api, parts: ApiParts): void {
   app.get(
     '/v1/census-syncs/:sync_id',
     {
-      config: { scope: 'census:read', refuses: ['not-found'] },
+      config: { scope: 'census:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'getCensusSync',
         tags: ['Census'],

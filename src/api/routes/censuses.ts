@@ -8,14 +8,16 @@ import { listStagedCensuses, readUploadBody, type StagedSummary } from '../../ce
 import { stageCensus } from '../../census/staging.ts';
 import { viewComparison } from '../../census/view.ts';
 import { Census } from '../../contract/census.ts';
-import { PROBLEMS_MAX, type Problem } from '../../contract/check.ts';
+import { PROBLEMS_MAX } from '../../contract/check.ts';
 import { closed, identifier, nullable } from '../../contract/fields.ts';
+import type { Problem } from '../../errors.ts';
+import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { employerSubject } from '../../outbox/queue.ts';
 import { by, writeReadDown } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound, Refusal } from '../problem.ts';
+import { notFound, type Refusal } from '../problem.ts';
 import {
   type Api,
   cursor,
@@ -129,7 +131,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
   app.put(
     '/v1/employers/:employer_id/census',
     {
-      config: { scope: 'census:write', refuses: ['census-refused'] },
+      config: { scope: 'census:write', refuses: ['CENSUS_REFUSED'] },
       validatorCompiler,
       schema: {
         operationId: 'putCensus',
@@ -180,7 +182,7 @@ export function censusRoutes(app: Api, { db, encryptor, now, log, wakeSend }: Ap
   );
 }
 
-/** Returns the census in a request. Throws a `Refusal` if there is none or it is too large. */
+/** Returns the census in a request. Throws an `AppError` if there is none or it is too large. */
 function streamedCensus(request: FastifyRequest): CensusContent {
   const tooLarge = `a census has at most ${CENSUS_BYTES_MAX / 1024 / 1024} MiB`;
   const content = streamedBody(request, CENSUS_BYTES_MAX, tooLarge);
@@ -191,10 +193,10 @@ function streamedCensus(request: FastifyRequest): CensusContent {
   return { format: 'csv', content, organization: bytes };
 }
 
-function refused(errorCount: number, errors: readonly Problem[]): Refusal {
-  const places = errorCount === 1 ? '1 place' : `${errorCount} places`;
+function refused(problemCount: number, problems: readonly Problem[]): Refusal {
+  const places = problemCount === 1 ? '1 place' : `${problemCount} places`;
   const detail = `the census breaks the contract in ${places}, so nothing was stored: fix them and send it again`;
-  return new Refusal('census-refused', detail, { errors, errorCount });
+  return new AppError('CENSUS_REFUSED', detail, { problems, problemCount });
 }
 
 /** Decrypts and streams the staged census, which contains the data of every employee. */
@@ -203,7 +205,7 @@ export function stagedCensusRoutes(app: Api, parts: ApiParts): void {
   app.get(
     '/v1/employers/:employer_id/census',
     {
-      config: { scope: 'pii:read', refuses: ['not-found'] },
+      config: { scope: 'pii:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'getCensus',
         tags: ['Census'],

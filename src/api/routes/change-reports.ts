@@ -5,6 +5,7 @@ import { createGroupCommit, KEY_MAX_CHARACTERS } from '../../employment/accept.t
 import { acceptBatch, BATCH_CHANGES_MAX, LINE_BYTES_MAX, type LineResult } from '../../employment/batch.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
+import { AppError } from '../../errors.ts';
 import { type Cut, cutArray, cutLines, parseCut } from '../../formats/batch.ts';
 import { formatOf, ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
@@ -12,7 +13,7 @@ import { by } from '../auth.ts';
 import { limitReads, passStreams, streamedBody } from '../bodies.ts';
 import { idempotencyKeyOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
-import { broken, invalid, Refusal } from '../problem.ts';
+import { broken, invalid, type Refusal } from '../problem.ts';
 import { type Api, FieldProblem, named, ownInstant } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
 
@@ -62,7 +63,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
     app.post(
       `/v1/employee-changes/${kind}`,
       {
-        config: { scope: 'changes:write', refuses: ['invalid-request', 'conflict', 'change-refused'] },
+        config: { scope: 'changes:write', refuses: ['INVALID_REQUEST', 'CONFLICT', 'CHANGE_REFUSED'] },
         // The employment module checks the body, and the handler checks the header.
         validatorCompiler: (part) => (part.httpPart === 'headers' ? () => true : exceptBody(part)),
         schema: {
@@ -77,7 +78,7 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
       async (request, reply) => {
         const idempotencyKey = idempotencyKeyOf(request.headers[KEY_HEADER]);
         const checked = checkChange(kind, request.body);
-        if (!checked.ok) throw broken('change-refused', checked.problems);
+        if (!checked.ok) throw broken('CHANGE_REFUSED', checked.problems);
         const { change } = checked;
         const accepted = await groupCommit.accept({ change, idempotencyKey });
         if (accepted.outcome === 'conflict') throw usedBefore();
@@ -100,8 +101,8 @@ export function changeReportRoutes(app: Api, { db, encryptor, now, log, wakeSend
 }
 
 function usedBefore(): Refusal {
-  return new Refusal(
-    'conflict',
+  return new AppError(
+    'CONFLICT',
     'This Idempotency-Key was used for another change. Keys never expire: send a new change with a new key.',
   );
 }
@@ -207,7 +208,7 @@ export function changeBatchRoutes(app: Api, parts: ApiParts): void {
   );
 }
 
-/** Reads the whole body. Throws a `Refusal` if there is none or it is too large. */
+/** Reads the whole body. Throws an `AppError` if there is none or it is too large. */
 async function wholeBody(request: FastifyRequest): Promise<Buffer> {
   const tooLarge = `a batch has at most ${BATCH_BYTES_MAX / 1024 / 1024} MiB: send several`;
   const parts: Uint8Array[] = [];

@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import { Deduction, LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { closed, day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { AppError } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import {
   deductionCursor,
@@ -20,7 +21,7 @@ import {
 import { decideStart, START_DECISIONS } from '../../ledger/start-decisions.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound, Refusal } from '../problem.ts';
+import { notFound } from '../problem.ts';
 import {
   type Api,
   cursor,
@@ -162,7 +163,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
   app.get(
     '/v1/deductions/:deduction_id',
     {
-      config: { scope: 'ledger:read', refuses: ['not-found'] },
+      config: { scope: 'ledger:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'getDeduction',
         tags: ['Deductions'],
@@ -183,7 +184,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
         : await getDeduction(db, id, today());
       if (state !== null) return viewDeduction(state);
       // Distinguishes a deduction that was not known then from one that is unknown.
-      if (isThen && (await getDeduction(db, id, today())) !== null) throw new Refusal('not-found', NOT_THEN);
+      if (isThen && (await getDeduction(db, id, today())) !== null) throw new AppError('NOT_FOUND', NOT_THEN);
       throw notFound('deduction');
     },
   );
@@ -191,7 +192,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
   app.get(
     '/v1/deductions/:deduction_id/versions',
     {
-      config: { scope: 'ledger:read', refuses: ['not-found'] },
+      config: { scope: 'ledger:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'listVersionsOfDeduction',
         tags: ['Deductions'],
@@ -216,7 +217,7 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
   app.post(
     '/v1/deductions/:deduction_id/start-decision',
     {
-      config: { scope: 'runs:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'decideStartOfDeduction',
         tags: ['Deductions'],
@@ -235,8 +236,8 @@ export function deductionRoutes(app: Api, parts: ApiParts): void {
       const decided = await transact(db, (trx) => decideStart(trx, given, now().toISOString()));
       if (decided.outcome === 'unknown') throw notFound('version of a deduction');
       if (decided.outcome === 'not-undecided')
-        throw new Refusal(
-          'conflict',
+        throw new AppError(
+          'CONFLICT',
           'the start of this version was not moved in a way that needs a decision',
         );
       log.info(by(request), 'a start decision was recorded');

@@ -11,11 +11,12 @@ import {
   listChanges,
 } from '../../employment/changes.ts';
 import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
+import { AppError } from '../../errors.ts';
 import { CHANGE_KINDS } from '../../outbox/manual.ts';
 import { employeeSubject } from '../../outbox/queue.ts';
 import { alsoNeeds, by, writeReadDown } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound, Refusal } from '../problem.ts';
+import { notFound } from '../problem.ts';
 import {
   type Api,
   cursor,
@@ -150,7 +151,7 @@ export function employeeChangeRoutes(app: Api, parts: ApiParts): void {
   app.get(
     '/v1/employee-changes/:change_id',
     {
-      config: { scope: 'changes:read', refuses: ['not-found'] },
+      config: { scope: 'changes:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'getEmployeeChange',
         tags: ['Employment'],
@@ -224,7 +225,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
   app.post(
     '/v1/employee-changes/:change_id/retry',
     {
-      config: { scope: 'changes:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'changes:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       validatorCompiler: bodyMayBeLeftOut,
       schema: {
         operationId: 'retryEmployeeChange',
@@ -249,7 +250,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
   app.post(
     '/v1/employee-changes/:change_id/cancel',
     {
-      config: { scope: 'changes:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'changes:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'cancelEmployeeChange',
         tags: ['Employment'],
@@ -276,7 +277,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
   app.post(
     '/v1/employee-changes/:change_id/release',
     {
-      config: { scope: 'changes:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'changes:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'releaseEmployeeChange',
         tags: ['Employment'],
@@ -293,7 +294,7 @@ function employeeChangeWorkRoutes(app: Api, { db, now, log, wakeSend }: ApiParts
   /** Returns the change as it is after the action. */
   function done(request: FastifyRequest, acted: ActedOn, what: string): AcceptedChange {
     if (acted.outcome === 'not-found') throw notFound('employment change');
-    if (acted.outcome === 'refused') throw new Refusal('conflict', acted.why);
+    if (acted.outcome === 'refused') throw new AppError('CONFLICT', acted.why);
     const { change } = acted;
     const fields = { request_id: change.change_id, kind: change.kind, ...by(request) };
     log.info(fields, `an employment change was ${what}`);

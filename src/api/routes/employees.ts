@@ -139,7 +139,7 @@ export function employeeRoutes(app: Api, { db, now }: ApiParts): void {
   app.get(
     '/v1/employees/:employee_id',
     {
-      config: { scope: 'ledger:read', refuses: ['not-found'] },
+      config: { scope: 'ledger:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'getEmployee',
         tags: ['Employment'],

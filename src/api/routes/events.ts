@@ -2,6 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
 import { closed, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { AppError } from '../../errors.ts';
 import {
   type EventEffects,
   type EventView,
@@ -21,7 +22,7 @@ import {
 import { reprocessAll } from '../../inbox/reprocess-all.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { notFound, Refusal } from '../problem.ts';
+import { notFound } from '../problem.ts';
 import {
   type Api,
   cursor,
@@ -155,7 +156,7 @@ export function eventRoutes(app: Api, parts: ApiParts): void {
   app.get(
     '/v1/events/:event_id',
     {
-      config: { scope: 'events:read', refuses: ['not-found'] },
+      config: { scope: 'events:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'getEvent',
         tags: ['Events'],
@@ -212,7 +213,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
   app.post(
     '/v1/events/:event_id/reprocess',
     {
-      config: { scope: 'events:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'events:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'reprocessEvent',
         tags: ['Events'],
@@ -227,7 +228,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
       const { event_id } = request.params;
       const found = await transact(db, (trx) => reprocessEvent(trx, event_id));
       if (found === 'unknown') throw notFound('event');
-      if (found === 'body dropped') throw new Refusal('conflict', BODY_DROPPED);
+      if (found === 'body dropped') throw new AppError('CONFLICT', BODY_DROPPED);
       log.info({ event_id, ...by(request) }, 'an event was put back to pending');
       wakeApply();
       return reply.code(202).send(await summary(event_id));
@@ -237,7 +238,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
   app.post(
     '/v1/events/:event_id/dismiss',
     {
-      config: { scope: 'events:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'events:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'dismissEvent',
         tags: ['Events'],
@@ -256,7 +257,7 @@ function eventWorkRoutes(app: Api, { db, now, log, wakeApply }: ApiParts): void 
       );
       if (found === 'unknown') throw notFound('event');
       if (found === 'nothing to dismiss') {
-        throw new Refusal('conflict', 'The event is not quarantined and has no conflict or tie.');
+        throw new AppError('CONFLICT', 'The event is not quarantined and has no conflict or tie.');
       }
       log.info({ event_id, ...by(request) }, 'an event was dismissed');
       return summary(event_id);

@@ -1,7 +1,8 @@
 import Type from 'typebox';
+import { AppError } from '../../errors.ts';
 import type { NotReady } from '../../operations/health.ts';
 import type { ApiParts } from '../parts.ts';
-import { Refusal, sendRefusal } from '../problem.ts';
+import { sendRefusal } from '../problem.ts';
 import type { Api } from '../schemas.ts';
 
 const RETRY_AFTER_SECONDS = 1;
@@ -47,7 +48,7 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
   app.get(
     '/readyz',
     {
-      config: { scope: 'public', alwaysAnswered: true, refuses: ['unavailable'] },
+      config: { scope: 'public', alwaysAnswered: true, refuses: ['UNAVAILABLE'] },
       schema: {
         operationId: 'canCommit',
         tags: ['Health'],
@@ -62,7 +63,7 @@ export function healthRoutes(app: Api, { whyNotReady, log }: ApiParts): void {
       logChange(why);
       if (why === null) return reply.code(200).send();
       const headers = { 'retry-after': String(RETRY_AFTER_SECONDS) };
-      return sendRefusal(reply, new Refusal('unavailable', WHY[why], { headers }));
+      return sendRefusal(reply, new AppError('UNAVAILABLE', WHY[why], { headers }));
     },
   );
 }

@@ -2,7 +2,8 @@ import { Readable } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import Type, { type Static, type TSchema } from 'typebox';
 import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
-import { codeOf, isFatal } from '../../database/errors.ts';
+import { isFatal } from '../../database/errors.ts';
+import { AppError, codeOf } from '../../errors.ts';
 import { cursorOf } from '../../formats/cursor.ts';
 import { ROW_TYPES } from '../../formats/rows.ts';
 import { CHANGES, FLAGS, LINE_KINDS, type Line } from '../../payroll/calculation/line.ts';
@@ -23,7 +24,7 @@ import { limitReads, passStreams, streamedRows } from '../bodies.ts';
 import { causeOf } from '../failure.ts';
 import { negotiated } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
-import { broken, invalid, Refusal } from '../problem.ts';
+import { broken, invalid } from '../problem.ts';
 import { type Line as LineSchema, RunId } from '../run-schemas.ts';
 import { type Api, cursor, LIMIT_DEFAULT, limit, named, pageOf } from '../schemas.ts';
 import { exceptBody } from '../validation.ts';
@@ -65,7 +66,7 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
   app.get(
     '/v1/payroll-runs/:run_id/lines',
     {
-      config: { scope: 'runs:read', refuses: ['not-found', 'not-acceptable', 'conflict', 'run-refused'] },
+      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'NOT_ACCEPTABLE', 'CONFLICT', 'RUN_REFUSED'] },
       schema: {
         operationId: 'listPayrollRunLines',
         tags: ['Payroll runs'],
@@ -112,8 +113,8 @@ export function payrollRunLineRoutes(app: Api, { db, log, onFatal }: ApiParts): 
         ? await linesOfRun(db, stored, from)
         : await linesOfOne(db, stored, employee_id, from?.position ?? null);
     if (from !== null && from.position !== list.position) {
-      throw new Refusal(
-        'conflict',
+      throw new AppError(
+        'CONFLICT',
         'The run was finalized while the list was read. Start again without cursor.',
       );
     }
@@ -318,7 +319,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
   app.post(
     '/v1/payroll-runs/:run_id/taken',
     {
-      config: { scope: 'runs:write', refuses: ['not-found', 'conflict', 'rows-refused'] },
+      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT', 'ROWS_REFUSED'] },
       validatorCompiler: exceptBody,
       schema: {
         operationId: 'recordTaken',
@@ -336,7 +337,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
       if (stored.state !== 'finalized') throw notFinalized(stored);
       const at = now().toISOString();
       const recorded = await limited(() => recordTaken(db, stored, streamedRows(request, TAKEN_COLUMNS), at));
-      if (!recorded.ok) throw broken('rows-refused', recorded.problems, recorded.problem_count);
+      if (!recorded.ok) throw broken('ROWS_REFUSED', recorded.problems, recorded.problem_count);
       const { ok: _, ...report } = recorded;
       const fields = { run_id, employer_id: stored.employer_id, count: report.lines, ...by(request) };
       log.info(fields, 'what payroll took was recorded');
@@ -347,7 +348,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
   app.post(
     '/v1/payroll-runs/:run_id/audit',
     {
-      config: { scope: 'runs:read', refuses: ['not-found', 'run-refused', 'rows-refused'] },
+      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'RUN_REFUSED', 'ROWS_REFUSED'] },
       validatorCompiler: exceptBody,
       schema: {
         operationId: 'auditPayrollRun',
@@ -366,7 +367,7 @@ export function payrollRunFileRoutes(app: Api, { db, now, log }: ApiParts): void
         const { pages } = await linesOfRun(db, stored, null);
         return auditRun(db, { employerId: stored.employer_id, pages }, rows);
       });
-      if (!audited.ok) throw broken('rows-refused', audited.problems, audited.problem_count);
+      if (!audited.ok) throw broken('ROWS_REFUSED', audited.problems, audited.problem_count);
       return audited.audit;
     },
   );

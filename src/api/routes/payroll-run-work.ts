@@ -2,6 +2,7 @@ import Type, { type Static } from 'typebox';
 import type { ReadinessReport } from '../../checks.ts';
 import { closed } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { AppError } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
@@ -11,7 +12,7 @@ import { finalizeChecked, unknownChecks } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import { idempotencyKeyOf, ifMatchOf } from '../headers.ts';
 import type { ApiParts } from '../parts.ts';
-import { invalid, Refusal } from '../problem.ts';
+import { invalid, type Refusal } from '../problem.ts';
 import { PayrollRun, RunId } from '../run-schemas.ts';
 import { type Api, reasonField } from '../schemas.ts';
 import { bodyMayBeLeftOut } from '../validation.ts';
@@ -61,7 +62,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
     {
       config: {
         scope: 'runs:write',
-        refuses: ['not-found', 'conflict', 'readiness-failed', 'precondition-failed', 'run-refused'],
+        refuses: ['NOT_FOUND', 'CONFLICT', 'READINESS_FAILED', 'PRECONDITION_FAILED', 'RUN_REFUSED'],
       },
       validatorCompiler: bodyMayBeLeftOut,
       schema: {
@@ -111,7 +112,7 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
   app.post(
     '/v1/payroll-runs/:run_id/void',
     {
-      config: { scope: 'runs:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'voidPayrollRun',
         tags: ['Payroll runs'],
@@ -152,13 +153,13 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
       case 'stale':
         return stale((await viewRun(db, await storedRun(db, runId))).etag);
       case 'changed':
-        return new Refusal(
-          'conflict',
+        return new AppError(
+          'CONFLICT',
           'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
         );
       case 'date-taken':
-        return new Refusal(
-          'conflict',
+        return new AppError(
+          'CONFLICT',
           `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void it first, or delete this one`,
         );
       case 'not-ready':
@@ -172,27 +173,27 @@ export function payrollRunWorkRoutes(app: Api, { db, now, log, overdueMs, silent
 /** Returns a refusal with the current ETag of the lines, so that they can be reviewed again. */
 function stale(etag: string): Refusal {
   const detail = `the lines changed since they were reviewed: review them, then send their ETag, "${etag}" by now`;
-  return new Refusal('precondition-failed', detail, { headers: { etag: `"${etag}"` } });
+  return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }
 
 /** Returns the refusal of a run that is not finalized. */
 export function notFinalized({ state }: StoredRun): Refusal {
   const todo = state === 'open' ? 'finalize it first' : 'create another run';
-  return new Refusal('conflict', `the run is ${state}: ${todo}`);
+  return new AppError('CONFLICT', `the run is ${state}: ${todo}`);
 }
 
 function notReady({ checks }: ReadinessReport): Refusal {
   const failed = checks.filter((check) => check.result === 'fail');
   const detail = `These readiness checks fail: ${failed.map(({ id }) => id).join(', ')}. Fix what they name, or accept each by name with a reason.`;
-  return new Refusal('readiness-failed', detail, {
-    errors: failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` })),
+  return new AppError('READINESS_FAILED', detail, {
+    problems: failed.map(({ id, count, advice }) => ({ path: id, rule: `${count} found. ${advice}` })),
   });
 }
 
 /** Returns a refusal with the current ETag of the readiness report. */
 function failuresChanged({ etag }: ReadinessReport): Refusal {
   const detail = `To accept findings, send the ETag of the readiness report that was reviewed as If-Match. The report is "${etag}" now: review it first.`;
-  return new Refusal('precondition-failed', detail, { headers: { etag: `"${etag}"` } });
+  return new AppError('PRECONDITION_FAILED', detail, { headers: { etag: `"${etag}"` } });
 }
 
 function acceptanceOf({ accept, reason }: Finalizing, acceptedBy: string): Acceptance | null {

@@ -2,6 +2,7 @@ import type { FastifyReply } from 'fastify';
 import Type from 'typebox';
 import { closed, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import { transact } from '../../database/transaction.ts';
+import { AppError } from '../../errors.ts';
 import { outlineOf, runCursor, viewPreview, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
@@ -12,7 +13,7 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { readinessOfRun } from '../../readiness/run-report.ts';
 import { by } from '../auth.ts';
 import type { ApiParts } from '../parts.ts';
-import { broken, notFound, Refusal } from '../problem.ts';
+import { broken, notFound, type Refusal } from '../problem.ts';
 import {
   DescribedRunBody,
   Line,
@@ -54,7 +55,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.put(
     '/v1/payroll-runs/:run_id',
     {
-      config: { scope: 'runs:write', refuses: ['conflict', 'run-refused'] },
+      config: { scope: 'runs:write', refuses: ['CONFLICT', 'RUN_REFUSED'] },
       bodyLimit: RUN_BYTES_MAX,
       validatorCompiler: exceptBody,
       schema: {
@@ -80,8 +81,8 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
       const run = runIn(request.body);
       const begun = await beginRun(db, run_id, run, now().toISOString());
       if (begun.outcome === 'different') {
-        throw new Refusal(
-          'conflict',
+        throw new AppError(
+          'CONFLICT',
           'A run with this ID and a different body exists. Use another ID or delete that run.',
         );
       }
@@ -96,7 +97,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.post(
     '/v1/payroll-runs/preview',
     {
-      config: { scope: 'runs:read', refuses: ['run-refused'] },
+      config: { scope: 'runs:read', refuses: ['RUN_REFUSED'] },
       bodyLimit: RUN_BYTES_MAX,
       validatorCompiler: exceptBody,
       schema: {
@@ -140,7 +141,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id',
     {
-      config: { scope: 'runs:read', refuses: ['not-found', 'run-refused'] },
+      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'RUN_REFUSED'] },
       schema: {
         operationId: 'getPayrollRun',
         tags: ['Payroll runs'],
@@ -161,7 +162,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.get(
     '/v1/payroll-runs/:run_id/outline',
     {
-      config: { scope: 'runs:read', refuses: ['not-found'] },
+      config: { scope: 'runs:read', refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'getPayrollRunOutline',
         tags: ['Payroll runs'],
@@ -177,7 +178,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   app.delete(
     '/v1/payroll-runs/:run_id',
     {
-      config: { scope: 'runs:write', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'runs:write', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'deletePayrollRun',
         tags: ['Payroll runs'],
@@ -198,7 +199,7 @@ export function payrollRunRoutes(app: Api, { db, now, log }: ApiParts): void {
   );
 }
 
-/** Returns the run with the id. Throws 404 as a `Refusal`. */
+/** Returns the run with the id. Throws 404 as an `AppError`. */
 export async function storedRun(db: ApiParts['db'], runId: string): Promise<StoredRun> {
   const stored = await findRun(db, runId);
   if (stored === null) throw noRun();
@@ -210,7 +211,7 @@ export function noRun(): Refusal {
 }
 
 export function notOpen(): Refusal {
-  return new Refusal('conflict', 'The run is no longer open. Void it and create another one.');
+  return new AppError('CONFLICT', 'The run is no longer open. Void it and create another one.');
 }
 
 /** Sets the ETag header to that of a run's lines, in quotes. */
@@ -220,12 +221,12 @@ export function withEtag(reply: FastifyReply, etag: string): FastifyReply {
 
 const checkBody = compileValidator({ schema: RunBody, method: '', url: '', httpPart: 'body' });
 
-/** Returns the run that a body defines. Throws 422 as a `Refusal` that names each wrong field. */
+/** Returns the run that a body defines. Throws 422 as an `AppError` that names each wrong field. */
 function runIn(body: unknown): StatedRun {
   const checked = checkBody(body) as { error?: Refusal };
-  if (checked.error !== undefined) throw broken('run-refused', checked.error.errors);
+  if (checked.error !== undefined) throw broken('RUN_REFUSED', checked.error.problems);
   const asked = runOf(body);
-  if (!asked.ok) throw broken('run-refused', asked.problems);
+  if (!asked.ok) throw broken('RUN_REFUSED', asked.problems);
   return asked.run;
 }
 
@@ -257,7 +258,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
   app.get(
     '/v1/payroll-runs/:run_id/readiness',
     {
-      config: { scope: 'runs:read', refuses: ['not-found', 'conflict', 'run-refused'] },
+      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'CONFLICT', 'RUN_REFUSED'] },
       schema: {
         operationId: 'getPayrollRunReadiness',
         tags: ['Payroll runs'],
@@ -271,8 +272,8 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
     async ({ params }, reply) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state !== 'open') {
-        throw new Refusal(
-          'conflict',
+        throw new AppError(
+          'CONFLICT',
           `the run is ${stored.state}: readiness is checked before that, verify proves it afterward`,
         );
       }
@@ -286,7 +287,7 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
   app.get(
     '/v1/payroll-runs/:run_id/verify',
     {
-      config: { scope: 'runs:read', refuses: ['not-found', 'conflict'] },
+      config: { scope: 'runs:read', refuses: ['NOT_FOUND', 'CONFLICT'] },
       schema: {
         operationId: 'verifyPayrollRun',
         tags: ['Payroll runs'],
@@ -300,10 +301,10 @@ export function payrollRunProofRoutes(app: Api, { db, now, overdueMs, silentAfte
     async ({ params }) => {
       const stored = await storedRun(db, params.run_id);
       if (stored.state === 'open') {
-        throw new Refusal('conflict', 'The run is open. Finalize it first.');
+        throw new AppError('CONFLICT', 'The run is open. Finalize it first.');
       }
       const otherRules = whyOtherRules(stored);
-      if (otherRules !== null) throw new Refusal('conflict', otherRules);
+      if (otherRules !== null) throw new AppError('CONFLICT', otherRules);
       return verifyRun(db, stored);
     },
   );

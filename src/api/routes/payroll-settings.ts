@@ -130,7 +130,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
   app.put(
     '/v1/employers/:employer_id/pay-schedule',
     {
-      config: { scope: 'runs:write', refuses: ['settings-refused'] },
+      config: { scope: 'runs:write', refuses: ['SETTINGS_REFUSED'] },
       bodyLimit: SETTINGS_BYTES_MAX,
       validatorCompiler: exceptBody,
       schema: {
@@ -147,7 +147,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
     async (request) => {
       const { employer_id } = request.params;
       const asked = schedulesOf(request.body);
-      if (!asked.ok) throw broken('settings-refused', asked.problems);
+      if (!asked.ok) throw broken('SETTINGS_REFUSED', asked.problems);
       const at = now().toISOString();
       await transact(db, (trx) => putSchedules(trx, employer_id, asked.schedules, at));
       log.info({ employer_id, count: asked.schedules.length, ...by(request) }, 'pay schedules were set');
@@ -174,7 +174,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
   app.put(
     '/v1/employers/:employer_id/payroll-codes',
     {
-      config: { scope: 'runs:write', refuses: ['settings-refused'] },
+      config: { scope: 'runs:write', refuses: ['SETTINGS_REFUSED'] },
       bodyLimit: SETTINGS_BYTES_MAX,
       validatorCompiler: exceptBody,
       schema: {
@@ -190,7 +190,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
     async (request) => {
       const { employer_id } = request.params;
       const asked = codesOf(request.body);
-      if (!asked.ok) throw broken('settings-refused', asked.problems);
+      if (!asked.ok) throw broken('SETTINGS_REFUSED', asked.problems);
       const at = now().toISOString();
       await transact(db, (trx) => putCodes(trx, employer_id, asked.codes, at));
       log.info({ employer_id, count: asked.codes.length, ...by(request) }, 'payroll codes were set');
@@ -218,7 +218,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
   app.put(
     '/v1/employers/:employer_id/payroll-policy',
     {
-      config: { scope: 'runs:write', refuses: ['settings-refused'] },
+      config: { scope: 'runs:write', refuses: ['SETTINGS_REFUSED'] },
       validatorCompiler: exceptBody,
       schema: {
         operationId: 'putPayrollPolicy',
@@ -235,7 +235,7 @@ export function payrollSettingRoutes(app: Api, { db, now, log }: ApiParts): void
     async (request) => {
       const { employer_id } = request.params;
       const asked = policyOf(request.body);
-      if (!asked.ok) throw broken('settings-refused', asked.problems);
+      if (!asked.ok) throw broken('SETTINGS_REFUSED', asked.problems);
       const at = now().toISOString();
       const set = { now: at, by: by(request).token ?? null };
       await transact(db, (trx) => putPolicy(trx, employer_id, asked.policy, set));

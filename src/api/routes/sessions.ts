@@ -61,7 +61,7 @@ export function sessionRoutes(app: Api, { db, now, log, firstToken }: ApiParts):
   app.delete(
     '/v1/sessions/:session_id',
     {
-      config: { ...config, refuses: ['not-found'] },
+      config: { ...config, refuses: ['NOT_FOUND'] },
       schema: {
         operationId: 'endSession',
         tags: ['Sessions'],

@@ -4,10 +4,10 @@ import type { RequestState } from '../../database/tables.ts';
 import { changeCursor } from '../../employment/change-view.ts';
 import { type AcceptedChange, findChange, listChanges } from '../../employment/changes.ts';
 import { type ActedOn, cancelChange, releaseChange, retryChange } from '../../employment/manual.ts';
+import { AppError } from '../../errors.ts';
 import { CHANGE_KINDS, type ChangeKind } from '../../outbox/manual.ts';
 import { cursorOption, instant, jsonOption, limitOption, reasonOf } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
-import { CommandFailed } from '../failure.ts';
 import { notePage, printable, printPairs, printTable, shortened } from '../output.ts';
 import { changeReport } from './report.ts';
 
@@ -162,8 +162,9 @@ function changeShow(context: Context, changeId: string, { json }: { json?: true 
   });
 }
 
-function unknownChange(changeId: string): CommandFailed {
-  return new CommandFailed(
+function unknownChange(changeId: string): AppError {
+  return new AppError(
+    'COMMAND_FAILED',
     `there is no employment change ${printable(changeId)}: "benefits-sidecar change list" shows those that there are`,
   );
 }
@@ -207,7 +208,7 @@ function printOutcome(
   json: true | undefined,
 ): number {
   if (acted.outcome === 'not-found') throw unknownChange(changeId);
-  if (acted.outcome === 'refused') throw new CommandFailed(acted.why);
+  if (acted.outcome === 'refused') throw new AppError('COMMAND_FAILED', acted.why);
   const { change } = acted;
   if (json) out.json(change);
   else out.print(`${printable(changeId)} ${what} ${change.kind} of ${printable(change.employee_id)}`);

@@ -1,7 +1,7 @@
 /** Reports the employment changes in a file. */
 import { createHash } from 'node:crypto';
 import { readDataKeys } from '../../config.ts';
-import { givenFieldPath, type Problem } from '../../contract/check.ts';
+import { givenFieldPath } from '../../contract/check.ts';
 import type { ParsedJson } from '../../contract/json.ts';
 import type { Db } from '../../database/tables.ts';
 import {
@@ -13,14 +13,16 @@ import {
 } from '../../employment/accept.ts';
 import { type ChangeKind, checkChange } from '../../employment/change.ts';
 import { CHANGE_SCHEMAS } from '../../employment/change-view.ts';
-import { slices, Unreadable } from '../../formats/bytes.ts';
+import type { Problem } from '../../errors.ts';
+import { AppError, isAppError } from '../../errors.ts';
+import { slices, unreadableFor } from '../../formats/bytes.ts';
 import { csvRecords, type Header, readHeader } from '../../formats/csv.ts';
 import { jsonPieces, ndjsonValues } from '../../formats/json-list.ts';
 import { createProblems, ROWS_BYTES_MAX, type RowFormat } from '../../formats/rows.ts';
 import { createEncryptor } from '../../security/encryption.ts';
 import { findRowsFile, type RowsFile } from '../arguments.ts';
 import { type Context, withDatabase } from '../context.ts';
-import { CommandFailed, Refused, WrongUsage } from '../failure.ts';
+import { inputRefused } from '../failure.ts';
 import { adding, counted, showProgress } from '../output.ts';
 
 type Options = { file: string; keyPrefix?: string; json?: true };
@@ -44,9 +46,16 @@ export function changeReport(kind: ChangeKind) {
       const results = await accept(context, { db, encryptor, now }, { file, kind, rows, keys });
       printResults(context, results, { rows, json: json === true });
       const conflicts = results.filter(({ outcome }) => outcome === 'conflict');
-      if (conflicts.length > 0) throw new Conflicts(conflicts.map(conflictOf));
+      if (conflicts.length > 0) {
+        throw new AppError(
+          'CONFLICT',
+          'some rows were not accepted, because others came under their keys before: give another --key-prefix',
+          { problems: conflicts.map(conflictOf) },
+        );
+      }
       if (results.length < rows) {
-        throw new CommandFailed(
+        throw new AppError(
+          'COMMAND_FAILED',
           `stopped after ${results.length} of ${rows}: run the command again with the same file to continue`,
         );
       }
@@ -56,18 +65,6 @@ export function changeReport(kind: ChangeKind) {
       return 0;
     });
   };
-}
-
-/** Rows whose key was used for another change before. The other rows were accepted. */
-class Conflicts extends Error {
-  readonly code = 'CONFLICT';
-  readonly problems: readonly Problem[];
-  constructor(problems: readonly Problem[]) {
-    super(
-      'some rows were not accepted, because others came under their keys before: give another --key-prefix',
-    );
-    this.problems = problems;
-  }
 }
 
 function conflictOf({ path }: Result): Problem {
@@ -80,7 +77,8 @@ const PREFIX_MAX_CHARACTERS = 200;
 function assertPrefix(prefix: string | undefined): void {
   if (prefix === undefined) return;
   if (keyProblem('', prefix) === null && prefix.length <= PREFIX_MAX_CHARACTERS) return;
-  throw new WrongUsage(
+  throw new AppError(
+    'WRONG_USAGE',
     `--key-prefix must be 1 to ${PREFIX_MAX_CHARACTERS} visible ASCII characters, without spaces`,
   );
 }
@@ -90,7 +88,7 @@ function keysOf(kind: ChangeKind, prefix: string): (row: number) => string {
   return (row) => `${prefix}-${kind}-${row}`;
 }
 
-/** Reads the whole file. Throws `Refused`, which names each wrong row and field. */
+/** Reads the whole file. Throws INPUT_REFUSED, which names each wrong row and field. */
 async function checkFile(
   { out }: Context,
   file: RowsFile,
@@ -112,14 +110,14 @@ async function checkFile(
     }
     if (rows === 0) problems.add({ path: '', rule: 'has no change' });
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error;
+    if (!isAppError(error, 'UNREADABLE')) throw error;
     problems.add(...error.problems);
   } finally {
     progress.end();
   }
   if (!problems.isEmpty) {
     const refused = problems.refused();
-    throw new Refused('the file', refused.problems, refused.problem_count);
+    throw inputRefused('the file', refused.problems, refused.problem_count);
   }
   return { rows, digest: digest.digest('hex') };
 }
@@ -174,7 +172,7 @@ async function accept(
 function pendingOf(given: GivenChange, kind: ChangeKind, idempotencyKey: string): Pending {
   const checked = 'problem' in given ? null : checkChange(kind, given.value);
   if ('problem' in given || checked === null || !checked.ok) {
-    throw new CommandFailed('the file changed while it was read: run the command again');
+    throw new AppError('COMMAND_FAILED', 'the file changed while it was read: run the command again');
   }
   return { path: given.path, change: checked.change, idempotencyKey };
 }
@@ -208,7 +206,7 @@ type GivenChange = { path: string; value: unknown } | { problem: Problem };
 const LIST = 'changes';
 const pathOf = (row: number): string => `${LIST}[${row}]`;
 
-/** Reads the rows one by one in flat memory. Throws `Unreadable`, and what the content throws. */
+/** Reads the rows one by one in flat memory. Throws UNREADABLE, and what the content throws. */
 function givenChanges(
   content: AsyncIterable<Uint8Array>,
   format: RowFormat,
@@ -230,7 +228,7 @@ async function* csvChanges(bytes: AsyncIterable<Uint8Array>, kind: ChangeKind): 
     if (header === null) {
       header = readHeader(cells, rowKind);
       columns = cells.length;
-      if (header.problems.length > 0) throw new Unreadable(header.problems);
+      if (header.problems.length > 0) throw unreadableFor(header.problems);
       continue;
     }
     const path = pathOf(rows);

@@ -6,10 +6,11 @@ import { readDatabaseUrl, readEnvironment } from '../../config.ts';
 import { engineOfUrl } from '../../database/engine.ts';
 import { hasReservedSuffix, SUFFIX } from '../../database/files.ts';
 import { sqliteFile, sqlitePath } from '../../database/open.ts';
+import { AppError } from '../../errors.ts';
 import { backUp } from '../../operations/backup.ts';
 import { jsonOption } from '../arguments.ts';
 import type { Act, Context } from '../context.ts';
-import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
+import { ifStopped } from '../failure.ts';
 import { megabytes, printPairs, showProgress } from '../output.ts';
 
 export function addBackupCommand(program: Command, act: Act): void {
@@ -34,7 +35,7 @@ export async function backup(
   const { out, env, stopped } = context;
   const url = readDatabaseUrl(env);
   const environment = readEnvironment(env);
-  if (engineOfUrl(url) === 'postgres') throw new CommandFailed(dumpWith(url, file));
+  if (engineOfUrl(url) === 'postgres') throw new AppError('COMMAND_FAILED', dumpWith(url, file));
   const path = databaseFile(url);
   const target = targetOf(file, path, force === true);
   const progress = await showProgress(out, 'MB', null);
@@ -71,27 +72,31 @@ export async function backup(
 function databaseFile(url: string): string {
   const path = sqliteFile(url);
   if (existsSync(path)) return path;
-  throw new CommandFailed(`there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
+  throw new AppError('COMMAND_FAILED', `there is no database at ${nameOfDatabase(url)}: check DATABASE_URL`);
 }
 
 /** Returns the path of the backup with its folder resolved, so it can be compared with the path of the database. */
 function targetOf(file: string, path: string, force: boolean): string {
   const folder = dirname(resolve(file));
-  if (!existsSync(folder)) throw new CommandFailed(`the folder ${folder} does not exist: make it first`);
+  if (!existsSync(folder))
+    throw new AppError('COMMAND_FAILED', `the folder ${folder} does not exist: make it first`);
   const target = resolve(realpathSync(folder), basename(file));
   if (target === path || (existsSync(target) && realpathSync(target) === path)) {
-    throw new WrongUsage(`${file} is the database itself: name another file`);
+    throw new AppError('WRONG_USAGE', `${file} is the database itself: name another file`);
   }
   if (hasReservedSuffix(target)) {
-    throw new WrongUsage(`${file} is named like what lies beside a database: name another file`);
+    throw new AppError('WRONG_USAGE', `${file} is named like what lies beside a database: name another file`);
   }
   if (!existsSync(target)) return target;
   if (!force) {
-    throw new CommandFailed(`${file} is there already: name another file, or replace it with --force`);
+    throw new AppError(
+      'COMMAND_FAILED',
+      `${file} is there already: name another file, or replace it with --force`,
+    );
   }
   // Only a database that is or was served has a lock file.
   if (existsSync(`${realpathSync(target)}${SUFFIX.lock}`)) {
-    throw new CommandFailed(`${file} is the database of another sidecar: name another file`);
+    throw new AppError('COMMAND_FAILED', `${file} is the database of another sidecar: name another file`);
   }
   return target;
 }

@@ -4,13 +4,14 @@ import { readDatabaseUrl, readDataKeys, readRetention } from '../../config.ts';
 import { createDifferences, type Differences } from '../../database/difference.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Environment } from '../../environment.ts';
+import { AppError } from '../../errors.ts';
 import { acceptLosses, undetectedLoss } from '../../inbox/data-loss.ts';
 import { countDue, type DueByKind, dropDue } from '../../operations/retention.ts';
 import { type Found, rowsToVerify, verifyAll } from '../../operations/verify.ts';
 import { createEncryptor, type Encryptor } from '../../security/encryption.ts';
 import { jsonOption, reasonOf } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
-import { CommandFailed, ifStopped } from '../failure.ts';
+import { ifStopped } from '../failure.ts';
 import { adding, type Output, printable, printPairs, printTable, showProgress } from '../output.ts';
 
 export function addVerifyCommand(program: Command, act: Act): void {
@@ -134,12 +135,13 @@ async function acceptLoss(
   const why = reasonOf(reason);
   return withDatabase(context, async (db) => {
     if ((await undetectedLoss(db, now())) !== null) {
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         'the loss is not noted in the database yet: start "serve", which does, then accept it',
       );
     }
     const accepted = await transact(db, (trx) => acceptLosses(trx, why, now().toISOString()));
-    if (accepted === 0) throw new CommandFailed('there is nothing to accept: no loss is open');
+    if (accepted === 0) throw new AppError('COMMAND_FAILED', 'there is nothing to accept: no loss is open');
     if (json) out.json({ accepted });
     else out.print(`accepted ${accepted === 1 ? 'the loss' : `${accepted} losses`}`);
     return 0;

@@ -3,15 +3,15 @@ import { existsSync, realpathSync, rmSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { readDatabaseUrl, readDataKeys, readEnvironment, readRetention } from '../../config.ts';
 import { engineOfUrl, tableExists } from '../../database/engine.ts';
-import { codeOf } from '../../database/errors.ts';
-import { countDue, SchemaRefused } from '../../database/migrate.ts';
+import { countDue } from '../../database/migrate.ts';
 import { type Newest, readNewest, replayFrom } from '../../database/newest.ts';
-import { AlreadyServed, holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
+import { holdServeLock, isServed, sqliteFile } from '../../database/open.ts';
 import { assertSchemaUnaltered } from '../../database/schema-check.ts';
 import type { Db } from '../../database/tables.ts';
+import { AppError, codeOf, isAppError } from '../../errors.ts';
 import { whatToReplay } from '../../inbox/data-loss.ts';
 import { removeMark } from '../../inbox/high-water-mark.ts';
-import { assertWhole, BackupFailed, withFile } from '../../operations/backup.ts';
+import { assertWhole, withFile } from '../../operations/backup.ts';
 import {
   compact,
   copyToPrepared,
@@ -27,7 +27,7 @@ import { keysInUse } from '../../security/rotation.ts';
 import { jsonOption } from '../arguments.ts';
 import type { Act, Context } from '../context.ts';
 import { checkDataKeys } from '../doctor/database.ts';
-import { CommandFailed, ifStopped, WrongUsage } from '../failure.ts';
+import { ifStopped } from '../failure.ts';
 import { megabytes, printable, printPairs, showProgress } from '../output.ts';
 import { restoreWith } from './backup.ts';
 
@@ -51,7 +51,7 @@ type Options = { force?: true; withoutKeys?: true; json?: true };
 export async function restore(context: Context, file: string, options: Options): Promise<number> {
   const url = readDatabaseUrl(context.env);
   readEnvironment(context.env);
-  if (engineOfUrl(url) === 'postgres') throw new CommandFailed(restoreWith(url, file));
+  if (engineOfUrl(url) === 'postgres') throw new AppError('COMMAND_FAILED', restoreWith(url, file));
   const path = sqliteFile(url);
   assertBackup(file, path);
   const release = notServed(url);
@@ -71,15 +71,18 @@ export async function restore(context: Context, file: string, options: Options):
 /** Throws if the name or the kind of the file rules it out as a backup. */
 function assertBackup(file: string, path: string): void {
   if (!existsSync(file) || !statSync(file).isFile()) {
-    throw new CommandFailed(`there is no file ${file}: check the path`);
+    throw new AppError('COMMAND_FAILED', `there is no file ${file}: check the path`);
   }
   const source = realpathSync(file);
-  if (source === path) throw new WrongUsage(`${file} is the database itself: name a backup`);
+  if (source === path) throw new AppError('WRONG_USAGE', `${file} is the database itself: name a backup`);
   if (preparedNames(path).includes(source)) {
-    throw new WrongUsage(`${file} has a name that restoring uses itself, and overwrites: rename it`);
+    throw new AppError(
+      'WRONG_USAGE',
+      `${file} has a name that restoring uses itself, and overwrites: rename it`,
+    );
   }
   if (isServed(`sqlite:${source}`)) {
-    throw new CommandFailed(`${file} is being served: make a backup of it, and restore that`);
+    throw new AppError('COMMAND_FAILED', `${file} is being served: make a backup of it, and restore that`);
   }
 }
 
@@ -87,8 +90,10 @@ function notServed(url: string): () => void {
   try {
     return holdServeLock(url);
   } catch (error) {
-    if (!(error instanceof AlreadyServed)) throw error;
-    throw new CommandFailed('the database is being served: stop "serve", then restore', { cause: error });
+    if (!isAppError(error, 'ALREADY_SERVED')) throw error;
+    throw new AppError('COMMAND_FAILED', 'the database is being served: stop "serve", then restore', {
+      cause: error,
+    });
   }
 }
 
@@ -106,7 +111,8 @@ async function replace(context: Context, file: string, path: string, options: Op
   const isReplacing = isThere(path);
   const replaced = isReplacing ? await newestOf(path) : null;
   if (isReplacing && !options.force) {
-    throw new CommandFailed(
+    throw new AppError(
+      'COMMAND_FAILED',
       `there is a database at ${path} already: its newest is ${inWords(replaced)}; that of ${file} is ${inWords(checked.newest)}. Replace it with --force: it is kept beside the new one`,
     );
   }
@@ -158,7 +164,7 @@ type Checked = { newest: Newest; due: number };
 
 /**
  * Checks the copy of a backup: a complete database of this program and environment, of this release or an older
- * one, whose encrypted values DATA_KEYS opens. Throws `CommandFailed`, which names the backup.
+ * one, whose encrypted values DATA_KEYS opens. Throws COMMAND_FAILED, which names the backup.
  */
 async function checkBackup(
   { env }: Context,
@@ -177,22 +183,18 @@ async function checkBackup(
   } catch (error) {
     const why = reasonOf(error);
     if (why === null) throw error;
-    throw new CommandFailed(`${file} cannot be restored, and nothing was replaced: ${why}`, {
+    throw new AppError('COMMAND_FAILED', `${file} cannot be restored, and nothing was replaced: ${why}`, {
       cause: error,
     });
   }
 }
 
 function reasonOf(error: unknown): string | null {
-  if (error instanceof SchemaRefused || error instanceof BackupFailed || error instanceof KeysMissing) {
-    return error.message;
-  }
+  if (isAppError(error, 'SCHEMA_REFUSED', 'BACKUP_FAILED', 'DATA_KEY_MISSING')) return error.message;
   const code = codeOf(error);
   if (code === 'SQLITE_NOTADB') return 'it is no SQLite database';
   return /^SQLITE_(CORRUPT|IOERR)/.test(code) ? `it is damaged (${code})` : null;
 }
-
-class KeysMissing extends Error {}
 
 const WITHOUT =
   'add that key to DATA_KEYS after the first one, or give up the data encrypted with it by --without-keys';
@@ -207,10 +209,10 @@ async function checkKeys(db: Db, env: Context['env'], due: number): Promise<void
   for (const [id, values] of inUse) {
     if (given.has(id)) continue;
     const count = [...values.values()].reduce((sum, one) => sum + one, 0);
-    throw new KeysMissing(`${count} of its values are sealed with key ${id}: ${WITHOUT}`);
+    throw new AppError('DATA_KEY_MISSING', `${count} of its values are sealed with key ${id}: ${WITHOUT}`);
   }
   // The key under the same id may differ. Tables of an older release may lack the columns that this reads.
   if (due > 0) return;
   const wrong = (await checkDataKeys(db, env)).find(({ result }) => result === 'fail');
-  if (wrong !== undefined) throw new KeysMissing(`${wrong.message}: ${WITHOUT}`);
+  if (wrong !== undefined) throw new AppError('DATA_KEY_MISSING', `${wrong.message}: ${WITHOUT}`);
 }

@@ -1,7 +1,7 @@
 import type { CensusSync } from '../../census/sync-list.ts';
 import type { Census } from '../../contract/census.ts';
 import { counted } from '../output.ts';
-import { expect, firstDifference, type Scene, type Step, StepFailed, waitFor } from './scene.ts';
+import { expect, firstDifference, type Scene, type Step, stepFailed, waitFor } from './scene.ts';
 
 export const CENSUS_STEPS: readonly Step[] = [
   { title: 'The benefits service requests the census of each employer', play: askForCensuses },
@@ -68,7 +68,7 @@ async function assertNotFailed(stage: Scene['stage'], employerId: string): Promi
   if (failed === undefined) return;
   const [problem] = failed.problems;
   const where = problem === undefined ? '' : ` (${problem.path}: ${problem.rule})`;
-  throw new StepFailed(
+  throw stepFailed(
     `the census of ${employerId} to pass the check and be uploaded`,
     `a census sync that failed: ${failed.reason}${where}`,
   );

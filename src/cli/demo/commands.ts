@@ -1,6 +1,7 @@
 /** The demo: the whole loop on this machine. Each step is checked by reading back its result. */
 import type { Command } from 'commander';
 import { systemClock } from '../../clock.ts';
+import { isAppError } from '../../errors.ts';
 import type { VersionView } from '../../ledger/deduction-view.ts';
 import type { PayrollRunSummary } from '../../payroll/run-view.ts';
 import { type Act, aborted, type Context } from '../context.ts';
@@ -9,7 +10,7 @@ import { type Output, printPairs } from '../output.ts';
 import { CENSUS_STEPS } from './census-steps.ts';
 import { DEDUCTION_STEPS, LEDGER_STEP, printLedger } from './deduction-steps.ts';
 import { PAYROLL_STEPS } from './payroll-steps.ts';
-import { type Scene, type Step, StepFailed } from './scene.ts';
+import type { Scene, Step } from './scene.ts';
 import { type Stage, setStage } from './stage.ts';
 
 export function addDemoCommand(program: Command, act: Act): void {
@@ -93,7 +94,7 @@ async function within(step: Promise<void>, stopping: AbortSignal): Promise<void>
 }
 
 function reasonOf(error: unknown): string {
-  if (error instanceof StepFailed) return `  expected: ${error.expected}\n  found:    ${error.found}`;
+  if (isAppError(error, 'STEP_FAILED')) return error.message;
   if (error instanceof DOMException) {
     return error.name === 'TimeoutError'
       ? `  It took longer than ${STEP_WITHIN_MS / 1_000} s.`

@@ -5,7 +5,7 @@ import type { EventView } from '../../inbox/event-view.ts';
 import type { DeductionView, VersionView } from '../../ledger/deduction-view.ts';
 import type { MadeEvent } from '../../simulator/events.ts';
 import { counted, type Output, printTable } from '../output.ts';
-import { expect, expectEqual, firstDifference, type Scene, type Step, StepFailed, waitFor } from './scene.ts';
+import { expect, expectEqual, firstDifference, type Scene, type Step, stepFailed, waitFor } from './scene.ts';
 import type { Stage } from './stage.ts';
 
 export const DEDUCTION_STEPS: readonly Step[] = [
@@ -163,8 +163,7 @@ async function firstDeduction(
   const [first] = await api.list<DeductionView>(
     `/v1/deductions?employer_id=${encodeURIComponent(employerId)}&line_of_coverage=${line}`,
   );
-  if (first === undefined)
-    throw new StepFailed(`a deduction for ${line} at ${employerId} in the ledger`, 'none');
+  if (first === undefined) throw stepFailed(`a deduction for ${line} at ${employerId} in the ledger`, 'none');
   return first;
 }
 

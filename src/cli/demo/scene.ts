@@ -2,6 +2,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../../clock.ts';
+import { AppError } from '../../errors.ts';
 import type { Stage } from './stage.ts';
 
 /** The parts that a step works with. */
@@ -14,35 +15,28 @@ export type Scene = {
   confirm(text: string): void;
 };
 
-/** A numbered step of the demo. `play` rejects, mostly with `StepFailed`, when a result is not as expected. */
+/** A numbered step of the demo. `play` rejects, mostly with STEP_FAILED, when a result is not as expected. */
 export type Step = { readonly title: string; play(scene: Scene): Promise<void> };
 
-export class StepFailed extends Error {
-  readonly code = 'STEP_FAILED';
-  readonly expected: string;
-  readonly found: string;
-  constructor(expected: string, found: string) {
-    super(`expected ${expected}; found ${found}`);
-    this.expected = expected;
-    this.found = found;
-  }
+export function stepFailed(expected: string, found: string): AppError {
+  return new AppError('STEP_FAILED', `  expected: ${expected}\n  found:    ${found}`);
 }
 
 /** Each wait takes well under a second on an idle machine. The limit allows for a busy one. */
 const WAIT_MS = 60_000;
 const LOOK_EVERY_MS = 10;
 
-/** Throws `StepFailed` unless `holds`. */
+/** Throws STEP_FAILED unless `holds`. */
 export function expect(holds: boolean, expected: string, found: string): void {
-  if (!holds) throw new StepFailed(expected, found);
+  if (!holds) throw stepFailed(expected, found);
 }
 
-/** Throws `StepFailed` unless both are deeply equal. `what` names them. */
+/** Throws STEP_FAILED unless both are deeply equal. `what` names them. */
 export function expectEqual(what: string, found: unknown, expected: unknown): void {
   expect(isDeepStrictEqual(found, expected), `${what}: ${shown(expected)}`, shown(found));
 }
 
-/** Polls until `holds` and returns what it saw. Throws `StepFailed` with the last value after `withinMs`. */
+/** Polls until `holds` and returns what it saw. Throws STEP_FAILED with the last value after `withinMs`. */
 export async function waitFor<T>(
   expected: string,
   look: () => Promise<T> | T,
@@ -53,8 +47,7 @@ export async function waitFor<T>(
   for (;;) {
     const seen = await look();
     if (holds(seen)) return seen;
-    if (performance.now() > until)
-      throw new StepFailed(`${expected} within ${withinMs / 1_000} s`, shown(seen));
+    if (performance.now() > until) throw stepFailed(`${expected} within ${withinMs / 1_000} s`, shown(seen));
     await pause(LOOK_EVERY_MS);
   }
 }

@@ -8,10 +8,10 @@ import { join } from 'node:path';
 import { Agent, request } from 'undici';
 import { readConfig } from '../../config.ts';
 import type { Census } from '../../contract/census.ts';
+import { AppError } from '../../errors.ts';
 import { createSidecar, type Sidecar } from '../../runtime/sidecar.ts';
 import { type Simulator, startSimulator } from '../../simulator/simulator.ts';
 import { silentLog } from '../../telemetry/log.ts';
-import { CommandFailed } from '../failure.ts';
 
 export type Stage = {
   readonly simulator: Simulator;
@@ -89,7 +89,8 @@ async function makeFolder(): Promise<string> {
     return await mkdtemp(join(tmpdir(), 'benefits-sidecar-demo-'));
   } catch (error) {
     const code = (error as { code?: string }).code ?? 'unknown error';
-    throw new CommandFailed(
+    throw new AppError(
+      'COMMAND_FAILED',
       `cannot create a scratch folder in ${tmpdir()} (${code}): set TMPDIR to another folder`,
     );
   }

@@ -10,9 +10,9 @@ import {
   readListeners,
   readReceiver,
 } from '../../config.ts';
-import { codeOf } from '../../database/errors.ts';
 import { isServed } from '../../database/open.ts';
 import type { Environment } from '../../environment.ts';
+import { codeOf } from '../../errors.ts';
 import { addressToReach } from '../replay.ts';
 import { type Answer, type Finding, fail, findingsOf, get, pass, unknown, warn } from './finding.ts';
 

@@ -4,7 +4,6 @@ import {
   type BenefitsConfig,
   type CensusSource,
   type Config,
-  ConfigError,
   type DataKey,
   type Listener,
   plainHttpVariables,
@@ -12,6 +11,7 @@ import {
   readListeners,
 } from '../../config.ts';
 import { type Environment, given } from '../../environment.ts';
+import { isAppError } from '../../errors.ts';
 import { nameOfDatabase } from '../database/backup.ts';
 import { counted } from '../output.ts';
 import { type Finding, fail, pass, warn } from './finding.ts';
@@ -45,7 +45,7 @@ export function checkConfiguration(env: Environment): Finding[] {
       assertApart(name, env);
       return findingOf(name, meaning, env);
     } catch (error) {
-      if (!(error instanceof ConfigError)) throw error;
+      if (!isAppError(error, 'CONFIG')) throw error;
       return fail(id, error.message, 'Set it as the README describes under "Configuration".');
     }
   });
@@ -57,7 +57,7 @@ function assertApart(name: string, env: Environment): void {
   try {
     readListeners(env);
   } catch (error) {
-    if (error instanceof ConfigError && error.variable === name) throw error;
+    if (isAppError(error, 'CONFIG') && error.subject === name) throw error;
   }
 }
 
@@ -151,7 +151,7 @@ const STAND_INS: Environment = {
   API_PORT: '0',
 };
 
-/** Returns what one variable means, whatever the others are. Throws `ConfigError` if it is malformed. */
+/** Returns what one variable means, whatever the others are. Throws CONFIG if it is malformed. */
 function meaningOf(name: string, env: Environment): string {
   return SETTINGS[name]?.(readAlone(name, env)) ?? '';
 }

@@ -1,6 +1,5 @@
 import { Agent, request } from 'undici';
-import { ConfigError } from '../../config.ts';
-import { codeOf } from '../../database/errors.ts';
+import { codeOf, isAppError } from '../../errors.ts';
 import { VERSION } from '../../version.ts';
 import { describeFailure } from '../failure.ts';
 
@@ -34,7 +33,7 @@ export async function findingsOf(id: string, check: () => Promise<Finding[]>): P
   try {
     return await check();
   } catch (error) {
-    if (error instanceof ConfigError) return [unknown(id, `not checked: it needs ${error.variable}`)];
+    if (isAppError(error, 'CONFIG')) return [unknown(id, `not checked: it needs ${error.subject}`)];
     return [fail(id, describeFailure(error), 'Fix this and run doctor again.')];
   }
 }

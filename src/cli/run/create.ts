@@ -1,12 +1,13 @@
 /** The commands of payroll runs. This file creates and previews them. */
 import type { Command } from 'commander';
+import { AppError } from '../../errors.ts';
 import { APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../../payroll/calculation/plan.ts';
 import { viewPreview, viewStoredRun } from '../../payroll/run-view.ts';
 import { beginRun, PREVIEWED_LINES, previewWithLines } from '../../payroll/runs/begin.ts';
 import { RUN_ID_PATTERN, type RunBody, runOf, type StatedRun } from '../../payroll/runs/body.ts';
 import { jsonOption, readJsonFile } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
-import { CommandFailed, Refused, WrongUsage } from '../failure.ts';
+import { inputRefused } from '../failure.ts';
 import { printable } from '../output.ts';
 import { addFinalizeCommands } from './finalize.ts';
 import { addPayrollFileCommands } from './payroll-files.ts';
@@ -89,11 +90,11 @@ type RunOptions = { [Name in keyof typeof FIELDS]?: unknown } & { file?: string 
 
 /**
  * Returns the run in the options. `--employee` may be combined with a file, to look at one employee of an existing
- * run. Throws `Refused` with problems by field.
+ * run. Throws INPUT_REFUSED with problems by field.
  */
 async function askedRun(options: RunOptions): Promise<StatedRun> {
   const parsed = runOf(await bodyIn(options));
-  if (!parsed.ok) throw new Refused('the run', parsed.problems);
+  if (!parsed.ok) throw inputRefused('the run', parsed.problems);
   return parsed.run;
 }
 
@@ -105,7 +106,10 @@ async function bodyIn({ file, ...options }: RunOptions): Promise<unknown> {
   );
   if (file === undefined) return given;
   if (Object.keys(given).some((field) => field !== FIELDS.employee)) {
-    throw new WrongUsage('define a run with --file or with options: with a file, only --employee is allowed');
+    throw new AppError(
+      'WRONG_USAGE',
+      'define a run with --file or with options: with a file, only --employee is allowed',
+    );
   }
   const body = await readJsonFile(file);
   return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body, ...given } : body;
@@ -119,7 +123,8 @@ async function runCreate(
 ): Promise<number> {
   const { out, now } = context;
   if (!new RegExp(RUN_ID_PATTERN).test(runId)) {
-    throw new WrongUsage(
+    throw new AppError(
+      'WRONG_USAGE',
       'the id of a run must be 1 to 128 of A-Z a-z 0-9 . _ -, and not only one or two dots',
     );
   }
@@ -127,7 +132,8 @@ async function runCreate(
   return withDatabase(context, async (db) => {
     const begun = await beginRun(db, runId, run, now().toISOString());
     if (begun.outcome === 'different') {
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         `another run has the id ${printable(runId)}: use another id, or "benefits-sidecar run delete" that one while it is open`,
       );
     }

@@ -6,6 +6,7 @@ import type { Question } from '../../checks.ts';
 import { readReadinessLimits } from '../../config.ts';
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import { AppError } from '../../errors.ts';
 import { viewStoredRun } from '../../payroll/run-view.ts';
 import type { Acceptance } from '../../payroll/runs/acceptances.ts';
 import { settledBy } from '../../payroll/runs/compute.ts';
@@ -16,7 +17,6 @@ import { viewReadiness } from '../../readiness/report.ts';
 import { finalizeChecked, readinessOfRun, unknownChecks } from '../../readiness/run-report.ts';
 import { jsonOption, reasonOf } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
-import { CommandFailed, WrongUsage } from '../failure.ts';
 import { counted, createOutput, type Output, printable } from '../output.ts';
 import { printReadiness } from '../readiness.ts';
 import { printRun, printTotals } from './print.ts';
@@ -70,7 +70,8 @@ function runReadiness(context: Context, runId: string, { json }: { json?: true }
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state !== 'open') {
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         `the run is ${stored.state}: readiness is checked before that, "benefits-sidecar run verify" proves it afterward`,
       );
     }
@@ -93,12 +94,13 @@ type Options = { etag?: string; yes?: true; accept?: string[]; reason?: string; 
 async function runFinalize(context: Context, runId: string, options: Options): Promise<number> {
   const { out, env, now } = context;
   const accept = acceptanceOf(options);
-  if (options.etag !== undefined && options.yes) throw new WrongUsage('give either --etag or --yes');
+  if (options.etag !== undefined && options.yes)
+    throw new AppError('WRONG_USAGE', 'give either --etag or --yes');
   const limits = readReadinessLimits(env);
   return withDatabase(context, async (db) => {
     const question = { now: now(), ...limits };
     const ifMatch = options.etag ?? (await agreed(context, db, runId, question, options.yes === true));
-    if (ifMatch === null) throw new CommandFailed('nothing was finalized');
+    if (ifMatch === null) throw new AppError('COMMAND_FAILED', 'nothing was finalized');
     const finalized = await finalizeChecked(db, runId, { ifMatch, accept, question });
     if (!('stored' in finalized)) throw await refusalOf(context, db, finalized, runId);
     const { stored } = finalized;
@@ -111,12 +113,13 @@ async function runFinalize(context: Context, runId: string, options: Options): P
 
 function acceptanceOf({ accept, reason }: Options): Acceptance | null {
   if (accept === undefined && reason === undefined) return null;
-  if (accept === undefined) throw new WrongUsage('--reason is for --accept');
+  if (accept === undefined) throw new AppError('WRONG_USAGE', '--reason is for --accept');
   if (reason === undefined)
-    throw new WrongUsage('--accept needs a --reason, which is kept with the findings');
+    throw new AppError('WRONG_USAGE', '--accept needs a --reason, which is kept with the findings');
   const unknown = unknownChecks(accept);
   if (unknown.length > 0)
-    throw new WrongUsage(
+    throw new AppError(
+      'WRONG_USAGE',
       `--accept must name checks that "benefits-sidecar run readiness" prints. These are unknown: ${unknown.join(', ')}`,
     );
   return { checks: accept, reason: reasonOf(reason), acceptedBy: 'command line' };
@@ -135,7 +138,8 @@ async function agreed(
 ): Promise<string | null> {
   const isAsked = !yes && stdin.isTTY === true && out.stderr.isTTY === true;
   if (!yes && !isAsked) {
-    throw new WrongUsage(
+    throw new AppError(
+      'WRONG_USAGE',
       'give the --etag of the lines that were reviewed ("benefits-sidecar run show" prints it), or --yes for those of now',
     );
   }
@@ -178,7 +182,7 @@ async function refusalOf(
   db: Db,
   finalized: Exclude<Finalized, { stored: unknown }>,
   runId: string,
-): Promise<CommandFailed> {
+): Promise<AppError> {
   switch (finalized.outcome) {
     case 'unknown':
       return unknownRun(runId);
@@ -186,34 +190,39 @@ async function refusalOf(
       return notOpen((await storedRun(db, runId)).state);
     case 'stale': {
       const { etag } = await viewRun(db, await storedRun(db, runId));
-      return new CommandFailed(
+      return new AppError(
+        'COMMAND_FAILED',
         `the lines changed since they were reviewed: look at them again; their ETag is ${etag} now`,
       );
     }
     case 'changed':
-      return new CommandFailed(
+      return new AppError(
+        'COMMAND_FAILED',
         'Payroll data changed while the run was being finalized. Review the run, then finalize it again.',
       );
     case 'date-taken':
-      return new CommandFailed(
+      return new AppError(
+        'COMMAND_FAILED',
         `the run ${finalized.by} is finalized for this pay date, frequency and pay group: void it first, or delete this one`,
       );
     case 'not-ready': {
       const checks = finalized.report.checks.filter((check) => check.result === 'fail');
       printReadiness(onStderr(out, env), { ...finalized.report, checks });
-      return new CommandFailed(
+      return new AppError(
+        'COMMAND_FAILED',
         `readiness fails: ${checks.map(({ id }) => id).join(', ')}; fix it, or accept the checks with --accept and a --reason`,
       );
     }
     case 'failures-changed':
-      return new CommandFailed(
+      return new AppError(
+        'COMMAND_FAILED',
         'to accept findings, review "benefits-sidecar run readiness" and give the ETag that it prints as --etag',
       );
   }
 }
 
-function notOpen(state: string): CommandFailed {
-  return new CommandFailed(`the run is ${state}: void it, and create another one`);
+function notOpen(state: string): AppError {
+  return new AppError('COMMAND_FAILED', `the run is ${state}: void it, and create another one`);
 }
 
 /** Voids a finalized run. It stays readable, and what it settled for earlier runs is due again. */
@@ -232,7 +241,7 @@ async function runVoid(
     if (outcome === 'not-finalized') {
       const todo =
         stored.state === 'open' ? '"benefits-sidecar run delete" removes it' : 'it counts as nothing';
-      throw new CommandFailed(`the run is ${stored.state}, not finalized: ${todo}`);
+      throw new AppError('COMMAND_FAILED', `the run is ${stored.state}, not finalized: ${todo}`);
     }
     const settled_by = await settledBy(db, stored);
     if (options.json)
@@ -251,12 +260,13 @@ function runVerify(context: Context, runId: string, { json }: { json?: true }): 
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state === 'open') {
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         'the run is open, so nothing is frozen yet: "benefits-sidecar run finalize" it first',
       );
     }
     const otherRules = whyOtherRules(stored);
-    if (otherRules !== null) throw new CommandFailed(otherRules);
+    if (otherRules !== null) throw new AppError('COMMAND_FAILED', otherRules);
     const verified = await verifyRun(db, stored);
     const { identical, lines, difference_count, differences } = verified;
     if (json) out.json(verified);
@@ -286,7 +296,8 @@ function runDelete(context: Context, runId: string, { json }: { json?: true }): 
     const outcome = await transact(db, (trx) => deleteRun(trx, runId));
     if (outcome === 'unknown') throw unknownRun(runId);
     if (outcome === 'not-open') {
-      throw new CommandFailed(
+      throw new AppError(
+        'COMMAND_FAILED',
         'the run is not open any more, so it stays as proof: "benefits-sidecar run void" it',
       );
     }

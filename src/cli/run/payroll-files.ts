@@ -1,12 +1,13 @@
 /** The commands that read files of payroll: deductions taken, and the audit. */
 import type { Command } from 'commander';
+import { AppError } from '../../errors.ts';
 import { AUDIT_COLUMNS, auditRun } from '../../payroll/reconciliation/audit.ts';
 import type { Audit, AuditRow, AuditTotals, Naming } from '../../payroll/reconciliation/audit-categories.ts';
 import { recordTaken, TAKEN_COLUMNS } from '../../payroll/reconciliation/taken.ts';
 import { linesOfRun } from '../../payroll/runs/line-pages.ts';
 import { findRowsFile, jsonOption, ROWS_FILE } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
-import { CommandFailed, Refused } from '../failure.ts';
+import { inputRefused } from '../failure.ts';
 import { adding, type Cell, counted, type Output, printTable, showProgress } from '../output.ts';
 import { storedRun } from './show.ts';
 
@@ -42,12 +43,15 @@ async function runTaken(
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     if (stored.state !== 'finalized') {
-      throw new CommandFailed(`the run is ${stored.state}: what was taken is reported of a finalized one`);
+      throw new AppError(
+        'COMMAND_FAILED',
+        `the run is ${stored.state}: what was taken is reported of a finalized one`,
+      );
     }
     const progress = await showProgress(out, 'bytes', file.size);
     const rows = file.open(TAKEN_COLUMNS, adding(progress));
     const recorded = await recordTaken(db, stored, rows, now().toISOString()).finally(progress.end);
-    if (!recorded.ok) throw new Refused('the file', recorded.problems, recorded.problem_count);
+    if (!recorded.ok) throw inputRefused('the file', recorded.problems, recorded.problem_count);
     const { report, lines, owed } = recorded;
     if (json) out.json({ report, lines, owed });
     else {
@@ -82,7 +86,7 @@ async function runAudit(
     const { pages } = await linesOfRun(db, stored, null);
     const run = { employerId: stored.employer_id, pages };
     const audited = await auditRun(db, run, file.open(AUDIT_COLUMNS));
-    if (!audited.ok) throw new Refused('the file', audited.problems, audited.problem_count);
+    if (!audited.ok) throw inputRefused('the file', audited.problems, audited.problem_count);
     if (json) out.json(audited.audit);
     else printAudit(out, audited.audit);
     return CATEGORY_NAMES.every((name) => audited.audit[name].count === 0) ? 0 : 1;

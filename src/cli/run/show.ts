@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import type { Db, RunState } from '../../database/tables.ts';
+import { AppError } from '../../errors.ts';
 import type { Line } from '../../payroll/calculation/line.ts';
 import { runCursor, viewRunSummary, viewStoredRun } from '../../payroll/run-view.ts';
 import { csvOfLines } from '../../payroll/runs/csv.ts';
@@ -10,7 +11,6 @@ import { findRun, listRuns, type StoredRun, viewRun } from '../../payroll/runs/s
 import { printableLines } from '../../telemetry/printable.ts';
 import { cursorOption, jsonOption, limitOption } from '../arguments.ts';
 import { type Act, type Context, withDatabase } from '../context.ts';
-import { CommandFailed, WrongUsage } from '../failure.ts';
 import { notePage, type Output, printable, printTable } from '../output.ts';
 import { printLines, printRun } from './print.ts';
 
@@ -47,8 +47,9 @@ export async function storedRun(db: Db, runId: string): Promise<StoredRun> {
   return stored;
 }
 
-export function unknownRun(runId: string): CommandFailed {
-  return new CommandFailed(
+export function unknownRun(runId: string): AppError {
+  return new AppError(
+    'COMMAND_FAILED',
     `there is no run ${printable(runId)}: "benefits-sidecar run list" shows those there are`,
   );
 }
@@ -115,7 +116,7 @@ type LinesOptions = { employee?: string; csv?: true; json?: true };
 function runLines(context: Context, runId: string, options: LinesOptions): Promise<number> {
   const { out, stopped } = context;
   const { employee, csv, json } = options;
-  if (csv && json) throw new WrongUsage('give either --csv or --json');
+  if (csv && json) throw new AppError('WRONG_USAGE', 'give either --csv or --json');
   return withDatabase(context, async (db) => {
     const stored = await storedRun(db, runId);
     const signal = stopped();
@@ -161,5 +162,5 @@ function csvFor({ stdout }: Output, records: Buffer): string | Buffer {
 async function write({ stdout }: Output, text: string | Buffer, signal: AbortSignal): Promise<void> {
   const isTaken = stdout.write(text);
   if (!isTaken && !signal.aborted) await once(stdout, 'drain', { signal }).catch(() => {});
-  if (signal.aborted) throw new CommandFailed('stopped: the lines are not complete');
+  if (signal.aborted) throw new AppError('COMMAND_FAILED', 'stopped: the lines are not complete');
 }

@@ -3,7 +3,8 @@
  * hash of the list it was loaded from, because saving replaces the whole list.
  */
 import { createHash } from 'node:crypto';
-import { Refusal } from '../../api/problem.ts';
+import type { Refusal } from '../../api/problem.ts';
+import { AppError } from '../../errors.ts';
 import { type Content, type Html, html } from '../html.ts';
 import type { Choice, FieldProblem, Place } from './fields.ts';
 import { count } from './format.ts';
@@ -49,8 +50,8 @@ export function commandOf(form: Form): Command {
 export function rowsOf(form: Form, list: RowList): Row[] {
   const came = numbersOf(form).filter((number) => form[inputName(number, SHOWN)] !== undefined);
   if (form[ROWS_SHOWN] !== String(came.length)) {
-    throw new Refusal(
-      'invalid-request',
+    throw new AppError(
+      'INVALID_REQUEST',
       `Nothing was saved: the form arrived without all of its ${list.rows}. Reload the page and try again.`,
     );
   }
@@ -115,8 +116,8 @@ function bounded<T>(rows: T[], list: RowList): T[] {
 }
 
 function tooMany(rows: number, { rows: what, max }: RowList): Refusal {
-  return new Refusal(
-    'too-large',
+  return new AppError(
+    'TOO_LARGE',
     `Nothing was changed: a list has at most ${count(max)} ${what}, and this one would have ${count(rows)}.`,
   );
 }

@@ -1,8 +1,8 @@
 /** The regular pay dates of a calendar year: "Pay dates" of payroll.md. Days are YYYY-MM-DD. */
 import { Temporal } from 'temporal-polyfill';
-import type { Problem } from '../../contract/check.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';
+import type { Problem } from '../../errors.ts';
 
 /** P of payroll.md. The number of pay dates that a calendar year really has is in the run's own calendar. */
 export const PERIODS_PER_YEAR: Readonly<Record<PayFrequency, number>> = {

@@ -1,7 +1,7 @@
 /** The calendar of a run and the place of its check, computed once for all lines. */
-import type { Problem } from '../../contract/check.ts';
 import type { PayFrequency } from '../../contract/employee.ts';
 import { isDay } from '../../contract/instant.ts';
+import type { Problem } from '../../errors.ts';
 import {
   listProblem,
   monthWithoutDate,

@@ -1,7 +1,7 @@
 /** Compares payroll's own file with a run: "Reconciliation" of the field notes. */
-import type { Problem } from '../../contract/check.ts';
 import { piecesOf } from '../../database/bulk.ts';
 import type { Db } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
 import {
   type Columns,
   createProblems,

@@ -1,10 +1,10 @@
 /** Reports of the amounts that payroll took for a finalized run: "Taken" of payroll.md. */
-import type { Problem } from '../../contract/check.ts';
 import { insertMany, isOneOf } from '../../database/bulk.ts';
 import { lockName } from '../../database/engine.ts';
 import { isUnavailable } from '../../database/errors.ts';
 import type { Db, Trx } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
+import type { Problem } from '../../errors.ts';
 import {
   type Columns,
   createProblems,

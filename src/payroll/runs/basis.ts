@@ -1,7 +1,8 @@
 /** The inputs of a run. They are resolved each time for an open run, and frozen with a finalized one as its proof. */
-import type { Problem } from '../../contract/check.ts';
 import { readPosition } from '../../database/newest.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
+import { AppError } from '../../errors.ts';
 import { yearOf } from '../calculation/pay-dates.ts';
 import { type Plan, planOf } from '../calculation/plan.ts';
 import { type PayrollCode, readCodes } from '../settings/codes.ts';
@@ -26,14 +27,9 @@ export type Basis = {
   earlier: readonly { run_id: string; report: number | null; is_voided: boolean }[];
 };
 
-/** Thrown when a run cannot be computed as requested. Each problem names a field. */
-export class RunRefused extends Error {
-  readonly code = 'RUN_REFUSED';
-  readonly problems: readonly Problem[];
-  constructor(problems: readonly Problem[]) {
-    super('the run cannot be computed');
-    this.problems = problems;
-  }
+/** Returns the error of a run that cannot be computed as requested. Each problem names a field. */
+export function runRefused(...problems: readonly Problem[]): AppError<'RUN_REFUSED'> {
+  return new AppError('RUN_REFUSED', 'the run cannot be computed', { problems });
 }
 
 /**
@@ -50,16 +46,16 @@ export function scheduleOf(run: Run, schedules: readonly Schedule[]): Schedule |
   return pay_group === null && ofFrequency.length === 1 ? (ofFrequency[0] as Schedule) : null;
 }
 
-/** Returns the plan of a run under its employer's schedules. Throws `RunRefused`. */
+/** Returns the plan of a run under its employer's schedules. Throws RUN_REFUSED. */
 export function planWith(run: Run, schedules: readonly Schedule[]): Plan {
   const schedule = scheduleOf(run, schedules);
   if (schedule === null && run.pay_group === null && run.pay_dates === null) {
     const groups = schedules.filter((one) => one.pay_frequency === run.pay_frequency);
     // Each group has its own pay dates, and assumed dates would ignore them.
-    if (groups.length > 0) throw new RunRefused([GROUP_NEEDED]);
+    if (groups.length > 0) throw runRefused(GROUP_NEEDED);
   }
   const planned = planOf(run, schedule?.pay_dates ?? null);
-  if (!planned.ok) throw new RunRefused([planned.problem]);
+  if (!planned.ok) throw runRefused(planned.problem);
   return planned.plan;
 }
 
@@ -75,15 +71,15 @@ export function planOfBasis({
   period_ends,
 }: Pick<Basis, 'run' | 'pay_dates' | 'period_ends'>): Plan {
   const planned = planOf({ ...run, pay_dates, period_ends }, null);
-  if (!planned.ok) throw new RunRefused([planned.problem]);
+  if (!planned.ok) throw runRefused(planned.problem);
   return planned.plan;
 }
 
-/** Resolves the basis of a run now. `runId` is excluded from its earlier runs. Throws `RunRefused`. */
+/** Resolves the basis of a run now. `runId` is excluded from its earlier runs. Throws RUN_REFUSED. */
 export async function resolveBasis(db: Db | Trx, runId: string | null, stated: StatedRun): Promise<Basis> {
   const policies = await readPolicies(db, stated.employer_id);
   const problem = policyProblem(stated, policies);
-  if (problem !== null) throw new RunRefused([problem]);
+  if (problem !== null) throw runRefused(problem);
   const run = runUnder(stated, policies);
   const [schedules, codes, position, final] = [
     await readSchedules(db, run.employer_id),

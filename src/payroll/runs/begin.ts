@@ -2,7 +2,7 @@
 import type { Db } from '../../database/tables.ts';
 import { transact } from '../../database/transaction.ts';
 import type { Line } from '../calculation/line.ts';
-import { RunRefused } from './basis.ts';
+import { runRefused } from './basis.ts';
 import type { StatedRun } from './body.ts';
 import { isKnownEmployer, unknownIds } from './known-ids.ts';
 import { findRun, previewRun, putRun, type RunView, type StoredRun, viewRun } from './store.ts';
@@ -14,7 +14,7 @@ export type Begun =
 
 /**
  * Computes a run and stores it. The same body under the same id is `same`, whatever the state of the stored
- * run. Throws `RunRefused` and stores nothing if the run cannot be computed or its employer is unknown.
+ * run. Throws RUN_REFUSED and stores nothing if the run cannot be computed or its employer is unknown.
  */
 export async function beginRun(db: Db, runId: string, run: StatedRun, now: string): Promise<Begun> {
   const known = await findRun(db, runId);
@@ -38,7 +38,7 @@ async function shown(db: Db, stored: StoredRun, run: StatedRun): Promise<Begun> 
 export const PREVIEWED_LINES = 500;
 
 /**
- * Computes a run without storing it, and returns its first lines if it names its employees. Throws `RunRefused`, also
+ * Computes a run without storing it, and returns its first lines if it names its employees. Throws RUN_REFUSED, also
  * for an unknown employer.
  */
 export async function previewWithLines(
@@ -56,8 +56,8 @@ export async function previewWithLines(
 async function assertKnown(db: Db, run: StatedRun): Promise<void> {
   if (!(await isKnownEmployer(db, run.employer_id))) {
     const rule = 'is not known here: check the id, or bring its census or its pay schedule first';
-    throw new RunRefused([{ path: 'employer_id', rule }]);
+    throw runRefused({ path: 'employer_id', rule });
   }
   const problems = await unknownIds(db, run);
-  if (problems.length > 0) throw new RunRefused(problems);
+  if (problems.length > 0) throw runRefused(...problems);
 }

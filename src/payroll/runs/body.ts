@@ -1,8 +1,9 @@
 /** The body of a payroll run: "Payroll run" of the design. Pure. */
 import Type, { type Static } from 'typebox';
-import { compile, type Problem } from '../../contract/check.ts';
+import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES } from '../../contract/employee.ts';
 import { day, identifier, oneOf } from '../../contract/fields.ts';
+import type { Problem } from '../../errors.ts';
 import { OPTION_FIELDS, type Options } from '../settings/policy.ts';
 
 export const KINDS = ['regular', 'off_cycle'] as const;

@@ -1,7 +1,7 @@
 /** Checks that the ids in a run are known. Otherwise a mistyped id would create a run without employees. */
 import { hasCensusSyncs } from '../../census/syncs.ts';
-import type { Problem } from '../../contract/check.ts';
 import type { Db } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
 import { deductionsKnownAt, employeesKnownAt, employeesOf } from '../../ledger/roster.ts';
 import { hasSettings } from '../settings/schedules.ts';
 import type { StatedRun } from './body.ts';

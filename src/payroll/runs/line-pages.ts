@@ -13,7 +13,7 @@ export type LineCursor = { employeeId: string; position: number };
 
 /**
  * Returns the lines of a run after a cursor and their ledger position: all pages of a list are computed at
- * the position of its first page. Throws `RunRefused` if an open run cannot be computed.
+ * the position of its first page. Throws RUN_REFUSED if an open run cannot be computed.
  */
 export async function linesOfRun(
   db: Db,
@@ -80,7 +80,7 @@ export async function linesBehind(
 
 /**
  * Returns the lines of one employee as `linesOfRun` does, without computing the other employees. `position`
- * is that of the list's first page. Throws `RunRefused` if an open run cannot be computed.
+ * is that of the list's first page. Throws RUN_REFUSED if an open run cannot be computed.
  */
 export async function linesOfOne(
   db: Db,

@@ -172,7 +172,7 @@ export function frozenOf(stored: StoredRun): Frozen {
   return JSON.parse(stored.frozen as string) as Frozen;
 }
 
-/** Returns the view of a stored run. Throws `RunRefused` if an open run can no longer be computed. */
+/** Returns the view of a stored run. Throws RUN_REFUSED if an open run can no longer be computed. */
 export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   if (stored.state === 'open') return previewRun(db, stored.run_id, bodyOf(stored));
   const frozen = frozenOf(stored);
@@ -186,7 +186,7 @@ export async function viewRun(db: Db, stored: StoredRun): Promise<RunView> {
   };
 }
 
-/** Computes a run without storing anything. `onLines` as in `summarize`. Throws `RunRefused`. */
+/** Computes a run without storing anything. `onLines` as in `summarize`. Throws RUN_REFUSED. */
 export async function previewRun(
   db: Db,
   runId: string | null,

@@ -1,9 +1,10 @@
 /** Payroll's own codes for deductions. Stored and read as a whole. */
 import Type from 'typebox';
-import { compile, type Problem } from '../../contract/check.ts';
+import { compile } from '../../contract/check.ts';
 import { LINES_OF_COVERAGE, TAXABILITIES } from '../../contract/deduction.ts';
 import { nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
 import { changePayroll } from './lock.ts';
 
 /** How payroll treats the employer amount. */

@@ -1,8 +1,9 @@
 /** An employer's payroll policy: the options of its runs, by the pay date from which they apply. */
 import Type from 'typebox';
-import { compile, type Problem } from '../../contract/check.ts';
+import { compile } from '../../contract/check.ts';
 import { day, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
 import { type AmountOptions, APPLIES_ON, EXTRA_PAYCHECKS, REMAINDERS, SCHEMES } from '../calculation/plan.ts';
 import { changePayroll } from './lock.ts';
 

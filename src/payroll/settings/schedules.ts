@@ -1,9 +1,10 @@
 /** An employer's pay schedules: the pay dates of each frequency and pay group. Stored and read as a whole. */
 import Type from 'typebox';
-import { compile, type Problem } from '../../contract/check.ts';
+import { compile } from '../../contract/check.ts';
 import { PAY_FREQUENCIES, type PayFrequency } from '../../contract/employee.ts';
 import { day, identifier, nullable, oneOf } from '../../contract/fields.ts';
 import type { Db, Trx } from '../../database/tables.ts';
+import type { Problem } from '../../errors.ts';
 import { listProblem, yearOf } from '../calculation/pay-dates.ts';
 import { changePayroll } from './lock.ts';
 

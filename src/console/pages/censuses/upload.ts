@@ -2,8 +2,8 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
-import { Refusal } from '../../../api/problem.ts';
 import type { paths } from '../../../client-types.ts';
+import { AppError } from '../../../errors.ts';
 import { count, counted, since } from '../../elements/format.ts';
 import { censusApiPath, censusPath, employeeOf } from '../../elements/links.ts';
 import { table } from '../../elements/table.ts';
@@ -52,7 +52,7 @@ export function censusUploads(app: FastifyInstance, parts: ConsoleParts): void {
  */
 function contentOf({ filename, file, small }: Upload, checked: string | null = null) {
   const [, ending] = /\.(json|csv)$/i.exec(filename) ?? [];
-  if (ending === undefined) throw new Refusal('invalid-request', 'Choose a .json or .csv file.');
+  if (ending === undefined) throw new AppError('INVALID_REQUEST', 'Choose a .json or .csv file.');
   const isCsv = ending.toLowerCase() === 'csv';
   const organization = isCsv ? small.organization : undefined;
   const hash = createHash('sha256')
@@ -69,7 +69,7 @@ function contentOf({ filename, file, small }: Upload, checked: string | null = n
     }
     digest = hash.digest('base64url');
     if (checked !== null && checked !== digest) {
-      throw new Refusal('conflict', 'This is not the file that was checked. Check it first.');
+      throw new AppError('CONFLICT', 'This is not the file that was checked. Check it first.');
     }
     if (held !== null) yield held;
   }

@@ -1,9 +1,8 @@
 /** Actions on a change: retry it, release the changes waiting for it, or cancel it. */
 import type { FastifyInstance } from 'fastify';
-import type { ProblemDetails } from '../../../api/problem.ts';
 import { REASON_MAX_CHARACTERS } from '../../../api/schemas.ts';
 import type { Schemas } from '../../../client.ts';
-import { ApiRefusal, need } from '../../api-client.ts';
+import { need, rejectedByApi } from '../../api-client.ts';
 import { changePath } from '../../elements/links.ts';
 import { type Html, html } from '../../html.ts';
 import { action, type ConsoleParts } from '../../page.ts';
@@ -25,7 +24,7 @@ export function changeDecisions(app: FastifyInstance, parts: ConsoleParts): void
     }
     // A change that is still rejected conflicts only with a newer delivered one; the page then offers to force it.
     const { state } = need(await api.GET('/v1/employee-changes/{change_id}', { params: { path } }));
-    if (state !== 'rejected') throw new ApiRefusal(response.error as ProblemDetails);
+    if (state !== 'rejected') throw rejectedByApi(response.error);
     return { go: `${changePath(change_id)}?newer=1` };
   });
 

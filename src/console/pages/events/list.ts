@@ -1,8 +1,8 @@
 /** Events, newest first: find one, filter the list, and reprocess events. */
 import type { FastifyInstance } from 'fastify';
-import { Refusal } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
 import { EVENT_TYPES } from '../../../contract/events.ts';
+import { AppError } from '../../../errors.ts';
 import { found, need } from '../../api-client.ts';
 import { empty, live, state } from '../../elements/facts.ts';
 import {
@@ -258,8 +258,8 @@ async function reprocessSelected({ api, form }: Act): Promise<Done> {
   const ids = Object.keys(form).flatMap((name) =>
     name.startsWith(SELECTED) ? [name.slice(SELECTED.length)] : [],
   );
-  if (ids.length === 0) throw new Refusal('invalid-request', 'Select at least one event.');
-  if (ids.length > PAGE_ROWS) throw new Refusal('too-large', `Select at most ${PAGE_ROWS} events.`);
+  if (ids.length === 0) throw new AppError('INVALID_REQUEST', 'Select at least one event.');
+  if (ids.length > PAGE_ROWS) throw new AppError('TOO_LARGE', `Select at most ${PAGE_ROWS} events.`);
   for (const event_id of ids) {
     need(await api.POST('/v1/events/{event_id}/reprocess', { params: { path: { event_id } } }));
   }

@@ -5,7 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import type { Schemas } from '../../../client.ts';
-import { ApiRefusal, need } from '../../api-client.ts';
+import { need, rejectedByApi } from '../../api-client.ts';
 import { readinessOf } from '../../elements/checks.ts';
 import { facts } from '../../elements/facts.ts';
 import { hiddenFields, linesField, problemSummary } from '../../elements/fields.ts';
@@ -53,7 +53,7 @@ export function finalizePages(app: FastifyInstance, parts: ConsoleParts): void {
     });
     if (error === undefined) return { go: runPath(run_id) };
     const problem = error as ProblemDetails;
-    if (![400, 409, 412].includes(problem.status)) throw new ApiRefusal(problem);
+    if (![400, 409, 412].includes(problem.status)) throw rejectedByApi(problem);
     return review(act, form, problem);
   });
 }

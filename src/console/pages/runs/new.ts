@@ -2,7 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ProblemDetails } from '../../../api/problem.ts';
 import { RUN_BYTES_MAX } from '../../../api/routes/payroll-runs.ts';
-import { ApiRefusal, found } from '../../api-client.ts';
+import { found, rejectedByApi } from '../../api-client.ts';
 import { fitsPath, runPath } from '../../elements/links.ts';
 import { html } from '../../html.ts';
 import { type Act, action, type ConsoleParts, page, type Visit } from '../../page.ts';
@@ -70,7 +70,7 @@ function formProblem(error: unknown): ProblemDetails {
   if (problem.status === 409) {
     return { ...problem, errors: [{ path: 'run_id', rule: problem.detail ?? problem.title }] };
   }
-  if (problem.errors === undefined) throw new ApiRefusal(problem);
+  if (problem.errors === undefined) throw rejectedByApi(problem);
   return problem;
 }
 

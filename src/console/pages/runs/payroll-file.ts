@@ -1,6 +1,7 @@
 /** Files from payroll: the upload form, and the problems of a rejected file. */
-import { type ProblemDetails, Refusal } from '../../../api/problem.ts';
-import { ApiRefusal } from '../../api-client.ts';
+import { type ProblemDetails, problemOf } from '../../../api/problem.ts';
+import { AppError } from '../../../errors.ts';
+import { isRejectedByApi } from '../../api-client.ts';
 import { count, counted } from '../../elements/format.ts';
 import { type RowPlace, rowProblems, table } from '../../elements/table.ts';
 import type { Upload } from '../../forms.ts';
@@ -62,20 +63,21 @@ export function fileForm({
   `;
 }
 
-/** Sends the uploaded file to the API. Returns its response, or a table of the rows that it rejected. Throws `ApiRefusal`. */
+/** Sends the uploaded file to the API. Returns its response, or a table of the rows that it rejected. Throws the error of a rejected call. */
 export async function sendFile<T>(
   { filename, file, send }: Upload,
   path: string,
 ): Promise<{ response: T } | { rejected: Html }> {
   const [, ending] = /\.([a-z]+)$/i.exec(filename) ?? [];
   const type = TYPES[(ending ?? '').toLowerCase()];
-  if (type === undefined) throw new Refusal('invalid-request', 'Choose a .csv, .json or .ndjson file.');
+  if (type === undefined) throw new AppError('INVALID_REQUEST', 'Choose a .csv, .json or .ndjson file.');
   try {
     const headers = { 'content-type': type };
     return { response: (await send({ method: 'POST', path, headers, body: file })) as T };
   } catch (error) {
-    if (!(error instanceof ApiRefusal) || error.problem.status !== 422) throw error;
-    return { rejected: rejectedRows(error.problem) };
+    const problem = isRejectedByApi(error) ? problemOf(error) : null;
+    if (problem?.status !== 422) throw error;
+    return { rejected: rejectedRows(problem) };
   }
 }
 

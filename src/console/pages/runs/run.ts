@@ -79,7 +79,7 @@ export function runPages(app: FastifyInstance, parts: ConsoleParts): void {
   });
 }
 
-/** Reads the run's options without computing it. Throws `ApiRefusal` for an unknown id. */
+/** Reads the run's options without computing it. Throws NOT_FOUND for an unknown id. */
 export async function outlineOf({ api, params }: Visit): Promise<Run> {
   const run_id = params.run_id ?? '';
   return need(await api.GET('/v1/payroll-runs/{run_id}/outline', { params: { path: { run_id } } }));

@@ -1,0 +1,154 @@
+/** The one error type. Callers recognize an error by its code, which also survives the way between threads. */
+
+/** A broken rule. `path` names the field (`employees[17].address.state`, '' for the whole), never its value. */
+export type Problem = { path: string; rule: string };
+
+export const ERROR_CODES = [
+  // Problem types of the API (api/problem.ts).
+  'INVALID_REQUEST',
+  'UNAUTHORIZED',
+  'FORBIDDEN',
+  'NOT_FOUND',
+  'METHOD_NOT_ALLOWED',
+  'NOT_ACCEPTABLE',
+  'CONFLICT',
+  'READINESS_FAILED',
+  'PRECONDITION_FAILED',
+  'TOO_LARGE',
+  'UNSUPPORTED_MEDIA_TYPE',
+  'CHANGE_REFUSED',
+  'CENSUS_REFUSED',
+  'RUN_REFUSED',
+  'ROWS_REFUSED',
+  'SETTINGS_REFUSED',
+  'TOO_MANY_ATTEMPTS',
+  'INTERNAL',
+  'UNAVAILABLE',
+  /** This process is overloaded. */
+  'OVERLOADED',
+  /** A thread of this process did not respond in time. */
+  'THREAD_SILENT',
+
+  /** A variable, named by `subject`, is missing or malformed. The message never holds a secret's value. */
+  'CONFIG',
+
+  /** The write lock was not available in time. Nothing was written. */
+  'LOCK_TIMEOUT',
+  /** The engine ended the transaction because of an error that the work caught. Nothing was written. */
+  'ROLLED_BACK',
+  /** The server is unreachable, or the connection was lost. The result of a commit in flight is unknown. */
+  'CONNECTION_LOST',
+  /** The engine would acknowledge a commit that is not on its disk. */
+  'NOT_DURABLE',
+  /** A file of the database was truncated or overwritten while it was open. */
+  'DATABASE_DAMAGED',
+  /** A file of the database was replaced or removed while it was open. */
+  'DATABASE_REPLACED',
+  /** Another process serves the database. */
+  'ALREADY_SERVED',
+  /** `db` was used inside a transaction instead of its `trx`, where it would wait forever or read old rows. */
+  'USED_OUTSIDE_TRANSACTION',
+  /** The database must not be used as it is. The message states why and what to do. */
+  'SCHEMA_REFUSED',
+  /** The engine does not allow the comparison of schemas. */
+  'SCHEMA_NOT_COMPARABLE',
+
+  /** A value was encrypted with a key, named by `subject`, that DATA_KEYS does not have. */
+  'DATA_KEY_MISSING',
+  /** A value is not what was encrypted for its place. */
+  'DECRYPTION_FAILED',
+  /** A hash was made with a key that this database no longer has. */
+  'HASH_KEY_GONE',
+  /** A token cannot be created or revoked as requested. */
+  'TOKEN_REFUSED',
+
+  /** The rest of a file or body cannot be read. */
+  'UNREADABLE',
+  /** A file changed while it was read. */
+  'FILE_CHANGED',
+  /** An event could not be stored, so it must not be acknowledged. */
+  'NOT_STORED',
+  /** A census source returned no census. The message holds no path and no data. */
+  'CENSUS_SOURCE_FAILED',
+  /** A staged census lacks a part. */
+  'CENSUS_CUT',
+
+  'BACKUP_FAILED',
+  'COPY_REFUSED',
+  'RESTORE_REFUSED',
+  /** A fault that the simulator cannot inject. */
+  'FAULT_REFUSED',
+
+  /** A command was called incorrectly. */
+  'WRONG_USAGE',
+  /** A command failed. The message states why and what to do. */
+  'COMMAND_FAILED',
+  /** A command's input has problems, and nothing was changed. */
+  'INPUT_REFUSED',
+  /** A step of the demo found something else than it expected. */
+  'STEP_FAILED',
+] as const;
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+type Details = {
+  /** The first problems, without values. */
+  readonly problems?: readonly Problem[];
+  /** The number of all problems, if `problems` holds only the first. */
+  readonly problemCount?: number;
+  /** The variable or key that the error is about. */
+  readonly subject?: string | null;
+  /** Headers of the HTTP response, such as `retry-after`. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+};
+
+/** The message is for people. It holds no personal data and no secret, so it can be shown and logged. */
+export class AppError<Code extends ErrorCode = ErrorCode> extends Error {
+  readonly code: Code;
+  readonly problems: readonly Problem[];
+  readonly problemCount: number;
+  readonly subject: string | null;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: Code, message: string, details: Details = {}) {
+    super(message, 'cause' in details ? { cause: details.cause } : undefined);
+    this.code = code;
+    this.problems = details.problems ?? [];
+    this.problemCount = details.problemCount ?? this.problems.length;
+    this.subject = details.subject ?? null;
+    this.headers = details.headers ?? {};
+  }
+}
+
+/** Returns whether the error has one of these codes, or any code of ours without `codes`. */
+export function isAppError<Code extends ErrorCode>(
+  error: unknown,
+  ...codes: readonly Code[]
+): error is AppError<Code> {
+  const wanted: readonly string[] = codes.length === 0 ? ERROR_CODES : codes;
+  return wanted.includes(codeOf(error)) && Array.isArray((error as Partial<AppError>).problems);
+}
+
+/** Returns the code of any error, which is safe to log, or '' if it has none. */
+export function codeOf(error: unknown): string {
+  const code = (error as { code?: unknown } | null | undefined)?.code;
+  return typeof code === 'string' ? code : '';
+}
+
+/** What a message to another thread holds of an error. Structured clone drops the fields of an `Error`. */
+export type PostedError = Readonly<Record<string, unknown>>;
+
+/** Fields of our errors and of Node's. */
+const POSTED = ['message', 'code', 'problems', 'problemCount', 'subject', 'headers', 'address', 'port'];
+
+/** Returns an error in the form that a message keeps. */
+export function postedError(error: unknown): PostedError {
+  const fields = (error ?? {}) as PostedError;
+  const names = POSTED.filter((name) => fields[name] !== undefined);
+  return Object.fromEntries(names.map((name) => [name, fields[name]]));
+}
+
+/** Returns the error of a message. */
+export function receivedError({ message, ...fields }: PostedError): Error {
+  return Object.assign(new Error(typeof message === 'string' ? message : 'unknown error'), fields);
+}
